@@ -762,7 +762,8 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
 
     Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
     whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
-    i is blocked by i and c: either i has c or i and c would both rather.
+    i is blocked by i and c: either i has c or i and c would both rather. (Of such pairs no rows say
+    that they may not block: fewer rows prove nothing that is false.)
     """
     program, size, count, penalty = Program(), given.size, given.count, given.penalty
     partners = [
@@ -798,20 +799,19 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
     cost += [(j, given.single) for j in alone.values()]
     program.at_most([(j, 1) for j in alone.values()], given.alone)
     flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
-    number: list[list[int]] = []
+    number: list[dict[int, int]] = []  # the size of G(a, c)
     kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
     for a in range(size):
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
         program.equal([(j, n) for j, n, _ in beside], count[a])
-        there = zip(penalty[a], count, strict=True)
-        row = [given.unit + 1 if new is None or not n else new for new, n in there]
-        number.append([sum(new <= much for _, _, much in beside) for new in row])
+        new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
+        number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
         flags.append({})
         beside.sort(key=lambda entry: -entry[2])
         kinds.append(beside)
-        for place in sorted(set(number[a]) - {0}):
+        for place in sorted(set(number[a].values()) - {0}):
             inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
             flags[a][place] = [program.column(1) for _ in range(min(few + 1, count[a]))]
             for i, z in enumerate(flags[a][place], 1):
@@ -821,8 +821,8 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
                 program.at_most([*((j, -n) for j, n in rest), (z, -left)], -left)
     pairs: list[int] = []
     for a in range(size):
-        for c in range(a, size):
-            if penalty[a][c] is None or not number[a][c] or not number[c][a]:
+        for c in partners[a]:
+            if c < a or not number[a][c] or not number[c][a]:
                 continue
             pairs.append(program.column(few))
             v, own = pairs[-1], number[a][a] if a == c else 0
@@ -1097,13 +1097,10 @@ Conditions = list[tuple[int, dict[int, Fraction], bool]]
 
 
 class Boxes:
-    """A tree over whole cores. Its nodes are boxes: the least and the most cores of each job.
+    """Whole cores within a box, the least and the most of each job, and the ratios of the answer.
 
-    The node [job, at] splits its box: at most `at` cores, which comes next, or more. At a leaf []
-    no answer is left once the box is squeezed; of a leaf {"weights"} it remains to show that none
-    is. What answers must do are conditions (below, goals, above): at most `below` users miss their
-    goal, which is to be at it or, if so, above. If as many must miss it, all others have to meet
-    it.
+    What is asked are conditions (below, goals, above): at most `below` users miss their goal, which
+    is to be at it or, if so, above. Ratios are u_i / b_i, b_i what C B_i / sum B of all is worth.
     """
 
     def __init__(self, market: Market) -> None:
@@ -1114,13 +1111,20 @@ class Boxes:
         self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
-                f, scale, counts = (
+                f, scale, cores = (
                     market.fraction[k],
                     w * GRID * market.one,
                     range(1, self.room[j] + 1),
                 )
-                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in counts)]
+                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in cores)]
+                if j in [market.server[other] for other in self.jobs[i]]:
+                    raise Refused("what a share is worth to a user's two jobs is no fraction")
                 self.jobs[i].append(k)
+        total, self.worth = market.core * sum(market.budget[i] for i in market.active), {}
+        for i in self.jobs:
+            share = [Fraction(market.capacity[j] * market.budget[i], total) for j in market.server]
+            self.worth[i] = self.utility(i, share)
+        self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
 
     def utility(self, user: int, cores: list[int] | list[Fraction]) -> Fraction:
         """A user's utility, exactly."""
@@ -1138,25 +1142,28 @@ class Boxes:
         utility = self.utility(user, cores)
         return utility > goal or (utility == goal and not above)
 
-    def squeeze(
-        self, least: list[int], most: list[int], conditions: Conditions
-    ) -> list[set[int]] | None:
-        """Narrow a box; None when no answer is in it, else the users that miss each condition."""
+    def squeeze(self, least: list[int], most: list[int], conditions: Conditions) -> bool:
+        """Narrow a box to where answers can be that meet the conditions; whether any is left.
+
+        A job cannot have more than the least of the others leaves of its server. Where as many
+        users as may, with the most they can have, miss a goal, all others need it: each job then
+        has at least what it takes when the user's other jobs have the most.
+        """
         while True:
-            before, left, missing, goals = (least[:], most[:]), self.room[:], [], {}
+            before, left, needs = (least[:], most[:]), self.room[:], {}
             for k, server in enumerate(self.market.server):
                 left[server] -= least[k]
             if min(left) < 0 or any(least[k] > most[k] for k in self.low):
-                return None
+                return False
             for k in self.low:
                 most[k] = min(most[k], least[k] + left[self.market.server[k]])
             for below, goal, above in conditions:
-                missing.append({i for i in self.jobs if not self.meets(i, most, goal[i], above)})
-                if len(missing[-1]) > below:
-                    return None
-                if len(missing[-1]) == below:
-                    goals.update({i: (goal[i], above) for i in self.jobs if i not in missing[-1]})
-            for i, wanted in goals.items():
+                able = [i for i in self.jobs if self.meets(i, most, goal[i], above)]
+                if len(able) < len(self.jobs) - below:
+                    return False
+                if len(able) == len(self.jobs) - below:
+                    needs.update({i: (goal[i], above) for i in able})
+            for i, wanted in needs.items():
                 for k in self.jobs[i]:
                     top, high = most[k], most[k]
                     while least[k] < high:
@@ -1167,109 +1174,45 @@ class Boxes:
                             least[k] = most[k] + 1
                     most[k] = top
             if before == (least, most):
-                return missing
-
-    def largest(self, weights: list[int], least: list[int], most: list[int]) -> int:
-        """No answer in a box has a larger sum of weight x utility, in units of 1 / `unit`.
-
-        On a server none is worth more than the least cores and then the largest gains by one more.
-        """
-        total, left = 0, self.room[:]
-        gains: list[list[int]] = [[] for _ in self.room]
-        for k, low in self.low.items():
-            weight, j = weights[self.market.user[k]], self.market.server[k]
-            total += weight * (low[least[k]] + 1)
-            left[j] -= least[k]
-            gains[j] += [weight * (low[c + 1] - low[c] + 1) for c in range(least[k], most[k])]
-        pairs = zip(gains, left, strict=True)
-        return total + sum(sum(sorted(own, reverse=True)[:number]) for own, number in pairs)
+                return True
 
     def root(self) -> tuple[list[int], list[int]]:
         """The box of all answers."""
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
 
-    def leaves(
-        self, nodes: object, conditions: Conditions
-    ) -> list[tuple[list[int], list[int], list[set[int]], list[int]]]:
-        """The leaves that need weights: least and most cores, who misses what, and the weights."""
-        stack, found = [self.root()], []
-        for node in listed(nodes, "nodes"):
-            least, most = stack.pop()  # an error if the tree goes on after its last leaf
-            missing = self.squeeze(least, most, conditions)
-            if isinstance(node, dict):
-                weights = fields(node, "weights", what="a leaf")["weights"]
-                own = wholes(weights, "weights", len(self.market.budget), 0)
-                found += [] if missing is None else [(least, most, missing, own)]
-            elif node:
-                job, at = wholes(node, "a branch", 2, 0)
-                stack.append((least[:], most[:]))
-                stack[-1][0][job] = max(least[job], at + 1)
-                most[job] = min(most[job], at)
-                stack.append((least, most))
-            elif missing is not None:
-                raise Refused("a leaf without weights still holds answers")
-        if stack:
-            raise Refused("a tree ends before all its leaves")
-        return found
-
-
-class Leximin(Boxes):
-    """The ratios u_i / b_i of whole cores, b_i being what C B_i / sum B of every server is worth.
-
-    Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. An answer with the
-    same ratios below v and fewer users at v, or none, has in order at least r_1, ..., r_(N - 1),
-    and then more than v: the `places` and conditions of the level v. Weights refute a box if the
-    sum of a_i u_i is always less than the sum of a_i b_i times these ratios, handed out such that
-    the largest a_i b_i get the least; where a condition's `below` users miss it, they get the
-    first.
-    """
-
-    def __init__(self, market: Market) -> None:
-        super().__init__(market)
-        total = market.core * sum(market.budget[i] for i in market.active)
-        self.worth: dict[int, Fraction] = {}
-        for i, jobs in self.jobs.items():
-            if len({market.server[k] for k in jobs}) < len(jobs):
-                raise Refused("what a user's share is worth to two jobs on a server is no fraction")
-            share = [Fraction(market.capacity[j] * market.budget[i], total) for j in market.server]
-            self.worth[i] = self.utility(i, share)
-        self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
-
-    def conditions(self, value: Fraction) -> tuple[list[Fraction], Conditions]:
-        """The places and conditions of a level."""
-        places, order = [min(ratio, value) for ratio in self.order], self.order
-        levels = [(order.index(ratio), ratio, False) for ratio in sorted(set(places))]
-        levels.append((order.index(value) + order.count(value) - 1, value, True))
-        return places, [
-            (below, {i: ratio * b for i, b in self.worth.items()}, above)
-            for below, ratio, above in levels
-        ]
-
-    def asked(
-        self, weights: list[int], places: list[Fraction], seats: list[tuple[int, set[int]]]
-    ) -> Fraction:
-        """What the weighted sum has to be at least: (below, who misses) of each condition."""
-        seated: set[int] = set()
-        total = Fraction(0)
-        for below, short in [*seats, (len(places), {*self.jobs})]:
-            if len(short) == below:
-                own = sorted((weights[i] * self.worth[i] for i in short - seated), reverse=True)
-                first, seated = len(seated), short
-                total += sum(a * r for a, r in zip(own, places[first:below], strict=True))
-        return total * self.market.unit
+    def conditions(self, value: Fraction) -> Conditions:
+        """What is asked of an answer that is better at a level of the ratios."""
+        places = [min(ratio, value) for ratio in self.order]
+        levels = [(places.index(ratio), ratio, False) for ratio in sorted(set(places))]
+        levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
+        goals = [{i: ratio * b for i, b in self.worth.items()} for _, ratio, _ in levels]
+        return [(n, goal, above) for (n, _, above), goal in zip(levels, goals, strict=True)]
 
 
 def market_leximin(case: Case) -> list[Found]:
-    """Whole cores by leximin of the ratios, a level at a time, and a tree for each."""
-    boxes, found = Leximin(Market(case)), []
+    """Whole cores by leximin of the ratios, a level at a time.
+
+    Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. Whoever has the same
+    ratios below v and fewer users at v, or none, has fewer than N users that are not above v, and
+    for each ratio r_m up to v no more users below it than the answer. A tree shows that no whole
+    cores have: the node [job, at] splits a box, at most `at` cores, which comes next, or more; at
+    [] nothing is left of it once it is squeezed.
+    """
+    boxes, found = Boxes(Market(case)), []
     for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
-        places, goals = boxes.conditions(value)
-        nodes = single(steps, tree="nodes")["nodes"] if steps else None
-        for least, most, missing, weights in boxes.leaves(nodes, goals) if steps else []:
-            seats = [(goal[0], short) for goal, short in zip(goals, missing, strict=True)]
-            if boxes.largest(weights, least, most) >= boxes.asked(weights, places, seats):
-                raise Refused("weights do not refute a leaf")
+        goals, stack = boxes.conditions(value), [boxes.root()] if steps else []
+        nodes = listed(single(steps, tree="nodes")["nodes"], "nodes") if steps else []
+        for node in nodes:
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            if boxes.squeeze(least, most, goals):
+                job, at = wholes(node, "a branch", 2, 0)
+                stack += [(least[:], most[:]), (least, most)]
+                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
+            elif node != []:
+                raise Refused("a branch of an empty box")
+        if stack:
+            raise Refused("a tree ends before all its leaves")
         found.append(Found(value, value if steps else None))
     return found
 

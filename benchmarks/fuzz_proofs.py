@@ -44,6 +44,7 @@ from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Task
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+import market_cases
 from proof_cases import Truth, answers, cases, preferences
 from small_cases import tiny
 
@@ -75,6 +76,12 @@ ODD: list[Any] = [
 ]
 
 
+OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
+    ("market", "utilitarian"): ({}, {"whole": True}),
+}
+"""Of methods that prove several things."""
+
+
 @dataclass
 class Start:
     """An instance, a method, an accepted proof, and what is known to be true."""
@@ -82,6 +89,7 @@ class Start:
     content: bytes
     proof: dict[str, Any]
     truths: list[Truth] = field(default_factory=list)
+    market: market_cases.MarketTruth | None = None
     optima: dict[str, Fraction | None] = field(default_factory=dict)
 
     @property
@@ -99,6 +107,9 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
             different = cases(drawn // 2, start=5000, most=6, distinct=True)
             for document in [*cases(drawn), *different, *map(preferences, range(4 * drawn))]:
                 documents.append((document, json.dumps(document).encode()))
+        elif problem == "market":
+            for document in map(market_cases.drawn, range(drawn)):
+                documents.append((document, json.dumps(document).encode()))
         else:
             for seed in range(drawn if problem in DRAWN else 0):
                 for instance, known in tiny(problem, seed):
@@ -114,27 +125,31 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                     documents.append((json.loads(content), content))
         for method in catalog.methods(problem):
             for document, content in documents if method.prover else []:
-                made = proved(method, document, content)
-                if made is not None:
-                    listed = (
-                        [Truth(document, pairs) for pairs in answers(document)]
-                        if problem == "colocation"
-                        else []
-                    )
-                    found.append(Start(content, made, listed, optima.get(content, {})))
+                for options in OPTIONS.get((problem, method.name), ({},)):
+                    made = proved(method, document, content, options)
+                    if made is not None:
+                        found.append(Start(content, made, optima=optima.get(content, {})))
+                        if problem == "colocation":
+                            found[-1].truths = [
+                                Truth(document, pairs) for pairs in answers(document)
+                            ]
+                        if problem == "market":
+                            found[-1].market = market_cases.MarketTruth(document)
     return found
 
 
 def proved(
-    method: catalog.Method, document: dict[str, Any], content: bytes
+    method: catalog.Method, document: dict[str, Any], content: bytes, options: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The proof of a method's producer, if it has any of this instance; it must be accepted."""
     instance = instance_of(document, content.decode(), Path("a file"))
     if not method.suits(instance):
         return None
     try:
-        result = cotenant.solve(instance, method.name, time_limit=5)
-        proof = resolve(method.prover)(Task.of(content, instance, {}, result.outcome, Clock(5)))
+        result = cotenant.solve(instance, method.name, time_limit=5, **options)
+        proof = resolve(method.prover)(
+            Task.of(content, instance, options, result.outcome, Clock(5))
+        )
     except CotenantError:
         return None
     made: dict[str, Any] = proof.document(instance.name, hashlib.sha256(content).hexdigest())
@@ -251,6 +266,8 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
     levels = [proof["claim"], *(level["claim"] for level in proof["levels"])]
     if start.truths:
         return _lie_of_pairings(start, proof, levels)
+    if start.market is not None:
+        return start.market.lie(proof)
     for claim in levels[:1]:
         told = proof["options"] == start.proof["options"]
         if claim["says"] == "infeasible":

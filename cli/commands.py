@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit warm new`.
+reproduce audit warm new completion`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from ..solvers.stopwatch import announce, start_seconds
 from . import proofs
 from .arguments import As, Json, Options, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
+from .completion import Shell, instances, prepare, problems, problems_and_methods, script
+from .completion import methods as method_names
 from .functions import given_method
 
 app = typer.Typer(
@@ -45,6 +47,39 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"cotenant {version('cotenant')}")
+        raise typer.Exit(DONE)
+
+
+@app.callback()
+def whole(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+@app.command("completion")
+def completion_of(
+    shell: Annotated[Shell, typer.Argument(help="The shell.")],
+) -> None:
+    """Print what makes a shell complete commands, options, problems and methods.
+
+    For bash: eval "$(cotenant completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish:
+    cotenant completion fish > ~/.config/fish/completions/cotenant.fish
+    """
+    typer.echo(script(shell))
+
+
 NARROW = 120
 """Columns of a terminal below which seven columns of text cannot be read."""
 
@@ -52,12 +87,19 @@ NARROW = 120
 @app.command()
 def solve(
     file: Annotated[
-        str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")
+        str,
+        typer.Argument(
+            help="Instance file, or a bundled instance such as colocation/tiny.",
+            autocompletion=instances,
+        ),
     ],
     method: Annotated[
         str,
         typer.Option(
-            "-m", "--method", help="A method, see `cotenant methods`; or your own, module:function."
+            "-m",
+            "--method",
+            help="A method, see `cotenant methods`; or your own, module:function.",
+            autocompletion=method_names,
         ),
     ],
     option: Options = None,
@@ -77,6 +119,7 @@ def solve(
     from ..analysis.registry import analysis_of
     from ..analysis.run.solve import solve as run
     from ..instances.problem import read
+    from ..instances.problem.described import SHOWN
     from ..instances.problem.options import parse_options
 
     instance = read(file)
@@ -104,9 +147,11 @@ def solve(
         if as_json:
             print_json(result.document())
         elif result.solution is not None or not interrupted:
-            from ..analysis.report.tables import result_table
+            from ..analysis.report.tables import answer_tables, result_table
 
-            print_tables([result_table(result, analysis_of(instance.problem).metric_table)], form)
+            most = SHOWN if form is Form.TABLE else None
+            facts = result_table(result, analysis_of(instance.problem).metric_table)
+            print_tables([facts, *answer_tables(result, most)], form)
         interrupted |= put_off.interrupted
     if interrupted:
         _interrupted(
@@ -121,7 +166,11 @@ def solve(
 @app.command()
 def compare(
     files: Annotated[
-        list[str], typer.Argument(help="Instance files, folders of them, or bundled instances.")
+        list[str],
+        typer.Argument(
+            help="Instance files, folders of them, or bundled instances.",
+            autocompletion=instances,
+        ),
     ],
     method: Annotated[
         list[str] | None,
@@ -129,6 +178,7 @@ def compare(
             "-m",
             "--method",
             help="A method, or your own as module:function; repeat for more; all when none.",
+            autocompletion=method_names,
         ),
     ] = None,
     option: Options = None,
@@ -353,7 +403,11 @@ def check(
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[PROBLEM]", help="A problem, or a method; all when none."),
+        typer.Argument(
+            metavar="[PROBLEM]",
+            help="A problem, or a method; all when none.",
+            autocompletion=problems_and_methods,
+        ),
     ] = None,
     method: Annotated[str | None, typer.Argument(help="A method of the problem.")] = None,
     as_json: Json = False,
@@ -424,7 +478,7 @@ def show(
 
 @app.command()
 def generate(
-    problem: Annotated[str, typer.Argument(help="A problem.")],
+    problem: Annotated[str, typer.Argument(help="A problem.", autocompletion=problems)],
     out: Annotated[
         Path,
         typer.Option(
@@ -575,7 +629,9 @@ def fetch(
 
 
 @app.command()
-def schema(problem: Annotated[str, typer.Argument(help="A problem.")]) -> None:
+def schema(
+    problem: Annotated[str, typer.Argument(help="A problem.", autocompletion=problems)],
+) -> None:
     """Print the JSON Schema of a problem's instance files."""
     from ..instances.problem import schema as json_schema
 
@@ -824,11 +880,12 @@ def run() -> int:
 
     _kept.clear()
     open_missing_streams()
+    prepare()
     announce("loading libraries and compiling kernels")
     code: object = DONE
     try:
         with quiet_stdout():
-            code = app(standalone_mode=False)
+            code = app(standalone_mode=False, prog_name="cotenant")
     except SystemExit as leaving:
         code = leaving.code
     except _UsageError as error:

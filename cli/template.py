@@ -47,7 +47,7 @@ from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NewProblem(Instance):
     """Items with a value and a weight, of which some fit.
 
@@ -86,7 +86,7 @@ class NewProblem(Instance):
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Choice(Solution):
     """The items chosen, by index."""
 

@@ -39,6 +39,17 @@ def _signals_are_given_back() -> Iterator[None]:
     sys.unraisablehook = hook
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command's comparisons run their cells here: a process of its own takes a second to load
+    what is loaded here already.
+    """
+    from cotenant.analysis.run import compare
+    from cotenant.analysis.run.runners import InProcess
+
+    monkeypatch.setattr(compare, "runner_of", lambda *_: InProcess())
+
+
 @pytest.fixture(scope="session")
 def reference() -> ModuleType:
     """Brute force over agents (tests/reference.py)."""

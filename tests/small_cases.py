@@ -1,4 +1,6 @@
-"""Tiny instances of packing, admission, scheduling and NUMA by chance, and their optima by enumeration."""
+"""Tiny instances of packing, admission, scheduling and NUMA by chance, and their optima by
+enumeration.
+"""
 
 from __future__ import annotations
 
@@ -223,7 +225,9 @@ def numa(seed: int) -> Numa:
 
 
 def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | None]]]:
-    """Drawn instances of a problem with their optima by method, as far as they can be enumerated (None: no answer)."""
+    """Drawn instances of a problem with their optima by method, as far as they can be enumerated
+    (None: no answer).
+    """
     if problem == "packing":
         free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
         found = []

@@ -379,6 +379,7 @@ def run(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
     path, answer = str(tmp_path / "one.json"), str(tmp_path / "answer.json")
     assert (
@@ -437,6 +438,7 @@ def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.Monke
         table_ii(simulations=2, optima=2, time_limit=0.5)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_comparison_shows_speed_and_the_gap_to_the_proved_optimum() -> None:
     printed = terminal.run("compare", "admission/tiny", "-m", "optimal", "-m", "SM").stdout
     for word in ("speed", "gap", "blocking", "19.0"):

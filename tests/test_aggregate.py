@@ -293,6 +293,7 @@ def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() 
     ]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_compare_prints_mean_gaps_and_wins_after_the_tables_of_instances() -> None:
     files = ["colocation/tiny", "colocation/no-stable-4"]
     found = CliRunner().invoke(

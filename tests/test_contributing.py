@@ -145,7 +145,7 @@ def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
         shutil.copytree(
             root / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__")
         )
-    for name in ("__init__.py", "catalog.py"):
+    for name in ("__init__.py", "catalog.py", "verify.py"):
         shutil.copy(root / name, checkout)
     (checkout / "tests").mkdir()
 

@@ -63,8 +63,13 @@ weight = rng.integers(50, 150, (15, 90)).astype(float)
 x = builder.columns(90, upper=1, cost=-(weight.mean(axis=0) + rng.integers(0, 9, 90)).round(), integer=True)
 for row in weight:
     builder.row(x, row, upper=float(row.sum() // 2))
-threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-answer = solve_program(builder.build(), engine=sys.argv[1], time_limit=60)
+ctrl_c = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+def report(seconds, objective, bound, text):
+    if objective is not None and not ctrl_c.is_alive() and not ctrl_c.finished.is_set():
+        ctrl_c.start()  # a point is there
+
+answer = solve_program(builder.build(), engine=sys.argv[1], time_limit=600, report=report)
 assert answer.stop == "interrupted", answer
 assert answer.status == "feasible" and answer.point is not None, answer
 assert answer.bound <= answer.objective
@@ -141,7 +146,7 @@ def test_all_libraries_share_a_process_in_either_order(order: int) -> None:
 
 def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
     infeasible = 0
-    for seed in range(120):
+    for seed in range(60):
         program = small_program(seed)
         expected = enumerated(program)
         for engine in ("highs", "cp-sat"):
@@ -155,7 +160,7 @@ def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
             assert answer.bound is not None
             assert answer.bound <= expected + 1e-12, (seed, engine)
             assert program.holds(answer.point)
-    assert 10 < infeasible < 200
+    assert 5 < infeasible < 100
 
 
 def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
@@ -267,7 +272,7 @@ def test_the_translated_bound_never_passes_the_true_optimum() -> None:
     """Costs that are no decimals, up to a scale that int64 must cut down, with columns below
     zero.
     """
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         size = 10.0 ** rng.integers(-3, 14)
         builder = ProgramBuilder()

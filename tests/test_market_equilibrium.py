@@ -226,7 +226,7 @@ def test_the_convex_route_gives_serial_jobs_their_sliver() -> None:
 
 
 def test_fisher_equals_the_convex_route_where_jobs_are_serial() -> None:
-    for seed in range(100):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
         fraction = np.where(

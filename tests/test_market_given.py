@@ -326,6 +326,10 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
         ("workload,cores\na,1\n", "line 1: no column 'seconds' or 'speedup'"),
         ("cores,seconds\n1,1\n", "line 1: no column 'workload'"),
         ("workload,cores,seconds\n", "has no rows"),
+        (
+            "workload,cores,Seconds,seconds\na,1,2,3\n",
+            "line 1: column 'seconds' is named twice, as columns 3 and 4; .* Rename or remove",
+        ),
     ],
 )
 def test_an_unreadable_profile_row_is_named_by_its_line(
@@ -333,6 +337,15 @@ def test_an_unreadable_profile_row_is_named_by_its_line(
 ) -> None:
     with pytest.raises(InvalidFile, match=message):
         read_profile(put(tmp_path, text, "p.csv"))
+
+
+def test_a_profile_is_read_once_so_that_standard_input_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "workload,cores,seconds,,\na,1,100,,\na,4,40,,\n"
+    given = [text.encode()]
+    monkeypatch.setattr("cotenant.instances.problem.reading.read_bytes", lambda path: given.pop())
+    assert read_pool("-") == {"a": pytest.approx(0.8)}
 
 
 def test_a_profile_without_a_run_on_one_core_is_refused(tmp_path: Path) -> None:

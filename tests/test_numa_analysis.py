@@ -232,6 +232,7 @@ def test_a_changed_result_is_found_out(tmp_path: Path) -> None:
     assert "finished" in checked.output
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_generate_show_and_compare_work_on_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "server.json"
     runner = CliRunner()

@@ -100,7 +100,9 @@ def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
     (frontier,) = price_frontiers(HOT, time_limit=1e-9)
     for point in frontier.points:
         expected = least_power(HOT, point.limit * (1 - 1e-9))
-        assert expected is not None
+        if expected is None:  # more than can be sustained, which nothing has ruled out so far
+            assert point.value is None
+            continue
         assert point.value is None or point.value >= expected - 1e-7
         assert point.bound is None or point.bound <= expected + 1e-7
 

@@ -669,6 +669,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: P
     assert len(runs.read_text().splitlines()) == 1
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_was(
     tmp_path: Path,
 ) -> None:
@@ -694,6 +695,7 @@ def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_w
     assert "cotenant solve colocation/tiny -m GR --time-limit 5" in report.read_text()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_page_without_frontiers_on_request_or_where_the_problem_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_disk_that_fills_up_leaves_whole_rows_and_the_comparison_goes_on_from_
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.usefixtures("in_this_process")
 def test_a_full_disk_is_an_error_and_not_a_silence(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

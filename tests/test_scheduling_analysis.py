@@ -455,6 +455,7 @@ def test_the_paper_s_conclusions_are_tested_on_means() -> None:
     }
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) -> None:
     log, out = tmp_path / "made.swf", tmp_path / "window.json"
     log.write_text(swf_text(made_log()))

@@ -131,7 +131,7 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
 def test_the_most_near_given_utilities_is_that_of_every_schedule(
     engine: Engine, objective: Objective
 ) -> None:
-    for instance in tiny_instances(3, 12):
+    for instance in tiny_instances(3, 6):
         fair = ref(instance).solution
         given = utilities(instance, fair)
         for most in (0, 1, 4, 15, 1000):
@@ -157,7 +157,7 @@ def test_the_nearest_is_that_of_every_schedule_as_good(
     engine: Engine, objective: Objective
 ) -> None:
     moved = 0
-    for instance in tiny_instances(5, 12):
+    for instance in tiny_instances(5, 6):
         given, start = reference(instance).psi, fifo(instance)
         least = worth(instance, start, objective)
         far = [
@@ -178,7 +178,7 @@ def test_the_nearest_is_that_of_every_schedule_as_good(
 
 def test_the_frontiers_are_those_of_every_schedule() -> None:
     traded = 0
-    for instance in tiny_instances(7, 15):
+    for instance in tiny_instances(7, 8):
         known = reference(instance)
         frontiers = price_frontiers(instance, points=5)
         assert [frontier.efficiency for frontier in frontiers] == list(OBJECTIVES)

@@ -16,6 +16,7 @@ import pytest
 
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.report.console import Form
+from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.report.tables import figure, percent, proved
 from cotenant.instances.problem import InvalidOption
@@ -50,7 +51,7 @@ def test_a_terminal_shows_every_cell() -> None:
     from rich.console import Console
 
     stream = io.StringIO()
-    Console(file=stream, width=200, markup=False).print(TABLE.rich())
+    Console(file=stream, width=200, markup=False).print(fitted(TABLE, None).drawn)
     assert all(
         word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*")
     )

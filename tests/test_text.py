@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import cotenant
 import cotenant.cli
 from cotenant.analysis.report.drawing import svg
+from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, HeatMap, Series
 from cotenant.analysis.report.table import Column, Table
@@ -79,7 +80,7 @@ def test_a_table_is_printable_in_every_form() -> None:
     from rich.console import Console
 
     stream = io.StringIO()
-    Console(file=stream, width=400, markup=False).print(table.rich())
+    Console(file=stream, width=400, markup=False).print(fitted(table, None).drawn)
     for form in (stream.getvalue(), table.csv(), table.latex(), table.markdown()):
         assert not COMMANDS.search(form)
         assert "x1b" in form, "it is shown, not dropped"

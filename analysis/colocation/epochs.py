@@ -191,13 +191,11 @@ class _Cluster:
         duration: Integers,
         rng: np.random.Generator,
     ) -> None:
-        self.instance, self.policy, self.free, self.duration, self.rng = (
-            instance,
-            policy,
-            processors,
-            duration,
-            rng,
-        )
+        self.instance = instance
+        self.policy = policy
+        self.free = processors
+        self.duration = duration
+        self.rng = rng
         self.processors = processors
         self.running = 0
         self._queue: deque[tuple[int, Integers]] = deque()

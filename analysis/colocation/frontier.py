@@ -242,13 +242,11 @@ class _Sweep:
         engine: EngineName | None,
         clock: Clock, known: Sequence[Pairing],
     ) -> None:  # fmt: skip
-        self.instance, self.against, self.alpha, self.alpha_mode, self.engine = (
-            instance,
-            against,
-            alpha,
-            alpha_mode,
-            engine,
-        )
+        self.instance = instance
+        self.against = against
+        self.alpha = alpha
+        self.alpha_mode = alpha_mode
+        self.engine = engine
         self.clock, self.known = clock, list(known)
         self.fewest = 0.0  # proved: nothing keeps a limit below this
 
@@ -262,11 +260,9 @@ class _Sweep:
             raise NoSolution(
                 f"the instance has no feasible pairing ({free.certificate.get('proof')})"
             )
-        self.free, self.cheapest, self.least = (
-            free,
-            free.solution,
-            mean_penalty(self.instance, free.solution),
-        )
+        self.free = free
+        self.cheapest = free.solution
+        self.least = mean_penalty(self.instance, free.solution)
         found: list[FrontierPoint] = []
         try:
             chosen = self._spread(number) if limits is None else limits

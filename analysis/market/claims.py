@@ -86,10 +86,8 @@ def _ratios(
     ):
         found.witness("levels", f"are not all of a {LEVEL} with its users, at least one each")
         return
-    values, users = (
-        [float(level["value"]) for level in levels],
-        [int(level["users"]) for level in levels],
-    )
+    values = [float(level["value"]) for level in levels]
+    users = [int(level["users"]) for level in levels]
     for number in range(len(levels)):
         found.checked |= {f"levels[{number}].{name}" for name in ("objective", "value", "users")}
     if any(later <= earlier for earlier, later in itertools.pairwise(values)):

@@ -43,10 +43,12 @@ def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
     """Tables on standard output, for people or as text in one of the formats; notes that CSV has no
     place for go to stderr.
     """
+    from .fitting import fitted
+
     screen = console() if form is Form.TABLE else console(ANY_WIDTH)
     for number, table in enumerate(tables):
         if form in (Form.TABLE, Form.WIDE):
-            shown = table.fitted(screen.width if form is Form.TABLE else None)
+            shown = fitted(table, screen.width if form is Form.TABLE else None)
             screen.print(shown.drawn)
             for note in table.notes:
                 screen.print(note)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from .table import Column, Table
+
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
-
-    from .table import Column, Table
 
 LONGEST_WORD = 40
 """Letters of what may be cut in two: a path or a list without spaces, no word."""
@@ -138,8 +138,6 @@ def _drawn(
 
 def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
     """Each row as a block of names and values, an empty line between blocks."""
-    from .table import Column, Table
-
     rows: list[tuple[str, str]] = []
     for row in zip(*(cell.texts for cell in cells), strict=True):
         rows += [("", "")] if rows else []

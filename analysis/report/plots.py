@@ -40,6 +40,9 @@ class Plot:
         """Write it into a folder, as NAME.pdf and NAME.png; or svg."""
         return save([self.picture], Path(folder), formats)
 
+    def __repr__(self) -> str:
+        return f"<picture: {self.picture.title}>"
+
     def _repr_svg_(self) -> str:
         return svg(self.picture)
 

@@ -8,15 +8,10 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.text import printable
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
-    from .fitting import Fitted
 
 
 def words(value: Any) -> str:
@@ -109,16 +104,6 @@ class Table:
     def headings(self) -> tuple[Column, ...]:
         """The columns that people see."""
         return tuple(column for column in self.columns if column.people)
-
-    def rich(self, width: int | None = None) -> RichTable:
-        """The table for a terminal of that width; as wide as it comes without one."""
-        return self.fitted(width).drawn
-
-    def fitted(self, width: int | None) -> Fitted:
-        """The table for a terminal, and the headings of the columns it has no room for."""
-        from .fitting import fitted
-
-        return fitted(self, width)
 
     def write(self, form: str) -> str:
         """The table as text in one of the formats: "csv", "latex" or "markdown"."""

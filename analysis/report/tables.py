@@ -64,6 +64,25 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     return Table(slug(title), title, (_NAME, _VALUE), tuple(rows), heading=False)
 
 
+def answer_tables(result: Result, most: int | None) -> Iterator[Table]:
+    """The answer with names, at most so many rows of it; nothing without an answer."""
+    found = result.described(most)
+    if found is None:
+        return
+    columns = []
+    for place, name in enumerate(found.columns):
+        numeric = any(isinstance(row[place], int | float) for row in found.rows)
+        columns.append(Column(name, _amount, numeric=numeric, rank=max(0, place - 2)))
+    more = f"{found.left_out} more rows: --format csv and --out RESULT.json have them"
+    notes = (found.sentence, *((more,) if found.left_out else ()))
+    yield Table("answer", "the answer", tuple(columns), found.rows, notes=notes)
+
+
+def _amount(value: Any) -> str:
+    """A number or a name of an answer as text."""
+    return f"{value:.4g}" if isinstance(value, float) else words(value)
+
+
 def comparison_tables(
     comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
 ) -> dict[InstanceKey, Table]:

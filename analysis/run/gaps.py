@@ -12,6 +12,7 @@ from inspect import Signature, signature
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+from ...instances.problem.text import html_facts
 from ...solvers.outcome import agree
 from ..metric import Metric
 from ..registry import analysis_of
@@ -32,12 +33,32 @@ def instance_key(row: Row | Line) -> InstanceKey:
     return row["problem"], row["instance"], row["fingerprint"]
 
 
-@dataclass(frozen=True)
+SHOWN = 20
+"""Runs that a notebook shows."""
+
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The rows of a comparison, and the tables made of them."""
 
     rows: list[Row] = field(default_factory=list)
     interrupted: bool = False
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(f'{key} {value}' for key, value in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how many runs, and the table of the first of them."""
+        return html_facts("Comparison", self._facts()) + self.table.head(SHOWN).to_html()
+
+    def _facts(self) -> dict[str, int]:
+        runs = self.runs
+        return {
+            "runs": len(runs),
+            "instances": len({instance_key(row) for row in runs}),
+            "methods": len({row["method"] for row in runs}),
+            "failed": sum(bool(row.get("error")) for row in runs),
+        }
 
     @property
     def runs(self) -> list[Row]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ...catalog import Method, find
 from ...instances.problem.base import Instance, plain
+from ...instances.problem.described import KEPT
 from ...instances.problem.errors import (
     CotenantError,
     InfeasibleSolution,
@@ -146,6 +147,7 @@ class _Judge:
             except InfeasibleSolution as error:
                 return self._told(str(error))
         self._names()
+        self._described()
         self._measure()
         self._problem()
         if self.result.solution is None:
@@ -164,6 +166,8 @@ class _Judge:
         }
         parts = {name: document[name] for name in ("solution", "certificate") if document[name]}
         claims = [*places(row), "versions", "trace", *places(parts)]
+        if document["solution"] is not None and "named" not in document:
+            claims.append("named")  # files of older versions have no names to look at
         unseen = tuple(place for place in dict.fromkeys(claims) if not covered(place, self.checked))
         return Recheck((*self.broken, *more), unseen, self.bound)
 
@@ -194,6 +198,17 @@ class _Judge:
                 f"objective_name is {result.objective_name!r}; {result.method} has "
                 f"{entry.objective!r}"
             )
+
+    def _described(self) -> None:
+        """The answer with names must be the solution's."""
+        written = (self.result.stored or {}).get("named")
+        made = replace(self.result, given=self.instance).described(KEPT)
+        if written is None or made is None:
+            return
+        for name, value in made.document().items():
+            if written.get(name) != value:
+                told, given = short(written.get(name)), short(value)
+                self.broken.append(f"named.{name} is {told}, but the solution gives {given}")
 
     def _measure(self) -> None:
         """Every metric again, and the objective, which is one of them."""
@@ -336,12 +351,10 @@ class _Judge:
         levels, first = self.result.certificate.get("levels", []), True
         for number, level in enumerate(levels):
             place = f"levels[{number}]"
-            name, value, bound, status = (
-                level["objective"],
-                level["value"],
-                level["bound"],
-                level["status"],
-            )
+            name = level["objective"]
+            value = level["value"]
+            bound = level["bound"]
+            status = level["status"]
             if (
                 number == 0
                 and name == self.result.objective_name

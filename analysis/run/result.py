@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from ...instances.problem.base import Instance, Solution, plain
+from ...instances.problem.described import KEPT, Described, describe
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.options import accepts
 from ...instances.problem.reading import parse_json, read_text
 from ...instances.problem.registry import check, problem_named, scale
+from ...instances.problem.text import html_facts
 from ...solvers.interrupts import deferred
 from ...solvers.outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree, gap, gap_absolute
 
@@ -33,7 +35,7 @@ Trace = tuple[tuple[float, float | None, float | None], ...]
 _CLAIMED = {"standing": "claimed"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """An answer and everything that is needed to judge, store and repeat it.
 
@@ -55,6 +57,7 @@ class Result:
     proof : how its claims stand, `proving.Proved.document`: claimed until a proof file of it is
         accepted.
     stored : the JSON document it was read from, None when it was not read.
+    given : the instance it answers, None when it was read.
     """
 
     problem: str
@@ -72,6 +75,40 @@ class Result:
     scale: float = 1.0
     proof: Mapping[str, Any] = field(default_factory=lambda: dict(_CLAIMED))
     stored: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    given: Instance | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Result({', '.join(self._facts().values())})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_facts(f"{self.method} on {self.instance}", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        facts = {"run": f"{self.method} on {self.instance or self.problem}"}
+        facts["status"] = self.status.value
+        if self.objective is not None:
+            facts["objective"] = f"{self.objective_name} {self.objective:.6g}"
+        if self.gap is not None:
+            facts["gap"] = f"gap {self.gap:.3g}"
+        facts["seconds"] = f"{self.seconds:.3f} s"
+        if (answer := self.described(1)) is not None and answer.sentence:
+            facts["answer"] = answer.sentence
+        return facts
+
+    def described(self, most: int | None = None) -> Described | None:
+        """The answer with names: a sentence, and at most `most` rows; None without an answer, and
+        for a file of a version that kept no names.
+        """
+        if self.solution is None:
+            return None
+        if self.given is not None:
+            return describe(self.given, self.solution, most)
+        named = (self.stored or {}).get("named")
+        if not isinstance(named, dict):
+            return None
+        rows = tuple(map(tuple, named["rows"][:most]))
+        return Described(named["sentence"], tuple(named["columns"]), rows, named["total"])
 
     @property
     def solution(self) -> Any:
@@ -143,11 +180,13 @@ class Result:
     def document(self) -> dict[str, Any]:
         """The whole result as JSON values; `from_document` is the inverse."""
         outcome = self.outcome
+        named = self.described(KEPT)
         return {
             "cotenant": FORMAT,
             "result": self.summary(),
             "answer": None if outcome.solution is None else type(outcome.solution).__name__,
             "solution": None if outcome.solution is None else outcome.solution.document(),
+            **({} if named is None else {"named": named.document()}),
             "certificate": plain(dict(outcome.certificate)),
             "trace": [list(entry) for entry in outcome.trace],
         }
@@ -272,6 +311,7 @@ def _validate(content: Mapping[str, Any]) -> None:
         _expect(f"metric {name}", value, _number(value), "a number")
     for name, value in row["versions"].items():
         _expect(f"versions {name}", value, isinstance(value, str), "a text")
+    _validate_names(content.get("named"))
     steps = content["trace"]
     _expect(
         "trace",
@@ -302,6 +342,19 @@ def _validate(content: Mapping[str, Any]) -> None:
         row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE
     ):
         raise ValueError(f"gap is {row['gap']}, but the objective and the bound give {implied}")
+
+
+def _validate_names(named: Any) -> None:
+    """Refuse an answer with names that is not whole."""
+    if named is None:
+        return
+    _expect("named", named, isinstance(named, dict), "an object")
+    _expect("named.sentence", named["sentence"], isinstance(named["sentence"], str), "a text")
+    total, rows, columns = named["total"], named["rows"], named["columns"]
+    _expect("named.total", total, type(total) is int and total >= 0, "a whole number, 0 or more")
+    _expect("named.columns", columns, isinstance(columns, list), "a list")
+    whole = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
+    _expect("named.rows", rows, whole, "a list of lists")
 
 
 _OBJECTS = ("metrics", "options", "versions")
@@ -406,6 +459,7 @@ def run(
             versions=versions(),
             fingerprint=fingerprint(instance),
             scale=unit,
+            given=instance,
         )
         if late.interrupted:
             result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
@@ -522,6 +576,12 @@ def fingerprint(instance: Instance) -> str:
     digest = sha256()
     for entry in fields(instance):
         value = getattr(instance, entry.name)
-        digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+        if isinstance(value, tuple) and not value:
+            continue  # names that nobody gave are no content
+        # the array itself, without a copy: it may be most of the memory
+        content: Any = (
+            np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
+        )
+        digest.update(content)
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

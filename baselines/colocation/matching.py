@@ -64,10 +64,8 @@ def complementary(
     draft = Draft(instance)
     ascending = _by_bandwidth(instance)
     half = instance.agents // 2
-    low, high = (
-        _first(half, ascending, instance.count),
-        _first(half, ascending[::-1], instance.count),
-    )
+    low = _first(half, ascending, instance.count)
+    high = _first(half, ascending[::-1], instance.count)
     for a, b, number in _abreast(low, high):
         if instance.allowed[a, b]:
             draft.pair(a, b, number)

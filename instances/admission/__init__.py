@@ -15,6 +15,7 @@ PROBLEM = Problem(
     solution=Assignment,
     check=check,
     document="instances.admission.document:AdmissionDocument",
+    described="instances.admission.described:described",
     generators={
         "table-i": "instances.admission.generators:table_i",
         "uniform": "instances.admission.generators:uniform",

@@ -28,3 +28,5 @@ class AdmissionDocument(InstanceDocument):
         min_length=1, description="J x C: work per unit of time on one core of each type, above 0"
     )
     length: Entries[float] | None = Field(default=None, description="work of each job, above 0")
+    names: Entries[str] = Field(default_factory=list, description="names of the jobs")
+    machine_names: Entries[str] = Field(default_factory=list, description="names of the VMs")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.base import Instance, Solution, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import refuse, set_array
+from ..problem.fields import given_names, refuse, set_array, set_names
+from ..problem.frames import aligned, labels_of, names, require_frame, table
+
+if TYPE_CHECKING:
+    import pandas
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -27,7 +31,7 @@ must stay finite.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Admission(Instance):
     """Jobs that apply to V virtual machines whose cores are of C types.
 
@@ -42,6 +46,8 @@ class Admission(Instance):
         the sum over its cores.
     length : (J,) array, optional
         Work of each job, above 0: it runs for length / speed.
+    names, machine_names : strings, optional
+        Names of the jobs and of the VMs; all of them or none.
 
     Raises
     ------
@@ -55,6 +61,8 @@ class Admission(Instance):
     threads: Integers
     speed: Floats
     length: Floats | None = None
+    names: tuple[str, ...] = ()
+    machine_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if hasattr(self.cores, "__len__") and len(self.cores) == 0:
@@ -94,6 +102,48 @@ class Admission(Instance):
                 set_array(self, "length", float, 1, len(threads), "one per job"),
                 "an amount of work, above 0",
             )
+        set_names(self, "names", self.jobs, "job")
+        set_names(self, "machine_names", self.machines, "VM")
+
+    @classmethod
+    def from_frame(
+        cls,
+        speed: pandas.DataFrame,
+        *,
+        cores: pandas.DataFrame,
+        threads: Any,
+        length: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        speed : jobs down, types of cores across.
+        cores : VMs down, the same types of cores across.
+        threads, length : a Series or a mapping by job, or a number for all.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        require_frame(speed, "speed")
+        require_frame(cores, "cores")
+        jobs = labels_of(speed.index, "speed.index")
+        types = labels_of(speed.columns, "speed.columns")
+        machines = labels_of(cores.index, "cores.index")
+        work = None if length is None else aligned(length, jobs, "length")
+        return cls(
+            cores=table(cores, machines, types, "cores"),
+            threads=aligned(threads, jobs, "threads"),  # type: ignore[arg-type]
+            speed=table(speed, jobs, types, "speed"),
+            length=work,  # type: ignore[arg-type]
+            names=names(jobs),
+            machine_names=names(machines),
+            **fields,
+        )
 
     @property
     def machines(self) -> int:
@@ -119,7 +169,12 @@ class Admission(Instance):
         """The instance with these jobs alone, in the order given."""
         chosen = np.asarray(jobs, dtype=np.int64)
         length = None if self.length is None else self.length[chosen]
-        return self.replace(threads=self.threads[chosen], speed=self.speed[chosen], length=length)
+        return self.replace(
+            threads=self.threads[chosen],
+            speed=self.speed[chosen],
+            length=length,
+            names=tuple(self.names[job] for job in chosen.tolist()) if self.names else (),
+        )
 
     def summary(self) -> dict[str, object]:
         """Facts for people: size, and how the threads asked for compare with the cores there
@@ -145,10 +200,10 @@ class Admission(Instance):
         content = {name: plain(getattr(self, name)) for name in ("cores", "threads", "speed")}
         if self.length is not None:
             content["length"] = plain(self.length)
-        return content
+        return content | given_names(self, "names", "machine_names")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Assignment(Solution):
     """Where each job runs, and on how many cores of each type.
 

@@ -13,6 +13,7 @@ PROBLEM = Problem(
     solution=Pairing,
     check=check,
     document="instances.colocation.document:ColocationDocument",
+    described="instances.colocation.described:described",
     generators={
         "population": "instances.colocation.generators:population",
         "preferences": "instances.colocation.generators:random_preferences",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
+from ..problem.frames import aligned, labels_of, names, require_frame, table
+
+if TYPE_CHECKING:
+    import pandas
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -56,7 +60,7 @@ def blocks(types: int) -> list[slice]:
     return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Colocation(Instance):
     """Jobs of T types to be paired on processors that hold two jobs each.
 
@@ -128,6 +132,35 @@ class Colocation(Instance):
         self._validate_capacity()
         self._validate_unpaired()
         self._validate_partners()
+
+    @classmethod
+    def from_frame(
+        cls, penalty: pandas.DataFrame, *, count: Any = 1, bandwidth: Any = None, **fields: Any
+    ) -> Self:
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        penalty : types down and across: the throughput loss of the row's job beside the column's.
+        count, bandwidth : a Series or a mapping by type, a number for all, or a list in the order
+            of the rows.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        require_frame(penalty, "penalty")
+        types = labels_of(penalty.index, "penalty.index")
+        loads = None if bandwidth is None else aligned(bandwidth, types, "bandwidth")
+        return cls(
+            penalty=table(penalty, types, types, "penalty"),
+            count=aligned(count, types, "count"),  # type: ignore[arg-type]
+            bandwidth=loads,  # type: ignore[arg-type]
+            names=names(types),
+            **fields,
+        )
 
     @property
     def types(self) -> int:
@@ -281,7 +314,7 @@ class Colocation(Instance):
             )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pairing(Solution):
     """Which types share a processor, how often, and which jobs have no co-runner.
 

@@ -14,6 +14,7 @@ PROBLEM = Problem(
     solution=Allocation,
     check=check,
     document="instances.market.document:MarketDocument",
+    described="instances.market.described:described",
     generators={"population": "instances.market.generators:population"},
     formats={"jobs-csv": "instances.market.formats:jobs_csv"},
     plain=Plain("jobs-csv", "jobs.csv", ("user", "server"), "user,server,parallel_fraction[,work]"),

@@ -34,3 +34,5 @@ class MarketDocument(InstanceDocument):
         min_length=1, description="money of each user, above 0; only ratios matter"
     )
     job: JobsDocument
+    names: Entries[str] = Field(default_factory=list, description="names of the users")
+    server_names: Entries[str] = Field(default_factory=list, description="names of the servers")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.base import Instance, Solution, plain
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import refuse, require_length, set_array
+from ..problem.fields import given_names, refuse, require_length, set_array, set_names
+from ..problem.frames import aligned, columns_of, labels_of, names, places
+
+if TYPE_CHECKING:
+    import pandas
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -45,7 +49,7 @@ def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) ->
     return np.where(positive, quotient, otherwise)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Market(Instance):
     """Users whose k jobs are bound to servers, and the servers' cores (thesis section 3.3, after
     Amdahl's law).
@@ -68,6 +72,8 @@ class Market(Instance):
         f, from 0 (one core is all it can use) to 1 (twice the cores, twice the speed).
     work : (k,) array
         Work done per unit of time on one core, 0 or more (0, or 1e-50 to 1e50).
+    names, server_names : strings, optional
+        Names of the users and of the servers; all of them or none.
 
     Raises
     ------
@@ -83,6 +89,8 @@ class Market(Instance):
     server: Integers
     parallel_fraction: Floats
     work: Floats
+    names: tuple[str, ...] = ()
+    server_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, expected in (("capacity", "cores of a server"), ("budget", "a user's money")):
@@ -114,6 +122,43 @@ class Market(Instance):
         _in_range("capacity", self.capacity, LARGEST_CAPACITY)
         _in_range("budget", self.budget, LARGEST_WORTH)
         _in_range("work", np.where(work > 0, work, 1.0), LARGEST_WORTH)
+        set_names(self, "names", self.users, "user")
+        set_names(self, "server_names", self.servers, "server")
+
+    @classmethod
+    def from_frame(
+        cls, jobs: pandas.DataFrame, *, capacity: pandas.Series, budget: Any = 1.0, **fields: Any
+    ) -> Self:
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        jobs : a row a job, with columns user, server, parallel_fraction and work.
+        capacity : cores by server.
+        budget : a Series or a mapping by user, or a number for all users of the jobs.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        user, server, fraction, work = columns_of(
+            jobs, ("user", "server", "parallel_fraction", "work"), "jobs"
+        )
+        servers = labels_of(getattr(capacity, "index", capacity), "capacity")
+        users = labels_of(getattr(budget, "index", dict.fromkeys(user)), "budget")
+        return cls(
+            capacity=aligned(capacity, servers, "capacity"),  # type: ignore[arg-type]
+            budget=aligned(budget, users, "budget"),  # type: ignore[arg-type]
+            user=places(user, users, "jobs.user"),  # type: ignore[arg-type]
+            server=places(server, servers, "jobs.server"),  # type: ignore[arg-type]
+            parallel_fraction=fraction,
+            work=work,
+            names=names(users),
+            server_names=names(servers),
+            **fields,
+        )
 
     @property
     def users(self) -> int:
@@ -171,10 +216,11 @@ class Market(Instance):
             name: plain(getattr(self, name))
             for name in ("user", "server", "parallel_fraction", "work")
         }
-        return {"capacity": plain(self.capacity), "budget": plain(self.budget), "job": jobs}
+        content = {"capacity": plain(self.capacity), "budget": plain(self.budget), "job": jobs}
+        return content | given_names(self, "names", "server_names")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Solution):
     """How many cores each job gets, and the price of a core on each server if there are prices.
 

@@ -164,7 +164,11 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     InvalidFile
         A column that is missing, or a row that cannot be read, with its line number.
     """
-    table = CsvTable(path, lower=True)
+    return _profile(CsvTable(path, lower=True), where)
+
+
+def _profile(table: CsvTable, where: str | None = None) -> Profile:
+    """See `read_profile`."""
     named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
     table.require(*(named.get(key, key) for key in ("workload", "cores")))
     if "seconds" not in named and "speedup" not in named:
@@ -200,7 +204,7 @@ def read_pool(path: PathLike) -> dict[str, float]:
     """
     table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
-        return pool(read_profile(path))
+        return pool(_profile(table))
     table.require("workload")
     return {row["workload"]: row.number("parallel_fraction", FRACTION) for row in table}
 

@@ -14,6 +14,7 @@ PROBLEM = Problem(
     solution=(Simulation, Flow),
     check=check,
     document="instances.numa.document:NumaDocument",
+    described="instances.numa.described:described",
     generators={"blade-server": "instances.numa.generators:blade_server"},
     formats={"classes-csv": "instances.numa.formats:classes_csv"},
     plain=Plain(

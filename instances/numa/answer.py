@@ -46,7 +46,7 @@ ROUNDING = 1e-6
 """A rate or a busy time may pass its limit by this fraction."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simulation(Solution):
     """What a policy did in a window of simulated time, and how sure its response times are.
 
@@ -115,7 +115,7 @@ class Simulation(Solution):
         set_field(self, "stable", bool(self.stable))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flow(Solution):
     """Long-run rates: how many tasks a second of each class go from the memory of their data to
     each processor.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,11 @@ import numpy.typing as npt
 from ..problem.base import Instance, plain, set_field
 from ..problem.errors import InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
+from ..problem.frames import columns_of, labels_of, names
 from .technology import EXTRA_HOP
+
+if TYPE_CHECKING:
+    import pandas
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -29,7 +33,7 @@ the memory.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Numa(Instance):
     """Tasks of K classes on a blade server: `blades` blades, each a mesh of `rows` x `columns`
     processors of `cores` cores.
@@ -135,6 +139,26 @@ class Numa(Instance):
         set_field(self, "names", names_of("names", self.names, self.classes, "class"))
         set_field(self, "distance", _locked(mesh_distance(self.blades, self.rows, self.columns)))
         set_field(self, "slowdown", _locked(self._slowdown()))
+
+    @classmethod
+    def from_frame(cls, classes: pandas.DataFrame, **fields: Any) -> Self:
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        classes : a row a class of tasks, with columns class_share, service_mean, ht1, pcie and
+            bandwidth.
+        **fields : the other fields (blades, rows, columns, cores, location_share, rate, ...), as
+            the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A column is missing, or a value is wrong.
+        """
+        wanted = ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
+        values = dict(zip(wanted, columns_of(classes, wanted, "classes"), strict=True))
+        return cls(**values, names=names(labels_of(classes.index, "classes.index")), **fields)
 
     @property
     def processors(self) -> int:

@@ -14,6 +14,7 @@ PROBLEM = Problem(
     solution=Placement,
     check=check,
     document="instances.packing.document:PackingDocument",
+    described="instances.packing.described:described",
     generators={
         "vm-types": "instances.packing.generators:vm_types",
         "caprara-toth": "instances.packing.generators:caprara_toth",

@@ -40,6 +40,9 @@ class PackingDocument(InstanceDocument):
     )
     resources: Entries[str] = Field(default_factory=list, description="names of the k resources")
     names: Entries[str] = Field(default_factory=list, description="names of the s VM types (users)")
+    class_names: Entries[str] = Field(
+        default_factory=list, description="names of the p classes of servers"
+    )
     cost: Entries[int] | None = Field(
         default=None, description="price of one server of each class; 1 when absent"
     )

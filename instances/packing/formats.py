@@ -229,10 +229,8 @@ def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
     labels: list[str] = []
-    amounts, moments = (
-        ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"),
-        ("creation_time", "deletion_time"),
-    )
+    amounts = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+    moments = ("creation_time", "deletion_time")
     for row in CsvTable(path, *amounts, *moments, ragged=True):
         cpu, mib, cards, share = map(row.whole, amounts)
         sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import names_of, refuse, set_array
+from ..problem.fields import given_names, names_of, refuse, set_array, set_names
+from ..problem.frames import aligned, labels_of, names, require_frame, table
+
+if TYPE_CHECKING:
+    import pandas
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -21,7 +25,7 @@ divided as floats.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Packing(Instance):
     """Virtual machines (VMs) of s types to be placed on servers of p classes with k resources.
 
@@ -47,6 +51,8 @@ class Packing(Instance):
         served whole.
     resources, names : strings, optional
         Names of the k resources and the s VM types.
+    class_names : strings, optional
+        Names of the p classes of servers; all of them or none.
 
     Raises
     ------
@@ -65,6 +71,7 @@ class Packing(Instance):
     partial: bool = False
     resources: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         capacity, demand = _set_amounts(self, "capacity"), _set_amounts(self, "demand")
@@ -91,6 +98,7 @@ class Packing(Instance):
             self, "resources", names_of("resources", self.resources, capacity.shape[1], "resource")
         )
         set_field(self, "names", names_of("names", self.names, len(demand), "type of VM"))
+        set_names(self, "class_names", len(capacity), "class of servers")
         _set_numbers(self, "request", len(demand), "VMs", "one per type of VM")
         _set_numbers(self, "servers", len(capacity), "servers", "one per server class")
         self._validate_amounts()
@@ -103,6 +111,47 @@ class Packing(Instance):
             raise InvalidInstance("partial", repr(self.partial), "true or false")
         self._validate_items()
         self._validate_totals()
+
+    @classmethod
+    def from_frame(
+        cls,
+        demand: pandas.DataFrame,
+        *,
+        capacity: pandas.DataFrame,
+        request: Any = np.inf,
+        servers: Any = np.inf,
+        **fields: Any,
+    ) -> Self:
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        demand : types of VM down, resources across.
+        capacity : classes of servers down, the same resources across.
+        request, servers : VMs wanted by type and servers by class: a Series or a mapping, or a
+            number for all; inf for as many as fit, and as many as needed.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        require_frame(demand, "demand")
+        require_frame(capacity, "capacity")
+        resources = labels_of(demand.columns, "demand.columns")
+        types = labels_of(demand.index, "demand.index")
+        classes = labels_of(capacity.index, "capacity.index")
+        return cls(
+            demand=table(demand, types, resources, "demand"),
+            capacity=table(capacity, classes, resources, "capacity"),
+            request=aligned(request, types, "request"),  # type: ignore[arg-type]
+            servers=aligned(servers, classes, "servers"),  # type: ignore[arg-type]
+            resources=names(resources),
+            names=names(types),
+            class_names=names(classes),
+            **fields,
+        )
 
     @property
     def classes(self) -> int:
@@ -192,7 +241,7 @@ class Packing(Instance):
             content["cost"] = plain(self.price)
         if self.partial:
             content["partial"] = True
-        return content
+        return content | given_names(self, "class_names")
 
     def _validate_amounts(self) -> None:
         hollow = ~(self.capacity > 0).any(axis=1)
@@ -300,7 +349,7 @@ class Packing(Instance):
                 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Placement(Solution):
     """Which VMs each used server holds.
 

@@ -7,17 +7,33 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from .errors import InvalidInstance
+from .text import html_facts
+
+if TYPE_CHECKING:
+    import pandas
 
 Value = TypeVar("Value", bound=Hashable)
 
 
 class _Record:
     """Array-aware equality and representation for frozen dataclasses."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_facts(type(self).__name__, self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        """Every field, long ones by their shape."""
+        return {f.name: _short(getattr(self, f.name)) for f in _fields(self) if f.repr}
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -47,7 +63,7 @@ class _Record:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Instance(_Record):
     """What is given. Subclasses validate in `__post_init__` and never change afterwards.
 
@@ -73,16 +89,34 @@ class Instance(_Record):
         """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
         return {"problem": self.problem, "name": self.name, "source": self.source}
 
+    def _facts(self) -> dict[str, str]:
+        """The first facts of the summary."""
+        facts = {name: _cut(str(value)) for name, value in self.summary().items() if value != ""}
+        told = [name for name in facts if name not in ("problem", "source")]
+        return {name: facts[name] for name in told[:_FACTS]}
+
     def document(self) -> dict[str, Any]:
         """The problem's own fields as plain JSON values, infinity written as None (JSON null)."""
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution(_Record):
     """What an answer is. Feasibility is the business of the problem's `check`."""
 
     problem: ClassVar[str] = ""
+
+    def to_frame(self, instance: Instance) -> pandas.DataFrame:
+        """The answer as a labeled frame: who runs where, by the names of its instance.
+
+        Raises
+        ------
+        InfeasibleSolution
+            It is no answer to this instance.
+        """
+        described = import_module(".described", __package__)  # it stands on this module
+        frame: pandas.DataFrame = described.to_frame(instance, self)
+        return frame
 
     def document(self) -> dict[str, Any]:
         """The fields as plain JSON values."""
@@ -191,6 +225,21 @@ def _same(left: Any, right: Any) -> bool:
             and np.asarray(left).dtype == np.asarray(right).dtype
         )
     return bool(left == right)
+
+
+def _short(value: Any) -> str:
+    """A field in a few letters."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"array{value.shape}"
+    return _cut(str(value.tolist()) if isinstance(value, np.ndarray) else repr(value))
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+_FACTS = 5
+"""Facts of an instance that its representation tells."""
 
 
 def _hashable(value: Any) -> Any:

@@ -63,6 +63,18 @@ def names_of(name: str, names: Any, length: int, of: str) -> tuple[str, ...]:
     return values
 
 
+def set_names(instance: object, name: str, length: int, of: str) -> None:
+    """Set a field of optional names: distinct ones, one for each of so many things, or none."""
+    given = getattr(instance, name)
+    nothing = isinstance(given, tuple | list) and not given
+    set_field(instance, name, () if nothing else names_of(name, given, length, of))
+
+
+def given_names(instance: object, *names: str) -> dict[str, list[str]]:
+    """The fields of optional names that were given, as JSON values."""
+    return {name: list(getattr(instance, name)) for name in names if getattr(instance, name)}
+
+
 def as_number(name: str, value: Any, expected: str = "a number", cure: str = "") -> float:
     """A number (infinite ones too) as a float."""
     if (

@@ -61,6 +61,10 @@ class Problem:
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
+    described: str | None = None
+    """function(instance, solution, most) -> Described, the answer with names; None where the fields
+    of the solution will do.
+    """
     plain: Plain | None = None
     scale: str | None = None
     """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for

@@ -57,6 +57,7 @@ class CsvTable:
     lower : whether names are taken in lower case.
     ragged : whether a row may be of another length than the header, as long as it reaches the
         needed columns.
+    alike : whether two columns may have one name, as where they are read by their place.
     text : the file's content, when it was read before.
     delimiter : between cells; what the header has when not given, see `separator`. Where it is no
         comma, numbers may have decimal commas.
@@ -64,13 +65,13 @@ class CsvTable:
     Raises
     ------
     InvalidFile
-        A column is missing, or there is one only; when iterated over, a row is too short or too
-        long, or there is none.
+        A column is missing, or named twice, or there is one only; when iterated over, a row is too
+        short or too long, or there is none.
     """
 
     def __init__(
         self, path: PathLike, *needed: str, columns: Sequence[str] = (), lower: bool = False,
-        ragged: bool = False,
+        ragged: bool = False, alike: bool = False,
         text: str | None = None, delimiter: str = "",
     ) -> None:  # fmt: skip
         self.path = os.fspath(path)
@@ -81,6 +82,13 @@ class CsvTable:
         header = [name.strip() for name in next(self._rows, (1, []))[1]]
         self.columns = list(columns) or ([name.lower() for name in header] if lower else header)
         self.places = {name: place for place, name in reversed(list(enumerate(self.columns)))}
+        twice = None if alike else repeated(name for name in self.columns if name)
+        if twice is not None:
+            seen = [place for place, name in enumerate(self.columns, 1) if name == twice]
+            raise InvalidFile(
+                f"{self.path}, line 1: column {shortened(twice)} is named twice, as columns "
+                f"{seen[0]} and {seen[1]}; expected every name once. Rename or remove one of them"
+            )
         self.require(*needed)
         self._reached = max(self.places[name] for name in needed) + 1 if ragged else None
 
@@ -212,7 +220,7 @@ def read_matrix(
         A cell is no number (and none of the words in `blank`), or a name is given twice, the last
         `extra` columns apart.
     """
-    table = CsvTable(path)
+    table = CsvTable(path, alike=True)
     columns, names, values = table.columns[1:], [], []
     for row in table:
         names.append(row.cells[0].strip())
@@ -224,7 +232,10 @@ def read_matrix(
         )
     for what, given in (("row", names), ("column", columns[: len(columns) - extra])):
         if (twice := repeated(given)) is not None:
-            raise InvalidFile(f"{table.path} names the {what} {twice!r} twice")
+            raise InvalidFile(
+                f"{table.path} names the {what} {shortened(twice)} twice; expected every name "
+                "once. Rename or remove one of them"
+            )
     return names, columns, np.array(values)
 
 

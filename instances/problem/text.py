@@ -5,6 +5,8 @@ direction of reading.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 _UNPRINTABLE = re.compile(
@@ -21,6 +23,15 @@ def printable(text: str) -> str:
     such as `\x1b`.
     """
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def html_facts(title: str, facts: Mapping[str, object]) -> str:
+    """Names and values as a small table in HTML, everything in it text."""
+    rows = "".join(
+        f"<tr><th>{escape(printable(str(name)))}</th><td>{escape(printable(str(value)))}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<table><caption>{escape(printable(title))}</caption>{rows}</table>"
 
 
 def all_printable(value: Any) -> Any:

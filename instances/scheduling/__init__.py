@@ -16,6 +16,7 @@ PROBLEM = Problem(
     solution=Schedule,
     check=check,
     document="instances.scheduling.document:SchedulingDocument",
+    described="instances.scheduling.described:described",
     generators={
         "workload": "instances.scheduling.generators:workload",
         "unit-jobs": "instances.scheduling.generators:unit_jobs",

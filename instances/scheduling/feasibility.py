@@ -135,10 +135,8 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
     change = change - np.bincount(np.searchsorted(times, end), minlength=len(times))
     idle = np.cumsum(change) < instance.total_machines  # over [times[i], times[i + 1])
     before = np.concatenate([[0], np.cumsum(idle)])
-    low, high = (
-        np.searchsorted(times, instance.release[waits]),
-        np.searchsorted(times, until[waits]),
-    )
+    low = np.searchsorted(times, instance.release[waits])
+    high = np.searchsorted(times, until[waits])
     broken = before[high] > before[low]
     if not broken.any():
         return None

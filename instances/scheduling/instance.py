@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, plain, set_field
 from ..problem.errors import InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
+from ..problem.frames import aligned, columns_of, labels_of, names, places
+
+if TYPE_CHECKING:
+    import pandas
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -25,7 +29,7 @@ every utility.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scheduling(Instance):
     """Organizations that pool their machines and send sequential jobs to the pool, in whole units
     of time.
@@ -125,6 +129,38 @@ class Scheduling(Instance):
             )  # fmt: skip
         set_field(self, "names", names_of("names", self.names, len(machines), "organization"))
 
+    @classmethod
+    def from_frame(
+        cls, jobs: pandas.DataFrame, *, machines: pandas.Series, horizon: int, **fields: Any
+    ) -> Self:
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        jobs : a row a job, with columns organization, release and processing.
+        machines : how many machines each organization has.
+        horizon : the end of time.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        owner, release, processing = columns_of(
+            jobs, ("organization", "release", "processing"), "jobs"
+        )
+        organizations = labels_of(getattr(machines, "index", machines), "machines")
+        return cls(
+            machines=aligned(machines, organizations, "machines"),  # type: ignore[arg-type]
+            organization=places(owner, organizations, "jobs.organization"),  # type: ignore[arg-type]
+            release=release,
+            processing=processing,
+            horizon=horizon,
+            names=names(organizations),
+            **fields,
+        )
+
     @property
     def organizations(self) -> int:
         """k, the number of organizations."""
@@ -197,7 +233,7 @@ class Scheduling(Instance):
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Schedule(Solution):
     """When and where each job starts.
 

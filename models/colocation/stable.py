@@ -165,10 +165,8 @@ class _Chains:
                 most[:upto] = np.minimum(most[:upto], 1.0)
             s = shared.builder.columns(len(levels), upper=most, integer=True, implied=True)
             joins, row = step < len(levels), np.arange(len(levels))
-            rows, where = (
-                np.concatenate([step[joins], row[1:], row]),
-                np.concatenate([column[joins], s[:-1], s]),
-            )
+            rows = np.concatenate([step[joins], row[1:], row])
+            where = np.concatenate([column[joins], s[:-1], s])
             values = np.concatenate(
                 [agents[joins], np.ones(len(levels) - 1), -np.ones(len(levels))]
             )

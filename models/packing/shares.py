@@ -96,10 +96,8 @@ def level_program(
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
     users = [column for column in range(len(served)) if steps[-1][0][column] > 0]
-    before, held = (
-        np.zeros(len(served), dtype=np.int64),
-        {user: [(int(served[user]), 1.0)] for user in users},
-    )
+    before = np.zeros(len(served), dtype=np.int64)
+    held = {user: [(int(served[user]), 1.0)] for user in users}
     last: Integers | None = None
     for owed, wanted in steps:
         reached = builder.columns(len(users), upper=1.0, integer=True)

@@ -15,7 +15,7 @@ import numpy as np
 from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ....solvers.colocation import fair
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
 from ..charts import chart
 from ..registry import Finding, compare
 from .links import Rows, correlations, linked, mean_bars, spread
@@ -60,26 +60,16 @@ def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
     )
     rank, _ = linked(greedy_bars, given.demands)
     said = "by type" if other == "index" else "at random"
-    yield compare(
-        f"GR with tasks that come {said}",
-        "",
-        f"rank correlation {rank:.2f}",
-        None,
-        "the papers do not say in which order",
-    )
+    yield compare(f"GR with tasks that come {said}", "", f"rank correlation {rank:.2f}", None,
+        "the papers do not say in which order")  # fmt: skip
     negative = np.mean(
         [_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]]
     )
     what = "some jobs run better colocated than alone (footnote 3)"
     ours = f"{100 * negative:.1f} % of placements"
     if given.synthetic:
-        yield compare(
-            what,
-            "occasionally",
-            ours,
-            None,
-            "the contention model has noise of 0.2 points, made for this",
-        )
+        yield compare(what, "occasionally", ours, None,
+            "the contention model has noise of 0.2 points, made for this")  # fmt: skip
     else:
         note = f"the least penalty is {100 * float(given.base.penalty.min()):.1f} %"
         yield compare(what, "occasionally", ours, bool(0 < negative < 0.5), note)
@@ -127,13 +117,8 @@ def figure_8(
         rank, link = linked(bars[name], given.demands)
         said = "yes" if FAIR[name] else "no (unfair: unrelated)"
         ours = f"{'yes' if link else 'no'}: {spread(found[name])}"
-        yield compare(
-            f"{name}, ranked penalties follow ranked demands",
-            said,
-            ours,
-            link == FAIR[name],
-            _why(name, rank, given),
-        )
+        yield compare(f"{name}, ranked penalties follow ranked demands", said, ours,
+            link == FAIR[name], _why(name, rank, given))  # fmt: skip
     fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(
         found[name].mean() for name in ("GR", "CO", "SMP")
     )
@@ -260,13 +245,8 @@ def _printed_ranks(given: Setting, bars: dict[str, Floats]) -> Iterator[Finding]
         place = {p: 1 + int((bars[p] < bars[p][names.index(job)]).sum()) for p in POLICIES}
         ours = ", ".join(f"{policy} {value}" for policy, value in place.items())
         hit = any(place[policy] == penalty for policy in ("SMR", "SR"))
-        yield compare(
-            f"{job}, rank of penalty",
-            str(penalty),
-            ours,
-            hit,
-            "under which policy is not said: SMR or SR",
-        )
+        yield compare(f"{job}, rank of penalty", str(penalty), ours, hit,
+            "under which policy is not said: SMR or SR")  # fmt: skip
 
 
 def _least_slack(population: Colocation, seconds: float) -> Finding:
@@ -292,16 +272,7 @@ def _bars_chart(
 ) -> Chart:
     """Fig. 7: one group of bars a type, the types by increasing demand."""
     order = given.ascending
-    series = tuple(
-        Series(
-            policy,
-            given.ticks,
-            _percent(bars[policy][order]),
-            "bars",
-            strong=policy in (LEAST, UNBLOCKED),
-        )
-        for policy in policies
-    )
+    rows = {policy: (100 * bars[policy][order]).tolist() for policy in policies}
     half = len(order) // 2
     words = "; ".join(
         f"{policy}: {100 * np.nanmean(bars[policy][order[:half]]):.1f} % on average for the "
@@ -309,12 +280,9 @@ def _bars_chart(
         f"{100 * np.nanmean(bars[policy][order[-half:]]):.1f} % for the other"
         for policy in policies
     )
-    title = f"Penalty of each job type under {what}"
-    alt = f"Bars of mean penalty for {len(order)} job types in order of {given.demand}. {words}."
-    return Chart(
-        f"colocation-{name}", title, f"job type, {given.demand}", "mean penalty [%]", series, alt,
-        note=given.note
-    )  # fmt: skip
+    return chart(f"colocation-{name}", f"Penalty of each job type under {what}",
+        f"job type, {given.demand}", "mean penalty [%]", rows, x=given.ticks,
+        strong=(LEAST, UNBLOCKED), words=f"{words}.", note=given.note)  # fmt: skip
 
 
 def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
@@ -322,29 +290,16 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
     from scipy.stats import rankdata
 
     order = given.ascending
-    ticks = given.ticks
-    series = [
-        Series("demand", ticks, tuple(rankdata(given.demands[order]).tolist()), "line", strong=True)
-    ]
+    rows = {"demand": rankdata(given.demands[order]).tolist()}
     for policy in POLICIES:
         ranks = rankdata(np.round(bars[policy][order], 12), nan_policy="omit")
-        series.append(Series(policy, ticks, _holes(ranks), "points"))
+        rows[policy] = ranks.tolist()
     rank = {policy: linked(bars[policy], given.demands)[0] for policy in POLICIES}
-    alt = (
-        f"Ranks of mean penalty of {len(order)} job types under five policies beside the rank "
-        "of their demand, a rising line. "
-        "Rank correlations with it: "
-        f"{', '.join(f'{policy} {value:.2f}' for policy, value in rank.items())}."
-    )
-    return Chart(
-        "colocation-figure-8-ranks",
-        "Ranks of penalty and of demand",
-        f"job type, {given.demand}",
-        "rank (1 is least)",
-        tuple(series),
-        alt,
-        note=given.note,
-    )
+    said = ", ".join(f"{policy} {value:.2f}" for policy, value in rank.items())
+    return chart("colocation-figure-8-ranks", "Ranks of penalty and of demand",
+        f"job type, {given.demand}", "rank (1 is least)", rows, x=given.ticks, style="points",
+        styles={"demand": "line"}, strong=["demand"],
+        words=f"Rank correlations with the demand's: {said}.", note=given.note)  # fmt: skip
 
 
 def _correlation_chart(found: dict[str, Floats]) -> Chart:
@@ -354,20 +309,7 @@ def _correlation_chart(found: dict[str, Floats]) -> Chart:
     low, high = (
         [mean[name] + sign * float(found[name].std()) for name in names] for sign in (-1, 1)
     )
-    return chart(
-        "colocation-figure-8-correlation",
-        "Rank correlation of penalty with demand",
-        "policy",
-        "Spearman's coefficient",
-        {"rank correlation": mean},
+    return chart("colocation-figure-8-correlation", "Rank correlation of penalty with demand",
+        "policy", "Spearman's coefficient", {"rank correlation": mean},
         ends={"rank correlation": (low, high)},
-        note="intervals: one standard deviation over populations",
-    )
-
-
-def _percent(values: Floats) -> tuple[float | None, ...]:
-    return _holes(100 * values)
-
-
-def _holes(values: Floats) -> tuple[float | None, ...]:
-    return tuple(None if np.isnan(value) else float(value) for value in values)
+        note="intervals: one standard deviation over populations")  # fmt: skip

@@ -39,15 +39,10 @@ def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
         equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
         for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
     ]
-    picture = chart(
-        "colocation-figure-14",
-        "Shapley shares of three users' interference",
-        "user",
-        "penalty",
-        {"interference contributed": interference, "Shapley share": shares},
-        x=[f"user {name}" for name in "ABC"],
-        words="The shares rise with the interference.",
-    )
+    picture = chart("colocation-figure-14", "Shapley shares of three users' interference", "user",
+        "penalty", {"interference contributed": interference, "Shapley share": shares},
+        x=[f"user {name}" for name in "ABC"], words="The shares rise with the interference.",
+    )  # fmt: skip
     return [*findings, picture]
 
 

@@ -103,13 +103,8 @@ def figure_11(
     for mix, entries in people.items():
         free = [(entry, answer) for entry in entries if (answer := unblocked(entry)) is not None]
         ours = f"{100 * box(free).mean:.2f} %" if free else "none exists"
-        yield compare(
-            f"{UNBLOCKED}, {mix}",
-            "",
-            ours,
-            None,
-            f"mean penalty; {len(free)} of {draws} populations have one",
-        )
+        yield compare(f"{UNBLOCKED}, {mix}", "", ours, None,
+            f"mean penalty; {len(free)} of {draws} populations have one")  # fmt: skip
     yield compare("what this ran on", "", given.note, None)
     yield _penalty_chart(boxes, given)
     yield _mix_chart(people, given)
@@ -122,21 +117,13 @@ def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iter
     }  # fmt: skip
     worst = min(ratio, key=ratio.__getitem__)
     as_well = sum(value >= 1 - within for value in ratio.values())
-    yield compare(
-        "performs within 5 % of prior heuristics (abstract)",
-        "yes",
-        f"at worst {ratio[worst]:.3f} of the throughput ({worst})",
-        ratio[worst] >= 0.95,
-        "mean throughput, all stable policies over GR and CO, all mixes",
-    )
-    yield compare(
-        "stable policies perform as well, if not better, than GR and CO",
-        "yes",
+    yield compare("performs within 5 % of prior heuristics (abstract)", "yes",
+        f"at worst {ratio[worst]:.3f} of the throughput ({worst})", ratio[worst] >= 0.95,
+        "mean throughput, all stable policies over GR and CO, all mixes")  # fmt: skip
+    yield compare("stable policies perform as well, if not better, than GR and CO", "yes",
         f"in {as_well} of {len(ratio)} comparisons, at worst {ratio[worst]:.3f} of the "
-        f"throughput ({worst})",
-        as_well == len(ratio),
-        f"as well: at least {1 - within:.2f} of the mean throughput",
-    )
+        f"throughput ({worst})", as_well == len(ratio),
+        f"as well: at least {1 - within:.2f} of the mean throughput")  # fmt: skip
     larger = [
         name
         for name in POLICIES
@@ -161,13 +148,8 @@ def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iter
         line = ", ".join(f"{mix} {100 * value:.1f} %" for mix, value in whisker.items())
         what = f"{name}, the upper whisker (3 inter-quartile ranges) within the 10 % tolerance"
         if name == "CO":
-            yield compare(
-                what,
-                "",
-                line,
-                None,
-                "the text says only that stable policies do better by this measure",
-            )
+            yield compare(what, "", line, None,
+                "the text says only that stable policies do better by this measure")  # fmt: skip
         else:
             fitting = [mix for mix, value in whisker.items() if value <= TOLERATED]
             cause = f"the mix: it is under {', '.join(fitting)}" if fitting else ""
@@ -175,13 +157,8 @@ def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iter
     share = {name: max(rows[name].whisker for rows in boxes.values()) for name in POLICIES}
     better = all(share[name] <= share["CO"] for name in STABLE)
     line = ", ".join(f"{name} {100 * value:.1f} %" for name, value in share.items())
-    yield compare(
-        "by the whiskers, stable policies do better than CO",
-        "yes",
-        line,
-        better,
-        "largest over the mixes",
-    )
+    yield compare("by the whiskers, stable policies do better than CO", "yes", line, better,
+        "largest over the mixes")  # fmt: skip
 
 
 def _threshold_claim(given: Setting, people: list[Colocation], greedy: Box) -> Finding:
@@ -212,17 +189,10 @@ def _penalty_chart(boxes: dict[Mix, dict[str, Box]], given: Setting) -> Chart:
         ]
         for name in (*POLICIES, LEAST)
     }
-    return chart(
-        "colocation-figure-11",
-        "Penalty by policy and mix of jobs",
-        "mix of jobs",
-        "penalty [%]",
-        {name: row[0] for name, row in rows.items()},
-        x=_MIXES,
-        ends={name: (row[1], row[2]) for name, row in rows.items()},
-        strong=[LEAST],
-        note=f"bars: medians over agents, intervals: quartiles; {given.note}",
-    )
+    return chart("colocation-figure-11", "Penalty by policy and mix of jobs", "mix of jobs",
+        "penalty [%]", {name: row[0] for name, row in rows.items()}, x=_MIXES,
+        ends={name: (row[1], row[2]) for name, row in rows.items()}, strong=[LEAST],
+        note=f"bars: medians over agents, intervals: quartiles; {given.note}")  # fmt: skip
 
 
 def _mix_chart(people: dict[Mix, list[Colocation]], given: Setting) -> Chart:
@@ -236,14 +206,7 @@ def _mix_chart(people: dict[Mix, list[Colocation]], given: Setting) -> Chart:
         for mix, values in share.items()
         if mix != "uniform"
     )
-    return chart(
-        "colocation-figure-11-mixes",
-        "Mixes of jobs (thesis fig. 2.14)",
-        f"job type, {given.demand}",
-        "agents [%]",
-        {mix: values.tolist() for mix, values in share.items()},
-        x=ticks,
-        style="line+points",
-        words=f"Most are of: {words}.",
-        note="the densities' parameters are ours",
-    )
+    return chart("colocation-figure-11-mixes", "Mixes of jobs (thesis fig. 2.14)",
+        f"job type, {given.demand}", "agents [%]",
+        {mix: values.tolist() for mix, values in share.items()}, x=ticks, style="line+points",
+        words=f"Most are of: {words}.", note="the densities' parameters are ours")  # fmt: skip

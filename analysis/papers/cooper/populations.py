@@ -8,11 +8,10 @@ place; every experiment says which it ran on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial, wraps
-from inspect import Signature, signature
-from typing import Annotated, Any, Literal, cast
+from functools import partial
+from typing import Annotated, Literal, cast
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from ....instances.problem.files import read
 from ....instances.problem.rules import AtLeast, checked
 from ....solvers.colocation import optimal, zero_blocking
 from ....solvers.outcome import Status
-from ...report.picture import Picture
-from ..registry import Finding
+from ..given import Figure, Yields, given_by
 
 Order = Literal["index", "random"]
 Gpu = Literal["k80", "p100", "v100"]
@@ -192,55 +190,11 @@ def setting(
     return Setting(base, demand, note, False, agents, order, ties, seed)
 
 
-Figure = Callable[..., list[Finding | Picture]]
-Yields = Callable[..., Iterable[Finding | Picture]]
-
-
 def on_setting(
     *, draws: int, agents: int = 1000, fixed: Collection[str] = ()
 ) -> Callable[[Yields], Figure]:
-    """Make an experiment of a function of a Setting: what `setting` takes become options of the
-    experiment too.
-
-    Parameters
-    ----------
-    draws, agents : the experiment's own defaults; `draws` is handed on.
-    fixed : what of `setting` is no option here and stays at its default.
-    """
-
-    def decorate(function: Yields) -> Figure:
-        own = signature(function, eval_str=True)
-        defaults = {"seed": 0, "agents": agents, "draws": draws}
-        shared = {
-            name: entry.replace(default=defaults.get(name, entry.default))
-            for name, entry in signature(setting, eval_str=True).parameters.items()
-        }
-        options = {name: entry for name, entry in shared.items() if name not in fixed}
-        options |= {
-            name: entry
-            for name, entry in own.parameters.items()
-            if entry.kind is entry.KEYWORD_ONLY and name != "draws"
-        }
-
-        @wraps(function)
-        def run(**given: Any) -> list[Finding | Picture]:
-            if unknown := set(given) - set(options):
-                raise TypeError(
-                    f"{function.__name__}() got an unexpected keyword argument {min(unknown)!r}"
-                )
-            values = {name: given.get(name, entry.default) for name, entry in options.items()}
-            chosen = {name: values.get(name, entry.default) for name, entry in shared.items()}
-            rest = {name: values[name] for name in own.parameters if name in values}
-            return list(function(setting(**chosen), **rest))
-
-        del run.__wrapped__
-        entries = list(options.values())
-        shown = Signature(entries, return_annotation=own.return_annotation)
-        run.__signature__ = shown  # type: ignore[attr-defined]
-        run.__annotations__ = {name: entry.annotation for name, entry in options.items()}
-        return run
-
-    return decorate
+    """Make an experiment of a function of a Setting, see `given_by`; `draws` is handed on too."""
+    return given_by(setting, {"seed": 0, "agents": agents, "draws": draws}, fixed)
 
 
 def policies(order: Order = "random", ties: Ties = "own") -> dict[str, Callable[..., Pairing]]:

@@ -13,7 +13,8 @@ from ....instances.colocation.objective import mean_penalty
 from ....instances.colocation.stability import blocking_pairs
 from ...colocation.metrics import attribution
 from ...colocation.prediction import Accuracy, accuracy_curve, predicted_instance
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
+from ..charts import chart
 from ..registry import Finding, compare
 from .populations import Setting, on_setting
 
@@ -51,13 +52,8 @@ def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> Iterator[Find
             "formulas are not in the text)"
         )
         what = f"preferences right with {100 * share:.0f} % sampled"
-        yield compare(
-            what,
-            f"{100 * paper:.0f} %",
-            ours,
-            abs(point.mean - paper) <= WITHIN,
-            f"{note}; within 3 points",
-        )
+        yield compare(what, f"{100 * paper:.0f} %", ours, abs(point.mean - paper) <= WITHIN,
+            f"{note}; within 3 points")  # fmt: skip
     yield _fall(points)
     yield from _desiderata(given, draws)
     yield compare("what this ran on", "", given.note, None)
@@ -73,13 +69,8 @@ def _fall(points: dict[float, Accuracy]) -> Finding:
         f"{100 * slow:.2f} from 30 to 50 %"
     )
     holds = quick >= QUICKLY * slow
-    return compare(
-        "error falls quickly from 20 to 25 % sampled, slowly beyond 30 %",
-        "yes",
-        ours,
-        holds,
-        "quickly: twice as fast",
-    )
+    return compare("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes", ours,
+        holds, "quickly: twice as fast")  # fmt: skip
 
 
 def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:
@@ -127,24 +118,16 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
 
 
 def _accuracy_chart(points: dict[float, Accuracy], given: Setting) -> Chart:
-    share = tuple(100 * fraction for fraction in points)
-    mean = tuple(100 * point.mean for point in points.values())
-    low = tuple(100 * (point.mean - point.deviation) for point in points.values())
-    high = tuple(100 * (point.mean + point.deviation) for point in points.values())
-    paper = Series(
-        "printed in the paper",
-        tuple(100 * s for s in PRINTED),
-        tuple(100 * v for v in PRINTED.values()),
-        "points",
+    rows = {
+        "ours": {100 * share: 100 * point.mean for share, point in points.items()},
+        "printed in the paper": {100 * share: 100 * value for share, value in PRINTED.items()},
+    }
+    low, high = (
+        [100 * (point.mean + sign * point.deviation) for point in points.values()]
+        for sign in (-1, 1)
     )
-    words = ", ".join(f"{y:.0f} % at {x:g} %" for x, y in zip(share, mean, strict=True))
-    return Chart(
-        "colocation-figure-12",
-        "Preferences predicted correctly by share of colocations sampled",
-        "sampled [%]",
-        "preferences right [%]",
-        (Series("ours", share, mean, "line+points", low=low, high=high), paper),
-        f"Accuracy rises with the share sampled: {words}. The paper prints 83 % at 25 % and "
-        "95 % at 75 %.",
-        note=f"intervals: one standard deviation over samples; {given.note}",
-    )
+    return chart("colocation-figure-12",
+        "Preferences predicted correctly by share of colocations sampled", "sampled [%]",
+        "preferences right [%]", rows, style="line+points",
+        styles={"printed in the paper": "points"}, ends={"ours": (low, high)},
+        note=f"intervals: one standard deviation over samples; {given.note}")  # fmt: skip

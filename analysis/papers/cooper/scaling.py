@@ -11,7 +11,7 @@ from ....instances.colocation.instance import Floats
 from ....instances.colocation.objective import type_penalties
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.rules import AtLeast, checked
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
 from ..charts import chart
 from ..registry import Finding, compare
 from .links import Rows, correlations, linked
@@ -74,27 +74,15 @@ def _scaling_claims(
     deviation = {size: _deviation(entries) for size, entries in rows.items()}
     wobble = {size: float(values.std()) for size, values in found.items() if len(values)}
     first, last = sizes[0], sizes[-1]
-    yield compare(
-        f"{policy}, the correlation strengthens with more agents",
-        "yes",
-        _by_size(mean, ".2f"),
-        mean[last] > mean[first],
-        "mean rank correlation by number of agents; the paper prints no sizes",
-    )
-    yield compare(
-        "the link is weak in small systems",
-        "yes",
-        f"significant in {100 * share[first]:.0f} % of populations of {first}",
-        share[first] < 0.5,
-        "one-sided at 5 %; weak: in less than half of the populations",
-    )
-    yield compare(
-        "in larger systems more contentious jobs have larger penalties",
-        "yes",
-        f"significant in {100 * share[last]:.0f} % of populations of {last}",
-        share[last] >= 0.95,
-        "in at least 95 %",
-    )
+    yield compare(f"{policy}, the correlation strengthens with more agents", "yes",
+        _by_size(mean, ".2f"), mean[last] > mean[first],
+        "mean rank correlation by number of agents; the paper prints no sizes")  # fmt: skip
+    yield compare("the link is weak in small systems", "yes",
+        f"significant in {100 * share[first]:.0f} % of populations of {first}", share[first] < 0.5,
+        "one-sided at 5 %; weak: in less than half of the populations")  # fmt: skip
+    yield compare("in larger systems more contentious jobs have larger penalties", "yes",
+        f"significant in {100 * share[last]:.0f} % of populations of {last}", share[last] >= 0.95,
+        "in at least 95 %")  # fmt: skip
     yield compare(
         "standard deviations shrink with population size",
         "yes",
@@ -103,13 +91,8 @@ def _scaling_claims(
         "of a job type's mean penalty over populations",
     )
     yield compare("standard deviation of the rank correlation", "", _by_size(wobble, ".2f"), None)
-    yield compare(
-        "which policy the figure shows",
-        "",
-        policy,
-        None,
-        "caption and text say SMR, the figure's heading SR: -o policy=SR",
-    )
+    yield compare("which policy the figure shows", "", policy, None,
+        "caption and text say SMR, the figure's heading SR: -o policy=SR")  # fmt: skip
     proved = {size: float(values.mean()) for size, values in exact.items() if len(values)}
     if proved:
         number = {size: len(values) for size, values in exact.items() if len(values)}
@@ -148,44 +131,25 @@ def _by_size(values: dict[int, float] | dict[int, int], form: str) -> str:
 
 
 def _scaling_chart(policy: str, found: dict[int, Floats], exact: dict[int, Floats]) -> Chart:
-    series = []
-    for name, values, strong in ((policy, found, False), (UNBLOCKED, exact, True)):
+    rows, ends = {}, {}
+    for name, values in ((policy, found), (UNBLOCKED, exact)):
         kept = {size: entry for size, entry in values.items() if len(entry)}
-        if not kept:
-            continue
-        mean = [float(entry.mean()) for entry in kept.values()]
-        error = [float(entry.std()) for entry in kept.values()]
-        low, high = (
-            tuple(m + sign * e for m, e in zip(mean, error, strict=True)) for sign in (-1, 1)
-        )
-        series.append(
-            Series(name, tuple(kept), tuple(mean), "line+points", low=low, high=high, strong=strong)
-        )
-    words = "; ".join(
-        f"{entry.name}: "
-        + ", ".join(f"{y:.2f} at {x}" for x, y in zip(entry.x, entry.y, strict=True))
-        for entry in series
-    )
-    return Chart(
-        "colocation-figure-13",
-        "Rank correlation of penalty with demand as populations grow",
-        "agents",
-        "Spearman's coefficient",
-        tuple(series),
-        f"Mean rank correlation by number of agents. {words}.",
-        x_scale="log",
-        note="intervals: one standard deviation over populations",
-    )
+        if kept:
+            rows[name] = {size: float(entry.mean()) for size, entry in kept.items()}
+            low, high = (
+                [rows[name][size] + sign * float(entry.std()) for size, entry in kept.items()]
+                for sign in (-1, 1)
+            )
+            ends[name] = (low, high)
+    return chart("colocation-figure-13",
+        "Rank correlation of penalty with demand as populations grow", "agents",
+        "Spearman's coefficient", rows, style="line+points", strong=[UNBLOCKED], ends=ends,
+        x_scale="log", note="intervals: one standard deviation over populations")  # fmt: skip
 
 
 def _deviation_chart(policy: str, rows: dict[int, Rows]) -> Chart:
     value = {size: _deviation(entries) for size, entries in rows.items()}
-    return chart(
-        "colocation-figure-13-deviation",
-        "How much a job type's penalty varies from population to population",
-        "agents",
-        "standard deviation of mean penalty [points]",
-        {policy: value},
-        style="line+points",
-        x_scale="log",
-    )
+    return chart("colocation-figure-13-deviation",
+        "How much a job type's penalty varies from population to population", "agents",
+        "standard deviation of mean penalty [points]", {policy: value}, style="line+points",
+        x_scale="log")  # fmt: skip

@@ -16,7 +16,7 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.stability import blocking_pairs
 from ....solvers.roommates import irving
 from ...colocation.satisfaction import Coupling, Satisfaction, satisfaction
-from ...report.picture import Chart, Picture, Series
+from ...report.picture import Chart, Picture
 from ..charts import chart
 from ..registry import Finding, compare
 from .populations import (
@@ -82,13 +82,8 @@ def figure_9(
         given, {switch: shares[switch] for switch in found}, found, majority
     )
     for switch, entries in other.items():
-        yield compare(
-            f"{switch}, agents compared otherwise",
-            "",
-            _parts(_shares(entries)),
-            None,
-            _COMPARED[second],
-        )
+        yield compare(f"{switch}, agents compared otherwise", "", _parts(_shares(entries)), None,
+            _COMPARED[second])  # fmt: skip
     for switch, entries in proved.items():
         if entries:
             note = f"{len(entries)} of {draws} populations have one"
@@ -129,13 +124,9 @@ def figure_10(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
         possible += _proved_without(population, unblocked(population))
     mine = given.ties
     yield from _stability_claims(counts)
-    yield compare(
-        "stable roommate assignments",
-        "rarely exist",
-        f"in {strict[mine]} of {draws} populations, {_TIES[mine]}",
-        strict[mine] <= draws / 4,
-        "rarely: in at most a quarter of the populations",
-    )
+    yield compare("stable roommate assignments", "rarely exist",
+        f"in {strict[mine]} of {draws} populations, {_TIES[mine]}", strict[mine] <= draws / 4,
+        "rarely: in at most a quarter of the populations")  # fmt: skip
     for other in strict:
         if other != mine:
             ours = f"in {strict[other]} of {draws} populations, {_TIES[other]}"
@@ -177,13 +168,8 @@ def _satisfaction_claims(
         if given.synthetic
         else "other machines and jobs than the papers'"
     )
-    yield compare(
-        "SR/GR improves performance",
-        "for more than half of the agents",
-        _parts(shares["SR/GR"]),
-        half,
-        why,
-    )
+    yield compare("SR/GR improves performance", "for more than half of the agents",
+        _parts(shares["SR/GR"]), half, why)  # fmt: skip
     for switch, share in kept.items():
         what = f"{switch}: agents that perform at least as well"
         ours = f"{100 * share:.1f} %: {_parts(shares[switch])}"
@@ -192,13 +178,8 @@ def _satisfaction_claims(
     for old in CONVENTIONAL:
         best = improved[f"SR/{old}"] >= max(improved[f"{new}/{old}"] for new in STABLE)
         line = listed({new: improved[f"{new}/{old}"] for new in STABLE}, ".1f", 100, " %")
-        yield compare(
-            f"SR improves more agents than SMR and SMP do, from {old}",
-            "yes, slightly",
-            line,
-            best,
-            why,
-        )
+        yield compare(f"SR improves more agents than SMR and SMP do, from {old}", "yes, slightly",
+            line, best, why)  # fmt: skip
     for switch, entries in found.items():
         lost = _demand(given, [entry.degraded for entry in entries])
         won = _demand(given, [entry.improved for entry in entries])
@@ -254,13 +235,8 @@ def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
         falling,
     )
     fewer = [bool(median["CO"][place] < median["GR"][place]) for place in range(len(_ALPHAS))]
-    yield compare(
-        "CO produces fewer blocking pairs than GR",
-        "yes",
-        _against(median, "CO", "GR"),
-        all(fewer),
-        _CROWDED,
-    )
+    yield compare("CO produces fewer blocking pairs than GR", "yes", _against(median, "CO", "GR"),
+        all(fewer), _CROWDED)  # fmt: skip
     last = _ALPHAS.index(0.05)
     more = bool(
         median["CO"][last] * max(median["GR"][0], 1) < median["GR"][last] * max(median["CO"][0], 1)
@@ -269,13 +245,8 @@ def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
         f"CO {median['CO'][0]:.0f} to {median['CO'][last]:.0f}, GR {median['GR'][0]:.0f} "
         f"to {median['GR'][last]:.0f}"
     )
-    yield compare(
-        "CO, especially at alpha = 5 %",
-        "fewer",
-        ours,
-        more,
-        "CO's pairs fall by more than GR's from 0 to 5",
-    )
+    yield compare("CO, especially at alpha = 5 %", "fewer", ours, more,
+        "CO's pairs fall by more than GR's from 0 to 5")  # fmt: skip
     others = [name for name in POLICIES if name != "SMR"]
     most = all((median["SMR"] <= median[name]).all() for name in others)
     below = [name for name in others if (median[name] < median["SMR"]).any()]
@@ -312,48 +283,21 @@ def _switch_chart(shares: dict[str, dict[str, float]], given: Setting) -> Chart:
         for part in ("improved", "degraded", "unchanged")
     }
     note = "proved: a pairing without any blocking pair, in the populations that have one"
-    return chart(
-        "colocation-figure-9",
-        "Agents served better, worse and alike when policies change",
-        "new / old policy",
-        "agents [%]",
-        rows,
-        x=switches,
-        note=f"{note}; {given.note}",
-    )
+    return chart("colocation-figure-9",
+        "Agents served better, worse and alike when policies change", "new / old policy",
+        "agents [%]", rows, x=switches, note=f"{note}; {given.note}")  # fmt: skip
 
 
 def _alpha_chart(counts: dict[str, Floats], given: Setting, possible: int) -> Chart:
-    percent = tuple(100 * alpha for alpha in _ALPHAS)
-    series = []
-    for name, values in counts.items():
-        low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
-        line = tuple(middle.tolist())
-        series.append(
-            Series(
-                name,
-                percent,
-                line,
-                "line+points",
-                low=tuple(low.tolist()),
-                high=tuple(high.tolist()),
-            )
-        )
-    draws = len(counts["GR"])
-    if possible:
-        series.append(Series(UNBLOCKED, percent, (0.0,) * len(percent), "line", strong=True))
-    words = ", ".join(f"{entry.name} {entry.y[0]:.0f}" for entry in series)
-    note = (
-        f"points: medians, intervals: quartiles over {draws} populations; proved in "
-        f"{possible} of them"
-    )
-    return Chart(
-        "colocation-figure-10",
-        "Blocking pairs by the least gain that makes an agent leave",
-        "alpha [points]",
-        "blocking pairs",
-        tuple(series),
-        f"Median blocking pairs fall as alpha grows from 0 to 5 points. At 0: {words}.",
-        y_scale="symlog",
-        note=f"{note}; {given.note}",
-    )
+    quartiles = {
+        name: np.percentile(values, [25, 50, 75], axis=0).tolist()
+        for name, values in counts.items()
+    }
+    proved = {UNBLOCKED: [0.0] * len(_ALPHAS)} if possible else {}
+    note = f"points: medians, intervals: quartiles over {len(counts['GR'])} populations"
+    return chart("colocation-figure-10",
+        "Blocking pairs by the least gain that makes an agent leave", "alpha [points]",
+        "blocking pairs", {name: row[1] for name, row in quartiles.items()} | proved,
+        x=[100 * alpha for alpha in _ALPHAS], style="line+points", styles={UNBLOCKED: "line"},
+        strong=[UNBLOCKED], ends={name: (row[0], row[2]) for name, row in quartiles.items()},
+        y_scale="symlog", note=f"{note}; proved in {possible} of them; {given.note}")  # fmt: skip

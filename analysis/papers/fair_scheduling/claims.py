@@ -168,13 +168,8 @@ def theorem_6_2(
             )
         ]
     least = min(min(values) for values in work.values())
-    first = compare(
-        "least share of the most work possible, all rules",
-        "at least 75 %",
-        _percent(least),
-        least >= 0.75,
-        note,
-    )
+    first = compare("least share of the most work possible, all rules", "at least 75 %",
+        _percent(least), least >= 0.75, note)  # fmt: skip
     rows = [
         compare(
             f"{rule}: work, total utility",
@@ -191,14 +186,9 @@ def theorem_6_2(
         label: {rule: round(100 * float(of(values)), 3) for rule, values in work.items()}
         for label, of in (("mean", np.mean), ("least", np.min))
     }
-    picture = chart(
-        "scheduling-theorem-6.2",
-        "Work done by greedy rules, of the most possible",
-        "rule",
-        "share of the most work [%]",
-        done,
-        words=f"The theorem promises 75 %. {instances - unproved} instances.",
-    )
+    picture = chart("scheduling-theorem-6.2", "Work done by greedy rules, of the most possible",
+        "rule", "share of the most work [%]", done,
+        words=f"The theorem promises 75 %. {instances - unproved} instances.")  # fmt: skip
     return [first, *rows, picture]
 
 

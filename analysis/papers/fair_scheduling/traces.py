@@ -79,14 +79,8 @@ def table(
         means[start] = {name: float(found.distance[name].mean()) for name in printed}
         yield from _conclusions(start, means[start], printed)
     bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
-    yield chart(
-        f"scheduling-table-{number}",
-        f"Unfairness in windows of {length} s of {trace}",
-        "rule",
-        "mean of delta psi / p_tot",
-        bars,
-        y_scale="symlog",
-    )
+    yield chart(f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}",
+        "rule", "mean of delta psi / p_tot", bars, y_scale="symlog")  # fmt: skip
     if number == "2":
         shorter = study(
             opened, replace(settings, length=length // 10, initial=starts[0]),
@@ -155,13 +149,9 @@ def figure_10(
             if s.low > 0
             else "the interval holds 0"
         )
-        yield compare(
-            f"{name}: from {least} to {most} organizations, window by window",
-            "grows" if printed else "",
-            f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
-            verdict if printed else None,
-            note,
-        )
+        yield compare(f"{name}: from {least} to {most} organizations, window by window",
+            "grows" if printed else "", f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
+            verdict if printed else None, note)  # fmt: skip
     numbers = tuple(range(least, most + 1))
     lines = {name: [summarize(sample) for sample in samples[name]] for name in TABLE_RULES}
     first, last = (np.stack([samples[name][place] for name in TABLE_RULES]) for place in (0, -1))
@@ -171,13 +161,9 @@ def figure_10(
         "most less least of the rules' means; windows drawn again: it grows by "
         f"{_short(low)} to {_short(high)}"
     )
-    spreads = compare(
-        f"difference between the rules, {least} against {most} organizations",
-        "more significant",
-        grown,
-        decided(_apart(last) > _apart(first), low, high),
-        note,
-    )
+    spreads = compare(f"difference between the rules, {least} against {most} organizations",
+        "more significant", grown, decided(_apart(last) > _apart(first), low, high), note,
+    )  # fmt: skip
     yield spreads
     yield chart(
         "scheduling-figure-10",
@@ -292,14 +278,8 @@ def _rows(
             cause = f"the start: the printed mean lies between ours, {ends}"
         note = "" if inside else "its mean is outside our interval"
         note += f", also from {', '.join(others)}" if others and not inside and not cures else ""
-        yield compare(
-            what,
-            f"mean {mean:g}, sd {deviation:g}",
-            ours,
-            inside,
-            "; ".join(filter(None, (note, counts))),
-            cause,
-        )
+        yield compare(what, f"mean {mean:g}, sd {deviation:g}", ours, inside,
+            "; ".join(filter(None, (note, counts))), cause)  # fmt: skip
 
 
 def _differences(

@@ -68,14 +68,10 @@ def figure_5(
         )
         for policy, value in shares.items()
     ]
-    picture = chart(
-        "packing-figure-5",
-        "Dominant shares of three users on the 8-node cluster",
-        "user, by VM type",
-        "dominant share",
-        {policy: value.round(6).tolist() for policy, value in shares.items()},
-        x=types.split(","),
-    )
+    picture = chart("packing-figure-5", "Dominant shares of three users on the 8-node cluster",
+        "user, by VM type", "dominant share",
+        {policy: value.round(6).tolist() for policy, value in shares.items()}, x=types.split(","),
+    )  # fmt: skip
     return [
         compare("FUGA: deviation from equal dominant shares", "13 % on average",
             f"{spread['FUGA']:.0%}", abs(spread["FUGA"] - 0.13) <= 0.02, instead),
@@ -146,44 +142,28 @@ def figure_6(
         first = [value for value in curves[resource]["first-fit"].values() if value is not None]
         if fuga:
             text = f"{min(fuga):.3f} to {max(fuga):.3f}"
-            fixed, there = (
-                max(fuga) - min(fuga) <= STEADY,
-                max(abs(value - level) for value in fuga) <= NEAR,
-            )
+            fixed = max(fuga) - min(fuga) <= STEADY
+            there = max(abs(value - level) for value in fuga) <= NEAR
             yield compare(
                 f"FUGA: {resource} allocated stays fixed from {least} servers",
                 "yes",
                 text,
                 fixed,
             )
-            yield compare(
-                f"FUGA: {resource} allocated from {least} servers",
-                f"about {level:g}",
-                text,
-                there,
-                instead,
-            )
+            yield compare(f"FUGA: {resource} allocated from {least} servers", f"about {level:g}",
+                text, there, instead)  # fmt: skip
         text = f"within {min(first):.3f} to {max(first):.3f}"
-        yield compare(
-            f"first fit: {resource} allocated changes irregularly",
-            "yes",
-            text,
-            max(first) - min(first) > NEAR,
-            instead,
-        )
+        yield compare(f"first fit: {resource} allocated changes irregularly", "yes", text,
+            max(first) - min(first) > NEAR, instead)  # fmt: skip
     more = {
         size: value - (curves["CPU"]["first-fit"][size] or 0.0)
         for size, value in curves["CPU"]["FUGA"].items()
         if value is not None
     }
     best = max(more.values(), default=0.0)
-    yield compare(
-        "FUGA: more CPU than first fit",
-        "up to 10 %",
-        f"{100 * best:+.1f} points at best",
-        0.05 <= best <= 0.15,
-        "elastic users fill what first fit leaves",
-    )
+    yield compare("FUGA: more CPU than first fit", "up to 10 %",
+        f"{100 * best:+.1f} points at best", 0.05 <= best <= 0.15,
+        "elastic users fill what first fit leaves")  # fmt: skip
     for row in rows:
         if "error" in row:
             yield compare(f"{row['machines']} servers, {row['method']}", "", row["error"], None)
@@ -230,36 +210,19 @@ def figure_7(
             alpha=alpha,
             eta=eta,
         )
-    cpu, mean_memory = (
-        [entry.utilization[0] for entry in runs["FUGA-algorithm-1"].slots],
-        runs["FUGA-algorithm-1"].mean_utilization[1],
-    )
+    cpu = [entry.utilization[0] for entry in runs["FUGA-algorithm-1"].slots]
+    mean_memory = runs["FUGA-algorithm-1"].mean_utilization[1]
     over = float(np.mean([value > 0.75 for value in cpu]))
     instead = (
         f"{what} instead of the Google trace, {servers} servers, {slots} slots of "
         f"{slot:g} s; Algorithm 1, up to 20 games a slot"
     )
-    yield compare(
-        "FUGA: slots with more than 75 % of the CPU in use",
-        "more than half",
-        f"{100 * over:.0f} %",
-        over > 0.5,
-        instead,
-    )
-    yield compare(
-        "FUGA: CPU in use sometimes exceeds 85 %",
-        "yes",
-        f"most {100 * max(cpu):.0f} %",
-        max(cpu) > 0.85,
-        instead,
-    )
-    yield compare(
-        "FUGA: memory in use",
-        "about 60 % (10 points over Google's half)",
-        f"{100 * mean_memory:.0f} %",
-        abs(mean_memory - 0.6) <= NEAR,
-        instead,
-    )
+    yield compare("FUGA: slots with more than 75 % of the CPU in use", "more than half",
+        f"{100 * over:.0f} %", over > 0.5, instead)  # fmt: skip
+    yield compare("FUGA: CPU in use sometimes exceeds 85 %", "yes", f"most {100 * max(cpu):.0f} %",
+        max(cpu) > 0.85, instead)  # fmt: skip
+    yield compare("FUGA: memory in use", "about 60 % (10 points over Google's half)",
+        f"{100 * mean_memory:.0f} %", abs(mean_memory - 0.6) <= NEAR, instead)  # fmt: skip
     for policy, done in runs.items():
         used = ", ".join(
             f"{name} {value:.3f}"
@@ -276,10 +239,8 @@ def _cluster(
     seed: int, trace: str, nodes: str, servers: int, cores: int, memory: float
 ) -> tuple[str, VmTrace, Integers, Integers]:
     """What is simulated, in words; the trace; the classes of servers, and how many of each."""
-    own, number = (
-        np.array([[cores, int(memory * 1024)]], dtype=np.int64),
-        np.array([servers], dtype=np.int64),
-    )
+    own = np.array([[cores, int(memory * 1024)]], dtype=np.int64)
+    number = np.array([servers], dtype=np.int64)
     if not trace:
         return "a synthetic trace", _synthetic_trace(np.random.default_rng(seed)), own, number
     if not nodes:
@@ -314,14 +275,9 @@ def _synthetic_trace(rng: np.random.Generator) -> VmTrace:
 
 
 def _curves_6(resource: str, lines: dict[str, dict[int, float | None]]) -> Chart:
-    return chart(
-        f"packing-figure-6-{resource.lower()}",
-        f"Allocated {resource} on growing clusters",
-        "servers",
-        f"share of the {resource} allocated",
-        lines,
-        style="line+points",
-    )
+    return chart(f"packing-figure-6-{resource.lower()}",
+        f"Allocated {resource} on growing clusters", "servers",
+        f"share of the {resource} allocated", lines, style="line+points")  # fmt: skip
 
 
 def _over_time(place: int, label: str, runs: dict[str, Simulated], what: str) -> Chart:

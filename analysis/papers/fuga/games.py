@@ -24,8 +24,9 @@ from ....solvers.packing.game.tree import game_tree
 from ...packing.audits import audit
 from ...packing.drawing import draw_tree, equilibrium_path
 from ...packing.metrics import metrics
-from ...report.picture import Chart, Drawing, Picture, Series
+from ...report.picture import Chart, Drawing, Picture
 from ...report.table import Column, Table
+from ..charts import chart
 from ..registry import Finding, compare, experiment
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
@@ -154,14 +155,9 @@ def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
         Column("U(1)", numeric=True),
     )
     title = "The game tree of the worked example, with its equilibrium path"
-    yield compare(
-        "equilibrium",
-        "(c, e)",
-        f"({', '.join(play)})",
-        play == ["c", "e"],
+    yield compare("equilibrium", "(c, e)", f"({', '.join(play)})", play == ["c", "e"],
         f"<0,0,2> and <1,2,0>, on the printed sets; utilities {payoffs[0]:.4f} and "
-        f"{payoffs[1]:.4f}",
-    )
+        f"{payoffs[1]:.4f}")  # fmt: skip
     yield compare(
         "leaves", "9", str(len(leaves)), len(leaves) == 9, "three combinations of each server"
     )
@@ -200,10 +196,8 @@ def theorems(
     play_ratio, printed_ratio = [], []
     for _ in range(games):
         instance = _random_game(rng, servers, size)
-        right, printed = (
-            fuga(instance, eta=eta, alpha=alpha),
-            fuga_algorithm_1(instance, eta=eta, alpha=alpha),
-        )
+        right = fuga(instance, eta=eta, alpha=alpha)
+        printed = fuga_algorithm_1(instance, eta=eta, alpha=alpha)
         found = audit(instance, right.solution, eta=eta, alpha=alpha)  # type: ignore[arg-type]
         split += bool(found.below_server_split)
         pooled += bool(found.below_pooled_split)
@@ -268,29 +262,16 @@ def _combinations(instance: Packing) -> Chart:
     """What each combination leaves least used on each server (eq. 10), as fig. 2's example ranks
     them.
     """
-    series = []
+    rows = {}
     for server, name in enumerate(("server 1", "server 2")):
         table = pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))
         value = min_utilization(
             instance.capacity[server], instance.start[server], table @ instance.demand
         )
         order = np.lexsort((*table.T[::-1], -value))
-        series.append(
-            Series(
-                name,
-                tuple(_angle(table[row].tolist()) for row in order),
-                tuple(value[order].round(6).tolist()),
-                "bars",
-            )
-        )
-    best = ", ".join(f"{one.name} {one.x[0]} at {one.y[0]:.3g}" for one in series)
-    return Chart(
-        "packing-figure-2", "Least utilization of each combination of VMs (eq. 10)", "combination",
-        "least utilization",
-        tuple(series),
-        alt="Bars of the least utilization of every combination that fits each of the two "
-            f"servers; the best: {best}.",
-    )  # fmt: skip
+        rows[name] = {_angle(table[row].tolist()): round(float(value[row]), 6) for row in order}
+    return chart("packing-figure-2", "Least utilization of each combination of VMs (eq. 10)",
+        "combination", "least utilization", rows)  # fmt: skip
 
 
 def _angle(row: list[int]) -> str:

@@ -19,7 +19,7 @@ from ....solvers.admission.optimal import optimal
 from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
 from ...admission.metrics import metrics
-from ...report.picture import Chart, HeatMap, Picture, Series
+from ...report.picture import Chart, HeatMap, Picture
 from ..charts import chart
 from ..registry import Finding, Verdict, compare, experiment
 
@@ -243,46 +243,19 @@ def frontier_table(
     )
     schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
     points = frontier(one, time_limit=time_limit)
-    yield from [
-        compare(
-            f"at most {point.blocking_pairs} blocking pairs",
-            "",
-            f"total speed {point.total_speed:.2f}",
-            None,
-            "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}",
-        )
-        for point in points
-    ]
+    for point in points:
+        what, ours = f"at most {point.blocking_pairs} blocking pairs", f"{point.total_speed:.2f}"
+        note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
+        yield compare(what, "", f"total speed {ours}", None, note)
+    best: dict[float, float] = {point.blocking_pairs: point.total_speed for point in points}
+    rows = {"most possible": best}
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
         yield compare(name, "", text, None)
-    best = Series(
-        "most possible",
-        tuple(point.blocking_pairs for point in points),
-        tuple(point.total_speed for point in points),
-        "step",
-        strong=True,
-    )
-    clouds = (
-        Series(name, (row["blocking_pairs"],), (row["total_speed"],), "points")
-        for name, row in schemes.items()
-    )
-    least, most = points[0], points[-1]
-    alt = (
-        f"The most total speed against blocking pairs, from {least.total_speed:.1f} with "
-        f"{least.blocking_pairs} to "
-        f"{most.total_speed:.1f} with {most.blocking_pairs}; the four schemes as points on or "
-        "below the line."
-    )
-    title = "Total speed against blocking pairs, 8 jobs on 3 VMs"
-    yield Chart(
-        "admission-frontier",
-        title,
-        "blocking pairs at most",
-        "total speed",
-        (best, *clouds),
-        alt,
-    )
+        rows[name] = {row["blocking_pairs"]: row["total_speed"]}
+    yield chart("admission-frontier", "Total speed against blocking pairs, 8 jobs on 3 VMs",
+        "blocking pairs at most", "total speed", rows, style="points",
+        styles={"most possible": "step"}, strong=["most possible"])  # fmt: skip
 
 
 @experiment

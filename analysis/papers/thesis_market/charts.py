@@ -43,18 +43,9 @@ def users_chart(
     level : drawn as a line across, when there is one that matters.
     """
     rows = {each: {n: row[each] for n, row in table.items()} for each in next(iter(table.values()))}
-    return chart(
-        name,
-        title,
-        "users (and servers)",
-        label,
-        rows,
-        style="line+points",
-        strong=[strong],
-        levels={} if level is None else {f"{level:g}": level},
-        x_scale="log",
-        note=note,
-    )
+    return chart(name, title, "users (and servers)", label, rows, style="line+points",
+        strong=[strong], levels={} if level is None else {f"{level:g}": level}, x_scale="log",
+        note=note)  # fmt: skip
 
 
 def envy_map(mechanism: str, matrix: Floats, group: Integers, index: float) -> HeatMap:
@@ -83,11 +74,6 @@ def envy_bars(index: Mapping[str, float], claimed: float) -> Chart:
     """The worst pair's index by mechanism, beside what price-anticipating users are said to
     keep.
     """
-    return chart(
-        "market-figure-3.12-worst",
-        "Envy index of the worst pair by mechanism",
-        "mechanism",
-        "envy index, 1 is no envy",
-        {"worst pair": index},
-        levels={f"{claimed:g}": claimed},
-    )
+    return chart("market-figure-3.12-worst", "Envy index of the worst pair by mechanism",
+        "mechanism", "envy index, 1 is no envy", {"worst pair": index},
+        levels={f"{claimed:g}": claimed})  # fmt: skip

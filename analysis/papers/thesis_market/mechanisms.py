@@ -99,13 +99,8 @@ def figure_3_11(
     others = [name for name in MECHANISMS if name not in ("FM", "G-II")]
     beaten = {name for row in table.values() for name in others if row[name] > row["FM"]}
     ours = "yes" if not beaten else f"not {', '.join(sorted(beaten))}"
-    yield compare(
-        "FM outperforms all others, every population",
-        "yes",
-        ours,
-        not beaten,
-        "G-I's profiles are exact",
-    )
+    yield compare("FM outperforms all others, every population", "yes", ours, not beaten,
+        "G-I's profiles are exact")  # fmt: skip
     order = all(row["ES"] < row["PF"] < row["FM"] for row in table.values())
     yield compare("ES and PF below FM", "yes", "yes" if order else "no", order)
     climbing = all(row["XC"] <= row["XC-M"] * (1 + 1e-9) for row in table.values())
@@ -234,14 +229,8 @@ def figure_3_13(
             "of all",
             "jobs": "the text's ES",
         }[share]
-        yield compare(
-            f"FM above 1, against {share}",
-            "always",
-            f"least {least:.4f}",
-            least >= 1 - 1e-6,
-            note,
-            cause,
-        )
+        yield compare(f"FM above 1, against {share}", "always", f"least {least:.4f}",
+            least >= 1 - 1e-6, note, cause)  # fmt: skip
     against: dict[Share, str] = {
         "endowment": "an equal part of every server",
         "jobs": "the equal split among a server's jobs (ES)",
@@ -274,10 +263,8 @@ def _sharing_claims(table: dict[int, dict[str, float]]) -> Iterator[Finding]:
     yield compare(f"FM's index is the largest at {smallest} users", "yes", first, first == "FM")
     for name in ("G-I", "G-II"):
         below = {n: row[name] for n, row in table.items() if row[name] < 1}
-        what, note = (
-            f"{name} does not satisfy sharing incentives",
-            "a sparse market pays for everybody",
-        )
+        what = f"{name} does not satisfy sharing incentives"
+        note = "a sparse market pays for everybody"
         ours = f"below 1 at {', '.join(map(str, below)) or 'no size'} users, against endowment"
         yield compare(what, "yes", ours, bool(below), note)
     last, row = max(table), table[max(table)]

@@ -24,7 +24,8 @@ from ....instances.problem.rules import Above, checked
 from ...market.profiles import Holdout, prediction_errors
 from ...report.picture import Chart, Picture, Series
 from ..charts import chart
-from ..registry import Finding, compare, experiment
+from ..given import given_by
+from ..registry import Finding, compare
 
 STEADY = 0.1
 """F is consistent where it varies by less than this over core counts."""
@@ -62,13 +63,40 @@ class _Given:
         )
 
 
-def figure_3_3(
-    *,
+@checked
+def _given(
     seed: int = 0,
     profile: str | None = None,
     where: str | None = None,
-    most_cores: float | None = None,
-) -> list[Finding | Picture]:
+    most_cores: Annotated[float, Above(1, "cores", infinite=True)] | None = None,
+) -> _Given:
+    if profile is None:
+        if where is not None:
+            raise InvalidOption(
+                "where chooses rows of a profile, and there is none; give profile=PATH too"
+            )
+        made = synthetic_profile(np.random.default_rng(seed))
+        return _Given(
+            made,
+            False,
+            most_cores,
+            "a synthetic profile: the thesis's run times were never published",
+        )
+    known = where is None and _is_p3arsec(profile)
+    if known:
+        where, most_cores = _P3ARSEC, _P3ARSEC_CORES if most_cores is None else most_cores
+    read = read_profile(profile, where)
+    limit = "" if most_cores is None else f", up to {most_cores:g} cores"
+    rows = "" if where is None else f", {where}"
+    note = f"measured run times: {Path(profile).name}{rows}{limit}"
+    return _Given(_programs(read) if known else read, True, most_cores, note)
+
+
+on_profile = given_by(_given, {})
+
+
+@on_profile
+def figure_3_3(given: _Given) -> list[Finding | Picture]:
     """F_c of every workload over core counts.
 
     Parameters
@@ -80,7 +108,6 @@ def figure_3_3(
         said.
     most_cores : leave out rows with more cores.
     """
-    given = _given(seed, profile, where, most_cores)
     curves = _curves(given)
     spread = {name: float(np.ptp(curve)) for name, (_, curve) in curves.items()}
     fall = {name: float(curve[0] - curve[-1]) for name, (_, curve) in curves.items()}
@@ -98,26 +125,15 @@ def figure_3_3(
     return [*findings, _curves_chart(curves, spread, given)]
 
 
-def figure_3_4(
-    *,
-    seed: int = 0,
-    profile: str | None = None,
-    where: str | None = None,
-    most_cores: float | None = None,
-) -> list[Finding | Picture]:
+@on_profile
+def figure_3_4(given: _Given) -> list[Finding | Picture]:
     """The mean of F_c over core counts, by workload. Parameters are those of `figure_3_3`."""
-    given = _given(seed, profile, where, most_cores)
     mean = _by_workload(given, lambda entry: entry[0])
     low, high = min(mean, key=mean.__getitem__), max(mean, key=mean.__getitem__)
     ours = f"{mean[low]:.2f} ({low}) to {mean[high]:.2f} ({high})"
     inside = round(mean[low], 2) >= LEAST_FRACTION and round(mean[high], 2) <= MOST_FRACTION
-    found = given.claim(
-        "expected parallel fractions",
-        f"{LEAST_FRACTION} to {MOST_FRACTION}",
-        ours,
-        inside,
-        "of 22 Spark and PARSEC workloads; judged: ours lie inside",
-    )
+    found = given.claim("expected parallel fractions", f"{LEAST_FRACTION} to {MOST_FRACTION}", ours,
+        inside, "of 22 Spark and PARSEC workloads; judged: ours lie inside")  # fmt: skip
     picture = _bars(
         "market-figure-3.4",
         "Expected parallel fraction by workload",
@@ -128,25 +144,14 @@ def figure_3_4(
     return [found, compare("what this ran on", "", given.note, None), picture]
 
 
-@experiment
-def figure_3_5(
-    *,
-    seed: int = 0,
-    profile: str | None = None,
-    where: str | None = None,
-    most_cores: float | None = None,
-) -> Iterator[Finding | Picture]:
+@on_profile
+def figure_3_5(given: _Given) -> Iterator[Finding | Picture]:
     """The variance of F_c over core counts, by workload. Parameters are those of `figure_3_3`."""
-    given = _given(seed, profile, where, most_cores)
     variance = _by_workload(given, lambda entry: entry[1])
     fitting = [name for name, value in variance.items() if value < FITS]
-    yield given.claim(
-        "Karp-Flatt models parallel performance accurately",
-        "most applications",
-        f"{len(fitting)} of {len(variance)} workloads",
-        2 * len(fitting) > len(variance),
-        f"accurately: variance of F below {FITS:g}; most: more than half",
-    )
+    yield given.claim("Karp-Flatt models parallel performance accurately", "most applications",
+        f"{len(fitting)} of {len(variance)} workloads", 2 * len(fitting) > len(variance),
+        f"accurately: variance of F below {FITS:g}; most: more than half")  # fmt: skip
     middle = float(np.median(list(variance.values())))
     for poor in POORLY_MODELLED:
         found = {
@@ -169,12 +174,10 @@ def figure_3_5(
     yield picture
 
 
-@experiment
+@on_profile
 def figure_3_10(
-    *, seed: int = 0, profile: str | None = None, where: str | None = None,
-    most_cores: float | None = None,
-    holdout: Holdout = "every-other-count",
-) -> Iterator[Finding | Picture]:  # fmt: skip
+    given: _Given, *, holdout: Holdout = "every-other-count"
+) -> Iterator[Finding | Picture]:
     """Errors of predicted run times over core counts, by workload.
 
     Parameters
@@ -184,7 +187,6 @@ def figure_3_10(
         the full data set from sampled ones ("largest-size", which needs a profile with several
         sizes) on all core counts.
     """
-    given = _given(seed, profile, where, most_cores)
     table = prediction_errors(given.profile, holdout=holdout, most_cores=given.most_cores)
     errors = {
         str(name): rows["error"].to_numpy() for name, rows in table.groupby("workload", sort=False)
@@ -202,55 +204,17 @@ def figure_3_10(
         low <= every <= high,
         f"mean over workloads; held out: {holdout}",
     )
-    yield given.claim(
-        "error in the worst case",
-        f"{100 * WORST_ERROR:.0f} %",
-        f"{100 * errors[worst].max():.1f} % ({worst})",
-        float(errors[worst].max()) <= WORST_ERROR,
-        f"judged: no more; {_without(errors, worst)}",
-    )
+    yield given.claim("error in the worst case", f"{100 * WORST_ERROR:.0f} %",
+        f"{100 * errors[worst].max():.1f} % ({worst})", float(errors[worst].max()) <= WORST_ERROR,
+        f"judged: no more; {_without(errors, worst)}")  # fmt: skip
     if "canneal" in mean:
         place = 1 + sum(value > mean["canneal"] for value in mean.values())
         ours = f"{100 * mean['canneal']:.1f} %, place {place} of {len(mean)}"
         holds = 2 * place <= len(mean)
-        yield given.claim(
-            "canneal is poorly modeled",
-            "yes",
-            ours,
-            holds,
-            "among the worse half by mean error",
-        )
+        yield given.claim("canneal is poorly modeled", "yes", ours, holds,
+            "among the worse half by mean error")  # fmt: skip
     yield compare("what this ran on", "", given.note, None)
     yield _errors_chart(errors, given)
-
-
-@checked
-def _given(
-    seed: int,
-    profile: str | None,
-    where: str | None,
-    most_cores: Annotated[float, Above(1, "cores", infinite=True)] | None,
-) -> _Given:
-    if profile is None:
-        if where is not None:
-            raise InvalidOption(
-                "where chooses rows of a profile, and there is none; give profile=PATH too"
-            )
-        made = synthetic_profile(np.random.default_rng(seed))
-        return _Given(
-            made,
-            False,
-            most_cores,
-            "a synthetic profile: the thesis's run times were never published",
-        )
-    known = where is None and _is_p3arsec(profile)
-    if known:
-        where, most_cores = _P3ARSEC, _P3ARSEC_CORES if most_cores is None else most_cores
-    read = read_profile(profile, where)
-    limit = "" if most_cores is None else f", up to {most_cores:g} cores"
-    rows = "" if where is None else f", {where}"
-    note = f"measured run times: {Path(profile).name}{rows}{limit}"
-    return _Given(_programs(read) if known else read, True, most_cores, note)
 
 
 def _programs(profile: Profile) -> Profile:
@@ -320,15 +284,10 @@ def _curves_chart(
         if len(drawn) == len(ordered)
         else f"the five that vary least and the five that vary most; {given.note}"
     )
-    return Chart(
-        "market-figure-3.3",
-        "Parallel fraction calculated from each core count",
-        "cores",
-        "parallel fraction F",
-        series,
+    return Chart("market-figure-3.3", "Parallel fraction calculated from each core count", "cores",
+        "parallel fraction F", series,
         f"Curves of the parallel fraction of {len(drawn)} workloads over core counts. {words}",
-        note=note,
-    )
+        note=note)  # fmt: skip
 
 
 def _bars(name: str, title: str, label: str, values: dict[str, float], given: _Given) -> Chart:
@@ -343,14 +302,6 @@ def _errors_chart(errors: dict[str, np.ndarray], given: _Given) -> Chart:
         "median, quartiles": middle,
         "largest": [float(100 * values.max()) for values in errors.values()],
     }
-    return chart(
-        "market-figure-3.10",
-        "Errors of predicted run times by workload",
-        "workload",
-        "relative error [%]",
-        rows,
-        x=list(errors),
-        ends={"median, quartiles": (low, high)},
-        styles={"largest": "points"},
-        note=given.note,
-    )
+    return chart("market-figure-3.10", "Errors of predicted run times by workload", "workload",
+        "relative error [%]", rows, x=list(errors), ends={"median, quartiles": (low, high)},
+        styles={"largest": "points"}, note=given.note)  # fmt: skip

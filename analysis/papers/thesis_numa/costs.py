@@ -87,23 +87,14 @@ def table_4_1(*, seed: int = 0) -> list[Finding | Picture]:
         THESIS.dram_latency + THESIS.ht_two_hops,
         inter_blade_latency(),
     )  # fmt: skip
-    picture = chart(
-        "numa-table-4.1-latency",
-        "Latency of a memory access by distance",
-        "where the data is",
-        "latency [ns]",
-        {"printed": printed, "from its inputs": ours},
-        x=("local", *PATHS),
-        note="two hops: 50 ns of DRAM and the 130 ns of Table 4.3",
-    )
-    version = compare(
-        "version of HyperTransport",
-        f"{versions[0]} (Table 4.1)",
-        f"{versions[1]} (section 4.2.4)",
-        versions[0] == versions[1],
+    picture = chart("numa-table-4.1-latency", "Latency of a memory access by distance",
+        "where the data is", "latency [ns]", {"printed": printed, "from its inputs": ours},
+        x=("local", *PATHS), note="two hops: 50 ns of DRAM and the 130 ns of Table 4.3",
+    )  # fmt: skip
+    version = compare("version of HyperTransport", f"{versions[0]} (Table 4.1)",
+        f"{versions[1]} (section 4.2.4)", versions[0] == versions[1],
         "the section adds that 3.0's specification is not public yet",
-        "both are the thesis's own: the table and the section contradict each other",
-    )
+        "both are the thesis's own: the table and the section contradict each other")  # fmt: skip
     return [*_recomputed("Table 4.1", "4.2.1", "4.2.2", "4.2.3"), version, picture]
 
 
@@ -128,13 +119,9 @@ def figure_4_4(*, seed: int = 0) -> list[Finding | Picture]:
         words=f"The links take {100 * (hyper + pcie) / sum(mine):.0f} % of a blade's.",
     )
     quarter = 0.25 * hyper
-    use = compare(
-        "HyperTransport at typical utilization [W]",
-        "10 to 20 (section 4.2.4)",
-        f"{quarter:.1f}",
-        10 <= quarter <= 20,
-        "at a quarter of the five paths' peak, the use that section 4.5.4 finds",
-    )
+    use = compare("HyperTransport at typical utilization [W]", "10 to 20 (section 4.2.4)",
+        f"{quarter:.1f}", 10 <= quarter <= 20,
+        "at a quarter of the five paths' peak, the use that section 4.5.4 finds")  # fmt: skip
     return [*_recomputed("4.2.4"), use, picture]
 
 
@@ -149,10 +136,8 @@ def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
         name: float(spearmanr(bandwidth, values).statistic)
         for name, values in _penalties(BENCHMARKS).items()
     }
-    least, most = (
-        min(one.bandwidth for one in MEMORY_INTENSIVE),
-        max(one.bandwidth for one in COMPUTE_INTENSIVE),
-    )
+    least = min(one.bandwidth for one in MEMORY_INTENSIVE)
+    most = max(one.bandwidth for one in COMPUTE_INTENSIVE)
     slow = [one.pcie for one in SPARK]
     load = {
         one.key: 256 * one.bandwidth * 0.75 / 1000 for one in BENCHMARKS if one.key in ("P12", "S6")
@@ -326,13 +311,8 @@ def _recomputed(*places: str) -> list[Finding]:
         if (
             ", derived from " in row.what
         ):  # the thesis prints what both follow from, not this number
-            return compare(
-                row.what,
-                "",
-                f"{printed}; by the energies of Table 4.1 {ours}",
-                None,
-                f"{row.place}: {row.how}",
-            )
+            return compare(row.what, "", f"{printed}; by the energies of Table 4.1 {ours}", None,
+                f"{row.place}: {row.how}")  # fmt: skip
         return compare(row.what, printed, ours, row.agrees, row.place, row.how)
 
     return [finding(row) for row in recomputed() if row.place.startswith(places)]
@@ -365,19 +345,10 @@ def _curves(
     """A ratio over accesses a byte, a curve a path."""
     crossing = [f"{path} {_crossing(values)}" for path, values in curves.items()]
     said = "the thesis's bars are single points of these curves, at numbers it does not print"
-    return chart(
-        name,
-        title,
-        "accesses for each byte of a page (D_access / D_page)",
-        label,
-        {path: [round(value, 5) for value in values] for path, values in curves.items()},
-        x=REUSE,
-        style="line",
-        words=f"Migration is the better beyond {', '.join(crossing)}.",
-        x_scale="log",
-        y_scale="log",
-        note=f"{said}; {note}" if note else said,
-    )
+    return chart(name, title, "accesses for each byte of a page (D_access / D_page)", label,
+        {path: [round(value, 5) for value in values] for path, values in curves.items()}, x=REUSE,
+        style="line", words=f"Migration is the better beyond {', '.join(crossing)}.", x_scale="log",
+        y_scale="log", note=f"{said}; {note}" if note else said)  # fmt: skip
 
 
 def _listed(keys: Sequence[str]) -> str:

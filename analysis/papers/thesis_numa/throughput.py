@@ -191,17 +191,11 @@ def figure_4_9(
         ("compute", "much less than memory-intensive ones"),
     ):
         if lows[kind]:
-            worst, limit = (
-                max(lows[kind]),
-                0.2 if kind == "memory" else max([0.2, *lows["memory"]]) / 2,
-            )
-            yield compare(
-                f"low load, {kind}-intensive: what IB and IP-2 lose against Local",
-                claim,
-                f"at most {100 * worst:.2f} %",
-                worst < limit,
-                "an arriving task finds a core near its data nearly always",
-            )
+            worst = max(lows[kind])
+            limit = 0.2 if kind == "memory" else max([0.2, *lows["memory"]]) / 2
+            yield compare(f"low load, {kind}-intensive: what IB and IP-2 lose against Local", claim,
+                f"at most {100 * worst:.2f} %", worst < limit,
+                "an arriving task finds a core near its data nearly always")  # fmt: skip
     for kind, won in wins.items():
         better = [key for key, good in won.items() if good]
         yield compare(
@@ -212,13 +206,9 @@ def figure_4_9(
             "those of small penalties, if any",
         )
     if tolerant:
-        yield compare(
-            "high load, compute-intensive: IB",
-            "without penalty",
-            f"at most {100 * max(tolerant):.1f} % above the best",
-            max(tolerant) < 0.08,
-            "within 8 % counts as none",
-        )
+        yield compare("high load, compute-intensive: IB", "without penalty",
+            f"at most {100 * max(tolerant):.1f} % above the best", max(tolerant) < 0.08,
+            "within 8 % counts as none")  # fmt: skip
         yield compare(
             "high load, compute-intensive: Local",
             "can harm response time",
@@ -380,10 +370,8 @@ def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
     if compute:
         fine, claim = min(values) >= 0.9 * max(values), "insensitive to the policy"
     else:
-        fine, claim = (
-            all(low <= high + slack for low, high in pairwise(values)),
-            "IB < IP-2 < IP-1 < Local",
-        )
+        fine = all(low <= high + slack for low, high in pairwise(values))
+        claim = "IB < IP-2 < IP-1 < Local"
     ours = ", ".join(f"{policy} {value:.0f}" for policy, value in zip(ordered, values, strict=True))
     allowed = "within 10 % counts as insensitive" if compute else "within 2 % counts as equal"
     note, cause = f"a blade away a task takes {benchmark.pcie:g} times as long; {allowed}", ""

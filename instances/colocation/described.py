@@ -1,0 +1,32 @@
+"""A pairing in words: who runs beside whom, and what it costs each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem.described import TOLD, Described, labels, told
+from .instance import Colocation, Pairing
+
+
+def described(instance: Colocation, pairing: Pairing, most: int | None = None) -> Described:
+    """Who runs beside whom: a row a pair of types, the most frequent first, then who runs alone."""
+    names = labels("type", instance.names, instance.types)
+    order = np.argsort(-pairing.pairs, kind="stable")
+    alone = np.flatnonzero(pairing.single)
+    total = len(order) + len(alone)
+    rows: list[tuple[object, ...]] = []
+    for place in order[: total if most is None else most].tolist():
+        a, b = int(pairing.first[place]), int(pairing.second[place])
+        count, penalty = int(pairing.pairs[place]), instance.penalty
+        rows.append((names[a], names[b], count, float(penalty[a, b]), float(penalty[b, a])))
+    for kind in alone[: total if most is None else max(most - len(rows), 0)].tolist():
+        count, penalty_alone = int(pairing.single[kind]), float(instance.single_penalty)
+        rows.append((names[kind], None, count, penalty_alone, None))
+    each = instance.distinct
+    parts = [
+        f"{job} {'alone' if other is None else f'beside {other}'}{'' if each else f' ({count}x)'}"
+        for job, other, count, *_ in rows[:TOLD]
+    ]
+    sentence = f"put {told(parts, total, 'pairs' if each else 'kinds of pairs')}"
+    columns = ("job", "beside", "machines", "penalty of job", "penalty of the other")
+    return Described(sentence, columns, tuple(rows), total)

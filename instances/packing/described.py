@@ -1,0 +1,35 @@
+"""A placement in words: which VMs run on which server."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem.described import TOLD, Described, labels, told
+from .instance import Packing, Placement
+
+
+def described(instance: Packing, placement: Placement, most: int | None = None) -> Described:
+    """Which VMs run on which server: a row for each server and type of VM on it."""
+    names = labels("VM", instance.names, instance.types)
+    classes = labels("class", instance.class_names, instance.classes)
+    server, kind = np.nonzero(placement.count)
+    shown = len(server) if most is None else min(most, len(server))
+    rows = tuple(
+        (
+            int(server[place]),
+            classes[int(placement.server_class[server[place]])],
+            names[int(kind[place])],
+            int(placement.count[server[place], kind[place]]),
+        )
+        for place in range(shown)
+    )
+    parts = []
+    for number in range(min(TOLD, placement.servers)):
+        held = np.flatnonzero(placement.count[number])
+        counts = placement.count[number]
+        texts = [f"{counts[each]} x {names[each]}" for each in held[:TOLD].tolist()]
+        more = [f"{len(held) - TOLD} more types"] if len(held) > TOLD else []
+        where = classes[int(placement.server_class[number])]
+        parts.append(f"{' + '.join([*texts, *more])} on server {number} ({where})")
+    sentence = f"put {told(parts, placement.servers, 'servers')}" if parts else "put nothing"
+    return Described(sentence, ("server", "class", "VM", "count"), rows, len(server))

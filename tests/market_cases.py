@@ -1,0 +1,176 @@
+"""Tiny markets by chance, many of their answers, and what proofs say of them that is false."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cotenant.instances.market.generators import population
+
+PARTS = 8
+"""Equal parts of a server's cores in which they are divided."""
+
+
+def drawn(seed: int) -> dict[str, Any]:
+    """Three users with a job on each of two servers of four cores; some f = 0, f = 1 or work 0."""
+    rng = np.random.default_rng(seed)
+    market = population(users=3, servers=2, jobs=2, work="lognormal", low=0.1, cores=4.0, rng=rng)
+    fraction, work = market.parallel_fraction.round(2), market.work.round(2)
+    if seed % 3 == 1:
+        fraction[0] = 0.0
+    if seed % 4 == 2:
+        fraction[1], work[2] = 1.0, 0.0
+    if seed % 4 == 3:
+        fraction[:], work[:] = 0.75, 1.0
+    budget = 1.0 + np.arange(3) % 3 if seed % 2 else market.budget
+    market = market.replace(parallel_fraction=fraction, work=work, budget=budget)
+    document = {"cotenant": 1, "problem": "market", "name": "drawn", **market.document()}
+    made: dict[str, Any] = json.loads(json.dumps(document))
+    return made
+
+
+class MarketTruth:
+    """A market by its definitions, in fractions, and every division of its cores in eighths."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        jobs = document["job"]
+        self.user, self.server = jobs["user"], jobs["server"]
+        self.fraction, self.work, self.capacity, self.budget = (
+            [Fraction(str(x)) for x in values]
+            for values in (
+                jobs["parallel_fraction"],
+                jobs["work"],
+                document["capacity"],
+                document["budget"],
+            )
+        )
+        self.active = sorted({i for i, w in zip(self.user, self.work, strict=True) if w})
+        choices = []
+        for server, capacity in enumerate(self.capacity):
+            own = [k for k, j in enumerate(self.server) if j == server]
+            splits = itertools.product(range(PARTS + 1), repeat=len(own))
+            part = capacity / PARTS
+            full = [split for split in splits if sum(split) == PARTS]
+            choices.append([[(k, n * part) for k, n in zip(own, s, strict=True)] for s in full])
+        self.answers = []
+        worth = {
+            (k, n): self.worth(k, n) for choice in choices for split in choice for k, n in split
+        }
+        for choice in itertools.product(*choices):
+            flat = list(itertools.chain.from_iterable(choice))
+            utility = [Fraction(0)] * len(self.budget)
+            for k, n in flat:
+                utility[self.user[k]] += worth[k, n]
+            self.answers.append((all(n.denominator == 1 for _, n in flat), utility))
+        share = sum(self.budget[i] for i in self.active)
+        self.fair = self.utilities(
+            [self.capacity[j] * self.budget[i] / share for i, j in zip(self.user, self.server, strict=True)]
+        )  # fmt: skip
+        self.ratios = [self.ratios_of(own) for whole, own in self.answers if whole]
+
+    def worth(self, job: int, cores: Fraction) -> Fraction:
+        """What a job does with some cores."""
+        f = self.fraction[job]
+        return self.work[job] * cores / (f + (1 - f) * cores) if cores else Fraction(0)
+
+    def utilities(self, cores: list[Fraction]) -> list[Fraction]:
+        """What users have of some cores."""
+        total = [Fraction(0)] * len(self.budget)
+        for k, number in enumerate(cores):
+            total[self.user[k]] += self.worth(k, number)
+        return total
+
+    def ratios_of(self, utility: list[Fraction]) -> list[Fraction]:
+        """The ratios to the endowments' utilities, in order."""
+        return sorted(utility[i] / self.fair[i] for i in self.active)
+
+    def welfare(self, utility: list[Fraction]) -> float:
+        """The Nash welfare."""
+        if any(utility[i] == 0 for i in self.active):
+            return 0.0
+        total = sum(self.budget[i] for i in self.active)
+        return math.exp(
+            sum(float(self.budget[i] / total) * math.log(utility[i]) for i in self.active)
+        )
+
+    def lie(self, proof: dict[str, Any]) -> str:
+        """What an accepted proof says that is false; "" when nothing is."""
+        claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
+        made = proof["witness"]["cores"]
+        cores = [Fraction(n, made["over"]) for n in made["numbers"]]
+        given = [sum(x for x, j in zip(cores, self.server, strict=True) if j == server) for server in range(len(self.capacity))]  # fmt: skip
+        if min(cores) < 0 or any(g > c for g, c in zip(given, self.capacity, strict=True)):
+            return "that its cores are an answer"
+        own = self.utilities(cores)
+        value, bound = (
+            None if claims[0][key] is None else Fraction(claims[0][key])
+            for key in ("value", "bound")
+        )
+        whole = bool(proof["options"].get("whole")) or proof["method"] == "leximin"
+        if whole and any(x.denominator > 1 for x in cores):
+            return "that its cores are whole"
+        if "epsilon" in claims[0]:
+            return self._no_equilibrium(proof, cores, given)
+        if proof["method"] == "leximin":
+            return self._not_leximin(claims, self.ratios_of(own))
+        if proof["method"] == "utilitarian":
+            mine = sum(own)
+            best = max(sum(other) for is_whole, other in self.answers if is_whole or not whole)
+        elif proof["options"].get("utility", "amdahl") == "amdahl":
+            mine = Fraction(self.welfare(own) * (1 + 1e-12))
+            best = max(Fraction(self.welfare(other) * (1 - 1e-12)) for _, other in self.answers)
+        else:
+            return ""
+        if value is not None and value > mine:
+            return f"the value {float(value)} of an answer that is worth {float(mine)}"
+        if bound is not None and bound < best:
+            return f"the bound {float(bound)}, where {float(best)} is reached"
+        return ""
+
+    def _not_leximin(self, claims: list[dict[str, Any]], own: list[Fraction]) -> str:
+        for claim, level in zip(claims, sorted(set(own)), strict=False):
+            if claim["value"] is not None and Fraction(claim["value"]) != level:
+                return f"that a level is {claim['value']}, which is {level}"
+            if claim["bound"] is None:
+                continue
+            before, number = own.index(level), own.count(level)
+            for other in self.ratios:
+                if other[:before] == own[:before] and (
+                    other[before] > level
+                    or (other[before] == level and other.count(level) < number)
+                ):
+                    return f"that nobody's ratio need be below {level}, or fewer at it"
+        return ""
+
+    def _no_equilibrium(
+        self, proof: dict[str, Any], cores: list[Fraction], given: list[Any]
+    ) -> str:
+        off = {name: Fraction(number) for name, number in proof["claim"]["epsilon"].items()}
+        made = proof["witness"]["price"]
+        price = [Fraction(p, made["over"]) for p in made["numbers"]]
+        if min(price) < 0:
+            return "that its prices are prices"
+        for g, c, p in zip(given, self.capacity, price, strict=True):
+            if p and g < c * (1 - off["clearing"]):
+                return "that its servers are full"
+        own = self.utilities(cores)
+        for i, budget in enumerate(self.budget):
+            jobs = [k for k, user in enumerate(self.user) if user == i]
+            paid = sum(price[self.server[k]] * cores[k] for k in jobs)
+            if paid > budget * (1 + off["overspending"]):
+                return "that nobody overspends"
+            for split in itertools.product(range(7), repeat=len(jobs)):
+                if sum(split) == 6:
+                    bought = Fraction(0)
+                    for k, part in zip(jobs, split, strict=True):
+                        cost = price[self.server[k]]
+                        most = budget * Fraction(part, 6) / cost if cost else Fraction(10**9)
+                        bought += self.worth(k, most)
+                    if own[i] < bought * (1 - off["regret"]):
+                        return "that nobody could gain more"
+        return ""

@@ -45,6 +45,7 @@ def test_every_problem_says_its_answer_in_rows_and_a_sentence(problem: str, meth
     assert found.sentence
     assert describe(instance, result.solution, 1).rows == found.rows[:1]
     assert describe(instance, result.solution, 1).total == found.total
+    assert describe(instance, result.solution, 1).sentence == found.sentence
     frame = result.solution.to_frame(instance)
     assert list(frame.columns) == list(found.columns)
     assert len(frame) == found.total

@@ -132,3 +132,21 @@ FORGERIES: dict[str, Any] = {
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
 def test_a_forgery_is_refused(hot: tuple[bytes, Document], change: Any) -> None:
     refuses(*hot, change)
+
+
+OPTIONS = {
+    "throughput": "-1",
+    "ht_energy": "-36",
+    "pcie_hops": -1,
+    "energy": 1,
+    "pcie_energy": "1/0",
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_that_mean_nothing_are_refused(tmp_path: Path, name: str) -> None:
+    content, proof = proof_of(tmp_path, read("numa/tiny"), "fluid-power")
+    proof["claim"] |= {"value": None, "bound": 0, "says": "gap"}
+    judged(content, proof | {"witness": None})
+    with pytest.raises(verify.Refused):
+        judged(content, proof | {"witness": None, "options": {name: OPTIONS[name]}})

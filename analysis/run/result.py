@@ -579,9 +579,7 @@ def fingerprint(instance: Instance) -> str:
         if isinstance(value, tuple) and not value:
             continue  # names that nobody gave are no content
         # the array itself, without a copy: it may be most of the memory
-        content: Any = (
-            np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
-        )
-        digest.update(content)
+        is_array = hasattr(value, "tobytes")
+        digest.update(np.ascontiguousarray(value).data if is_array else repr(value).encode())
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

@@ -218,7 +218,8 @@ def _loss(alone: Floats | float, together: Floats) -> Floats:
     """Throughput lost when a run takes `together` instead of `alone`; what is missing or forbidden
     stays so.
     """
-    return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
+    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
+        return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from ...instances.colocation.instance import Colocation, Floats, Pairing
     from ..roommates.partition import Goal
 
+MOST_FEW = 5
+"""Blocking pairs up to which a tree over types is looked for."""
+
+MOST_TYPES = 40
+"""Types up to which that is done for the second level, where blocking pairs cannot be avoided."""
+
 GRID = 10**6
 """Parts of the last decimal of the instance in which multipliers are written: far finer than what a
 bound is rounded up by.
@@ -49,18 +55,14 @@ def stable(task: Task) -> Proof:
     given = verify.Colocation(task.case({}, []))
     gains = verify.Gains(given, options)
     steps: list[list[dict[str, Any]]] = [[], []]
+    value = int(gains.blocking() or 0)
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
-        if gains.blocking() == 0:
-            steps[0] = [{"kind": "witness"}]
-            steps[1] = _cheap_and_stable(task, given, gains)
-        elif few := _few_blocking(task, gains):
-            steps[0] = [few]
-        elif (task.outcome.bound or 0) > 0 and (
-            never := tree_step(verify.stable_program(given, gains)[0], None, task.clock)
-        ):
-            steps[0] = [{"kind": "prop", **never}]
-        if not steps[1]:
-            steps[1] = _least_mean(task, given)[1]
+        steps[0] = [{"kind": "witness"}] if value == 0 else _few_blocking(task, gains)
+        if value > 0 and not steps[0]:
+            steps[0] = _too_few(task, given, gains)
+        if value == 0 or (value <= MOST_FEW and given.size <= MOST_TYPES):
+            steps[1] = _cheap_among_few(task, given, gains, value)
+        steps[1] = steps[1] or _least_mean(task, given)[1]
     found = verify.colocation_stable(task.case(options, *steps))
     levels = [
         Level(name, "min", one.value, one.bound, tuple(made))
@@ -69,36 +71,41 @@ def stable(task: Task) -> Proof:
     return Proof("colocation", "stable", tuple(levels), options, task.witness)
 
 
-def _cheap_and_stable(
-    task: Task, given: verify.Colocation, gains: verify.Gains
+def _too_few(task: Task, given: verify.Colocation, gains: verify.Gains) -> list[dict[str, Any]]:
+    """Why 0, 1, 2, ... blocking pairs are too few, up to what the method says, or time allows."""
+    steps: list[dict[str, Any]] = []
+    for few in range(min(int(task.outcome.bound or 0), MOST_FEW + 1)):
+        never = tree_step(verify.stable_program(given, gains, few)[0], None, task.clock)
+        if never is None:
+            break
+        steps = [{"kind": "prop", "few": few, **never}]
+    return steps
+
+
+def _cheap_among_few(
+    task: Task, given: verify.Colocation, gains: verify.Gains, few: int
 ) -> list[dict[str, Any]]:
-    """Why no pairing without blocking pairs costs less than the one found; [] where the time is too
-    short.
-    """
+    """Why no pairing with so few blocking pairs costs less than the one found, if time allows."""
     value = given.mean()
     assert value is not None
     below = int(value * given.unit * given.agents)
-    program, cost = verify.stable_program(given, gains)
+    program, cost = verify.stable_program(given, gains, few)
     found = tree_step(program, (cost, below - 1), task.clock)
     return [] if found is None else [{"kind": "prop", "below": below, **found}]
 
 
-def _few_blocking(task: Task, gains: verify.Gains) -> dict[str, Any] | None:
-    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists; None
-    where that says nothing.
-    """
+def _few_blocking(task: Task, gains: verify.Gains) -> list[dict[str, Any]]:
+    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists."""
     instance: Colocation = task.instance
     if not instance.distinct:
-        return None
+        return []
     alpha, mode = task.options.get("alpha", 0.0), task.options.get("alpha_mode", "penalty-points")
     lists = lists_of_agents(instance, alpha, mode)
     if lists is None or not lists.strict:
-        return None
+        return []
     goal: Goal = "perfect" if instance.unpaired is None else "any"
-    try:
-        return deletions_step(lists.place, goal, int(task.outcome.bound or 0), task.clock)
-    except KeyboardInterrupt:
-        return None
+    step = deletions_step(lists.place, goal, int(task.outcome.bound or 0), task.clock)
+    return [] if step is None else [step]
 
 
 def optimal(task: Task) -> Proof:

@@ -12,7 +12,7 @@ from ... import verify
 from ...instances.market.utility import best_reply
 from ...instances.problem.proof import Level, Proof, multipliers
 from . import Claimed, Task
-from .cores import ATTEMPTS, case_of, fractional_cores
+from .cores import ATTEMPTS, case_of, fractional_cores, points
 from .rounding import on_grid
 
 ENOUGH = 1e-9
@@ -51,10 +51,11 @@ def _equilibrium(task: Task, method: str) -> Proof:
         }
         step: dict[str, Any] = {"kind": "equilibrium"}
         if own:  # tangents where nobody would change anything at these prices
-            over = witness["cores"]["over"]
-            reply = best_reply(market, price).amount
-            step["at"] = multipliers(on_grid(reply, over), over)
-        [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
+            step["at"] = points(best_reply(market, price).amount, witness["cores"]["over"])
+        try:
+            [found] = verify.market_equilibrium(case_of(task, witness, {}, [step]))
+        except verify.Refused:  # a price that these decimals round to 0, of cores that are of use
+            continue
         level = Level(
             "equilibrium_error", "min", found.value, found.bound, (step,), epsilon=found.epsilon
         )
@@ -62,7 +63,8 @@ def _equilibrium(task: Task, method: str) -> Proof:
             best = Proof("market", method, (level,), {}, witness)
         if _error(level) <= ENOUGH or task.clock.over:
             break
-    assert best is not None
+    if best is None:
+        raise Claimed("so unequal numbers are beyond what fractions of these lengths prove")
     return best
 
 

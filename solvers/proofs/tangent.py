@@ -5,6 +5,7 @@ price of the last one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
-from .cores import ATTEMPTS, case_of, fractional_cores
+from .cores import ATTEMPTS, case_of, fractional_cores, points
 from .rounding import on_grid
 
 ENOUGH = 1e-10
@@ -65,15 +66,18 @@ def _tangents(
         witness = {"cores": fractional_cores(task, cores, digits)}
         step: dict[str, Any] = {"kind": "tangent"}
         if own and at is not None:
-            over = witness["cores"]["over"]
-            step["at"] = multipliers(on_grid(at(task, cores), over), over)
-        [found] = checker(case_of(task, witness, options, [step]))
+            step["at"] = points(at(task, cores), witness["cores"]["over"])
+        try:
+            [found] = checker(case_of(task, witness, options, [step]))
+        except verify.Refused:  # numbers beyond all measure, before there are enough decimals
+            continue
         level = Level(objective, "max", found.value, found.bound, (step,))
         if best is None or _gap(level) < _gap(best.levels[0]) / 2:
             best = Proof("market", method, (level,), options, witness)
         if _gap(level) <= ENOUGH or task.clock.over:
             break
-    assert best is not None
+    if best is None:
+        raise Claimed("so unequal numbers are beyond what fractions of these lengths prove")
     return best
 
 
@@ -98,4 +102,5 @@ def _weighted(task: Task, cores: Floats) -> Floats:
 def _gap(level: Level) -> float:
     if level.value is None or level.bound is None:
         return np.inf
-    return float((level.bound - level.value) / (abs(level.value) or 1))
+    gap = (level.bound - level.value) / (abs(level.value) or 1)
+    return float(min(gap, Fraction(10**9)))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ... import verify
 from ...models.program import LinearProgram
-from ..engines import LivingProgram
+from ..engines import EngineAnswer, LivingProgram
 from ..outcome import Clock, Status
 
 Floats = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ def tree_step(
     """
     if objective is not None:
         program.at_most(*objective)
-    search = _Search(program, objective is not None)
+    search = _Search(program, objective is not None, clock)
     search.columns_of_rows()
     if not program.tighten(list(program.low), list(program.high), list(range(len(program.rows)))):
         return {"tree": []}
@@ -78,9 +78,13 @@ def tree_step(
 class _Search:
     """The linear program of a case, and what its multipliers prove."""
 
-    def __init__(self, program: verify.Program, has_objective: bool) -> None:
+    def __init__(self, program: verify.Program, has_objective: bool, clock: Clock) -> None:
         self.program = program
+        self.clock = clock
         self.objective = len(program.rows) - 1 if has_objective else None
+        factors = [] if self.objective is None else program.rows[self.objective][0]
+        self.unit = max((abs(a) for _, a in factors), default=1)
+        self._entries: tuple[int, list[Floats]] = (0, [])
 
     def columns_of_rows(self) -> None:
         """The verifier's own index: the rows of each column."""
@@ -151,31 +155,39 @@ class _Search:
         return None
 
     def _hint(self, dual: Floats, over: int, objective: int | None) -> list[int]:
-        times = np.round(np.maximum(0.0, -dual) * over).astype(np.int64)
-        pairs = [(int(r), int(times[r])) for r in np.flatnonzero(times) if r != self.objective]
-        if objective is not None:
-            pairs.append((objective, over))
-        return [number for pair in pairs for number in pair]
-
-    def _relaxed(self, low: list[int], high: list[int]) -> Any:
-        cost = np.zeros(len(low))
+        """Rows and how often each is taken; the program's objective was divided by `unit`."""
+        often = np.maximum(0.0, -dual) * (1.0 if objective is None else self.unit)
+        times = {int(r): round(float(often[r]) * over) for r in np.flatnonzero(often)}
         if self.objective is not None:
-            for j, a in self.program.rows[self.objective][0]:
-                cost[j] = a
-        return LivingProgram(self._linear(low, high, cost, 0)).solve()
+            times.pop(self.objective, None)
+        if objective is not None:
+            times[objective] = over
+        return [number for r, number in times.items() if number for number in (r, number)]
 
-    def _elastic(self, low: list[int], high: list[int]) -> Any:
+    def _relaxed(self, low: list[int], high: list[int]) -> EngineAnswer:
+        cost = np.zeros(len(low))
+        for j, a in [] if self.objective is None else self.program.rows[self.objective][0]:
+            cost[j] = a / self.unit
+        return self._solved(self._linear(low, high, cost, 0))
+
+    def _elastic(self, low: list[int], high: list[int]) -> EngineAnswer:
         """The least sum by which the rows are missed: its multipliers show that it is not 0."""
         rows = len(self.program.rows)
         cost = np.append(np.zeros(len(low)), np.ones(rows))
-        return LivingProgram(self._linear(low, high, cost, rows)).solve()
+        return self._solved(self._linear(low, high, cost, rows))
+
+    def _solved(self, program: LinearProgram) -> EngineAnswer:
+        return LivingProgram(program).solve(self.clock.share())
 
     def _linear(self, low: list[int], high: list[int], cost: Floats, elastic: int) -> LinearProgram:
         from scipy.sparse import csr_array, eye_array, hstack
 
         rows = self.program.rows
-        entries = [(r, j, a) for r, (terms, _) in enumerate(rows) for j, a in terms]
-        r, j, a = (np.array(part, dtype=float) for part in zip(*entries, strict=True))
+        if self._entries[0] != len(rows):
+            entries = [(r, j, a) for r, (terms, _) in enumerate(rows) for j, a in terms]
+            parts = [np.array(part, dtype=float) for part in zip(*entries, strict=True)]
+            self._entries = len(rows), parts
+        r, j, a = self._entries[1]
         matrix = csr_array(
             (a, (r.astype(np.int64), j.astype(np.int64))), shape=(len(rows), len(low))
         )

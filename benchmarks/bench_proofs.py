@@ -1,15 +1,16 @@
 """What proofs cost: seconds to produce beyond the solve, kilobytes, seconds to verify, and what is
 proved.
 
-Run `python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]`. Every line is
-an instance and a method: seconds of the solve, of the producer, and of `python -I verify.py` as a
-process of its own; the size as written and gzipped; and how much is left between value and bound of
-every level, relative to the value (0 is exactly 0). Then the marks are compared.
+    python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]
+
+Every row is an instance and a method: seconds of the solve, of the producer, and of
+`python -I verify.py` as a process of its own; the size as written and gzipped; and how much is left
+between value and bound of every level, relative to the value (0 is exactly 0). Then the marks are
+compared.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import json
@@ -23,6 +24,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from form import Rows, parser
 
 import cotenant
 from cotenant import catalog, verify
@@ -133,21 +135,16 @@ def left(proof: Proof) -> str:
 
 def main() -> None:
     """Run the families."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--limit", type=float, default=20.0)
-    parser.add_argument(
+    command = parser(__doc__)
+    command.add_argument("--limit", type=float, default=20.0)
+    command.add_argument(
         "--family",
         action="append",
         choices=["bundled", "different", "caprara", "hines", "cooper", "blocking", "market"],
     )
-    parser.add_argument("--only")
-    arguments = parser.parse_args()
-    print(
-        f"{'instance':32}{'method':16}{'solve':>7}{'prove':>7}{'verify':>7}{'kB':>9}{'gz':>8} "
-        " left between value and bound"
-    )
+    command.add_argument("--only")
+    arguments = command.parse_args()
+    rows = Rows(arguments.json)
     missed = []
     with tempfile.TemporaryDirectory() as folder:
         for family, name, make, mark in families(Path(folder)):
@@ -169,7 +166,10 @@ def main() -> None:
                 task = Task.of(content, instance, {}, result.outcome, Clock(arguments.limit))
                 proof: Proof = resolve(method.prover)(task)
             except Claimed as why:
-                print(f"{label:32}{name:16}{solved - begun:7.2f}  claimed: {why}", flush=True)
+                rows.add(
+                    "proofs", instance=label, method=name, solve=solved - begun, prove=None,
+                    verify=None, kilobytes=None, gzipped=None, left=f"claimed: {why}",
+                )  # fmt: skip
                 continue
             made = time.perf_counter()
             text = json.dumps(
@@ -183,11 +183,10 @@ def main() -> None:
             judged = subprocess.run(program, capture_output=True, text=True, check=False)
             seconds, packed = time.perf_counter() - done, len(gzip.compress(text.encode())) / 1000
             gap = left(proof) if judged.returncode == 0 else judged.stdout.strip()[:100]
-            print(
-                f"{label:32}{name:16}{solved - begun:7.2f}{made - solved:7.2f}{seconds:7.2f}"
-                f"{len(text) / 1000:9.1f}{packed:8.1f}  {gap}",
-                flush=True,
-            )
+            rows.add(
+                "proofs", instance=label, method=name, solve=solved - begun, prove=made - solved,
+                verify=seconds, kilobytes=len(text) / 1000, gzipped=packed, left=gap,
+            )  # fmt: skip
             if judged.returncode:
                 missed.append(f"{label} {name}: {gap}")
             elif mark.exact and not proof.complete:

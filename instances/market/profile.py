@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.rules import Between
-from ..problem.tables import CsvTable, PathLike
+from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Booleans, Floats
 
 FRACTION = Between(0, 1, "a fraction")
@@ -175,7 +175,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
     if "seconds" not in named and "speedup" not in named:
         raise InvalidFile(
             f"{table.path}, line 1: no column 'seconds' or 'speedup'; the columns are "
-            f"{', '.join(table.columns)}"
+            f"{in_a_line(table.columns)}"
         )
     wanted = _conditions(where, table)
     names: list[str] = []

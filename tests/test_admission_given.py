@@ -185,8 +185,7 @@ def tables(folder: Path, **changes: str) -> Path:
 
 
 def test_three_csv_tables_are_matched_by_name(tmp_path: Path) -> None:
-    names = {"names": ("first", "second"), "machine_names": ("left", "right")}
-    expected = Admission(**FIELDS, length=[10.0, 2.5], **names)  # type: ignore[arg-type]
+    expected = Admission(**FIELDS, length=[10.0, 2.5])  # type: ignore[arg-type]
     for source in (tables(tmp_path), tmp_path / "cores.csv"):
         read = admission_csv(source)
         assert (read.names, read.machine_names) == (("first", "second"), ("left", "right"))

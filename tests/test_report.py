@@ -622,7 +622,8 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
         .read_text()
         .startswith("method,answered,proved")
     )
-    assert (tmp_path / "t" / "colocation-mean-gaps.tex").read_text().startswith(r"\begin{table}")
+    text = (tmp_path / "t" / "colocation-mean-gaps.tex").read_text()
+    assert text.startswith("% \\usepackage{booktabs}\n\\begin{table}")
 
 
 def test_a_wheel_carries_every_part_of_the_page() -> None:

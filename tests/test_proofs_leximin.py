@@ -257,9 +257,10 @@ def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
         case = verify.Case(given, {}, proof.witness, [[{"kind": "tangent", "weights": weights}]])
         with pytest.raises(verify.Refused):
             verify.market_leximin(case)
-    case = verify.Case(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
-    with pytest.raises(verify.Refused):  # weights say nothing of a second level
-        verify.market_leximin(case)
+    if len(set(own)) > 1:  # weights say nothing of a second level
+        case = verify.Case(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
+        with pytest.raises(verify.Refused):
+            verify.market_leximin(case)
 
 
 def test_two_jobs_of_a_user_on_a_server_stay_a_claim() -> None:

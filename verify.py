@@ -762,7 +762,8 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
 
     Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
     whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
-    i is blocked by i and c: either i has c or i and c would both rather.
+    i is blocked by i and c: either i has c or i and c would both rather. (Of such pairs no rows say
+    that they may not block: fewer rows prove nothing that is false.)
     """
     program, size, count, penalty = Program(), given.size, given.count, given.penalty
     partners = [
@@ -798,20 +799,19 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
     cost += [(j, given.single) for j in alone.values()]
     program.at_most([(j, 1) for j in alone.values()], given.alone)
     flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
-    number: list[list[int]] = []
+    number: list[dict[int, int]] = []  # the size of G(a, c)
     kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
     for a in range(size):
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
         program.equal([(j, n) for j, n, _ in beside], count[a])
-        there = zip(penalty[a], count, strict=True)
-        row = [given.unit + 1 if new is None or not n else new for new, n in there]
-        number.append([sum(new <= much for _, _, much in beside) for new in row])
+        new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
+        number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
         flags.append({})
         beside.sort(key=lambda entry: -entry[2])
         kinds.append(beside)
-        for place in sorted(set(number[a]) - {0}):
+        for place in sorted(set(number[a].values()) - {0}):
             inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
             flags[a][place] = [program.column(1) for _ in range(min(few + 1, count[a]))]
             for i, z in enumerate(flags[a][place], 1):
@@ -821,8 +821,8 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
                 program.at_most([*((j, -n) for j, n in rest), (z, -left)], -left)
     pairs: list[int] = []
     for a in range(size):
-        for c in range(a, size):
-            if penalty[a][c] is None or not number[a][c] or not number[c][a]:
+        for c in partners[a]:
+            if c < a or not number[a][c] or not number[c][a]:
                 continue
             pairs.append(program.column(few))
             v, own = pairs[-1], number[a][a] if a == c else 0

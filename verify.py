@@ -1188,6 +1188,19 @@ class Boxes:
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
         return [(below, self.goals(ratio), above) for below, ratio, above in levels]
 
+    def weighed(self, step: dict[str, object]) -> Fraction:
+        """What the least ratio is at most, by the weights of a step."""
+        market = self.market
+        weights = wholes(step["weights"], "weights", len(market.budget), 0)
+        total = sum(weights[i] * b for i, b in self.worth.items())
+        if not total:
+            raise Refused("the weights of a step are all 0")
+        own = [weights[i] for i in market.user]
+        rest, slope = (
+            [n * a for n, a in zip(part, own, strict=True)] for part in market.tangents(step)
+        )
+        return Fraction(market.most(rest, slope), market.unit) / total
+
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
         return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
@@ -1200,13 +1213,19 @@ def market_leximin(case: Case) -> list[Found]:
     ratios below v and fewer users at v, or none, has fewer than N users that are not above v, and
     for each ratio r_m up to v no more users below it than the answer. A tree shows that no whole
     cores have: the node [job, at] splits a box, at most `at` cores, which comes next, or more; at
-    [] nothing is left of it once it is squeezed.
+    [] nothing is left of it once it is squeezed. Less is shown of the first level by weights: the
+    least ratio is at most sum a_i u_i / sum a_i b_i, and that by (2).
     """
-    boxes, found = Boxes(Market(case)), []
+    boxes = Boxes(Market(case))
+    found: list[Found] = []
     for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
+        kinds = {"tree": "nodes"} if found else {"tree": "nodes", "tangent": "weights|at"}
+        step = single(steps, **kinds) if steps else {"nodes": []}
+        if "weights" in step:
+            found.append(Found(value, boxes.weighed(step)))
+            continue
         goals, stack = boxes.conditions(value), [boxes.root()] if steps else []
-        nodes = listed(single(steps, tree="nodes")["nodes"], "nodes") if steps else []
-        for node in nodes:
+        for node in listed(step["nodes"], "nodes"):
             least, most = stack.pop()  # an error if the tree goes on after its last leaf
             if boxes.squeeze(least, most, goals):
                 job, at = wholes(node, "a branch", 2, 0)

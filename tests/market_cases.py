@@ -141,13 +141,17 @@ class MarketTruth:
                 return f"that a level is {claim['value']}, which is {level}"
             if claim["bound"] is None:
                 continue
+            if Fraction(claim["bound"]) != level:  # a gap
+                if Fraction(claim["bound"]) < max(other[0] for other in self.ratios):
+                    return f"that not all ratios are above {claim['bound']}"
+                continue
             before, number = own.index(level), own.count(level)
             for other in self.ratios:
                 if other[:before] == own[:before] and (
                     other[before] > level
                     or (other[before] == level and other.count(level) < number)
                 ):
-                    return f"that nobody's ratio need be below {level}, or fewer at it"
+                    return f"that no answer is better at the level {level}"
         return ""
 
     def _no_equilibrium(

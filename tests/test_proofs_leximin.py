@@ -82,7 +82,7 @@ def test_no_tree_is_found_for_an_answer_that_is_not_the_best(
         proof = leximin.leximin(task_of(market, Outcome(solution, None, Status.FEASIBLE)))
         apart = next((a for a, b in zip(own, best, strict=True) if a < b), None)
         for level in proof.levels:
-            assert level.bound is None or apart is None or level.bound < apart
+            assert level.says == "gap" or apart is None or level.bound < apart
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
@@ -231,14 +231,38 @@ def test_half_cores_and_too_many_columns_have_no_tree() -> None:
         verify.market_leximin(verify.Case(given, {}, document["witness"], [[]]))
 
 
-def test_without_time_there_is_an_answer_and_no_bound() -> None:
-    market = market_of(0)
+@pytest.mark.parametrize("seed", range(6))
+def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
+    market = market_of(seed)
     outcome = cotenant.solve(market, "leximin").outcome
     clock = Clock(1e-9)
     proof = leximin.leximin(Task.of(content_of(market), market, {}, outcome, clock))
     [level] = proof.levels
-    assert (level.says, level.bound) == ("gap", None)
-    assert level.value == ratios(market, [Fraction(int(x)) for x in outcome.solution.cores])[0]
+    own = ratios(market, [Fraction(int(x)) for x in outcome.solution.cores])
+    assert level.value == own[0]
+    assert level.says == ("optimal" if level.bound == own[0] else "gap")
+    assert own[0] <= level.bound < own[0] * 2
+    rng = np.random.default_rng(seed)
+    given = dict(task_of(market, Outcome(None, None, Status.UNKNOWN)).document)
+    best = max(own[0] for _, own in every(seed))
+    for _ in range(20):
+        weights = rng.integers(0, 5, market.users).tolist()
+        at = {"over": 2, "numbers": rng.integers(0, 9, market.jobs).tolist()}
+        step = {"kind": "tangent", "weights": weights, "at": at}
+        case = verify.Case(given, {}, proof.witness, [[step]])
+        if not any(weights[user] for user in np.flatnonzero(market.active)):
+            with pytest.raises(verify.Refused, match="all 0"):
+                verify.market_leximin(case)
+        else:
+            assert verify.market_leximin(case)[0].bound >= best
+    for weights in ([-1] * market.users, [1], ["1"] * market.users, None):
+        case = verify.Case(given, {}, proof.witness, [[{"kind": "tangent", "weights": weights}]])
+        with pytest.raises(verify.Refused):
+            verify.market_leximin(case)
+    if len(set(own)) > 1:  # weights say nothing of a second level
+        case = verify.Case(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
+        with pytest.raises(verify.Refused):
+            verify.market_leximin(case)
 
 
 def test_two_jobs_of_a_user_on_a_server_stay_a_claim() -> None:

@@ -6,11 +6,20 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ... import verify
+from ...instances.market.instance import Floats, ratio
+from ...instances.market.sharing import static_utilities
+from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
+from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
-from .cores import case_of
+from .cores import ATTEMPTS, case_of, points
 from .rounding import on_grid
+
+_WEIGHT = 2**40  # of the largest weight
+_STEPS = 300  # towards the best weights
 
 MOST_NODES = 20_000
 """Nodes of a level's tree beyond which the level stays open."""
@@ -27,7 +36,9 @@ def leximin(task: Task) -> Proof:
     except verify.Refused as why:
         raise Claimed(str(why)) from None
     levels: list[Level] = []
+    least = Level("sharing_index", "max", boxes.order[0], None)
     with suppress(KeyboardInterrupt):  # what there is by then is proved
+        least = _weighed(task, boxes, witness)
         for value in sorted(set(boxes.order)):
             nodes = _tree(task, boxes, value)
             if nodes is None:
@@ -35,8 +46,42 @@ def leximin(task: Task) -> Proof:
             objective = "sharing_ratio" if levels else "sharing_index"
             step = {"kind": "tree", "nodes": nodes}
             levels.append(Level(objective, "max", value, value, (step,)))
-    found = levels or [Level("sharing_index", "max", boxes.order[0], None)]
-    return Proof("market", "leximin", tuple(found), {}, witness)
+    return Proof("market", "leximin", tuple(levels or [least]), {}, witness)
+
+
+def _weights(task: Task) -> dict[str, Any]:
+    """Weights of users at which little can be had in all, and points for its tangents: the least of
+    a convex function, by its gradient.
+    """
+    from scipy.optimize import minimize
+
+    market = task.instance
+    static = static_utilities(market)
+    best: list[Any] = [np.inf]
+
+    def most(logs: Floats) -> tuple[float, Floats]:
+        share = np.where(static > 0, np.exp(logs - logs.max()), 0.0)
+        share /= share.sum()
+        weight = ratio(share, static)
+        cores, value = weighted_optimum(market, weight[market.user])
+        if value < best[0]:
+            best[:] = value, weight, cores
+        return value, share * (ratio(user_utilities(market, cores), static) - value)
+
+    minimize(most, np.zeros(market.users), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    _, weight, cores = best
+    return {
+        "kind": "tangent",
+        "weights": on_grid(weight / weight.max(), _WEIGHT),
+        "at": points(cores, 10 ** ATTEMPTS[0][0]),
+    }
+
+
+def _weighed(task: Task, boxes: verify.Boxes, witness: dict[str, Any]) -> Level:
+    """What weights prove of the first level."""
+    step = _weights(task)
+    bound = verify.market_leximin(case_of(task, witness, {}, [step]))[0].bound
+    return Level("sharing_index", "max", boxes.order[0], bound, (step,))
 
 
 def _tree(task: Task, boxes: verify.Boxes, value: Fraction) -> list[list[int]] | None:

@@ -645,7 +645,8 @@ class Deletions:
 
     A partition P puts every agent i into a cycle ("party"): after pred(i), before succ(i). Call it
     stable here when, with "i prefers x to y" for: i gains by going from y to x,
-    (1) in a party of three or more, succ(i) is no worse to i than pred(i), and
+    (1) in a party of three or more, i prefers succ(i) to pred(i) (a tie is not enough: a P would
+        not block), and
     (2) of any two agents i, j who may share and are not neighbors in P, one prefers its predecessor
         to the other; a party of one prefers nothing.
     Let O be the number of parties of odd size, counting those of one only if all must be paired.
@@ -715,6 +716,9 @@ class Deletions:
         if left:
             raise Refused(f"a node of the tree lacks {len(left)} children")
 
+    def _over(self, i: int, j: int) -> int:
+        return whole(self.over[i][j], "whom an agent prefers")
+
     def _pair(self, i: int, j: int) -> int:
         return min(i, j) * self.size + max(i, j)
 
@@ -729,7 +733,9 @@ class Deletions:
         for i in changed:
             ahead, own = self.penalty[i][after[i]], held[i]
             if after[i] != i:
-                if ahead is None or own is None or ahead > own or self._pair(i, after[i]) in gone:
+                if ahead is None or own is None or self._pair(i, after[i]) in gone:
+                    raise Refused(f"agent {i} may not share with its neighbor")
+                if after[i] != before[i] and ahead > self._over(i, before[i]):
                     raise Refused(f"agent {i} does not fit into its party")
                 if self.given.left and own > self.worst:
                     raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")

@@ -1092,7 +1092,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
     return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
-Conditions = list[tuple[int, dict[int, Fraction], bool]]
+Conditions = list[tuple[int, dict[int, tuple[Fraction, int]], bool]]
 
 
 class Boxes:
@@ -1133,11 +1133,11 @@ class Boxes:
             total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
         return total * GRID / self.market.unit
 
-    def meets(self, user: int, cores: list[int], goal: Fraction, above: bool) -> bool:
+    def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
         """Whether a user meets its goal; with fractions where rounded numbers are too close."""
-        low, near = sum(self.low[k][cores[k]] for k in self.jobs[user]), goal * self.market.unit
-        if low > near or low + len(self.jobs[user]) < near:
-            return low > near
+        low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
+        if low > floor or low + len(self.jobs[user]) < floor:
+            return low > floor
         utility = self.utility(user, cores)
         return utility > goal or (utility == goal and not above)
 
@@ -1185,8 +1185,11 @@ class Boxes:
         places = [min(ratio, value) for ratio in self.order]
         levels = [(places.index(ratio), ratio, False) for ratio in sorted(set(places))]
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
-        goals = [{i: ratio * b for i, b in self.worth.items()} for _, ratio, _ in levels]
-        return [(n, goal, above) for (n, _, above), goal in zip(levels, goals, strict=True)]
+        return [(below, self.goals(ratio), above) for below, ratio, above in levels]
+
+    def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
+        """Each user's utility at a ratio, and its floor in the units of the tables."""
+        return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 
 
 def market_leximin(case: Case) -> list[Found]:
@@ -1449,6 +1452,50 @@ def packing_share(case: Case) -> list[Found]:
         if share < 0 or (not content and Priced(given, owed, given.cost, made.get("prices")).scale):
             raise Refused("it is not shown that nothing gives everybody more")
         found.bound = share if found.bound is None else min(share, found.bound)
+    return [found]
+
+
+def packing_utilization(case: Case) -> list[Found]:
+    """The most utilization: the mean over resources of the part in use, initial use included.
+
+    A VM of type i adds w_i to it. Let prices y and rents r be 0 or more, and no filling of a server
+    of a class c be worth more than r_c. An answer with s_i <= cap_i VMs of each type adds
+    w.s <= y.s + sum of max(0, w_i - y_i) cap_i, and y.s <= sum of r_c n_c; what is not capped must
+    have y_i >= w_i. What VMs add is a whole number of times what divides all w.
+    """
+    given, found = Packing(case), Found()
+    servers = [whole(n, "the number of servers", 0) for n in given.servers]
+    columns = [list(zip(*rows, strict=True)) for rows in (given.start, given.room)]
+    sums = [[sum(n * a for n, a in zip(servers, part, strict=True)) for part in c] for c in columns]
+    there = [j for j, space in enumerate(sums[0]) if space]
+    parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
+    exact_weights = [sum(part, Fraction(0)) for part in parts]
+    unit = math.lcm(*(w.denominator for w in exact_weights))
+    weight = [int(w * unit) for w in exact_weights]
+    begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
+    if not given.partial and any(given.request):
+        raise Refused("a request is no cap")
+    if given.answered:
+        used = sum(n * w for n, w in zip(given.total, weight, strict=True))
+        found.value = begin + Fraction(used, unit)
+    for step in case.steps[0]:
+        _, made = step_of(step, prices="prices over rents weights")
+        over = whole(made["over"], "over", 1, MOST_PRICE)
+        prices = wholes(made["prices"], "prices", len(weight), 0, MOST_PRICE)
+        rents = wholes(made["rents"], "rents", len(servers), 0, MOST_PRICE)
+        caps = [MOST_PRICE if cap is None else cap for cap in given.request]
+        items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
+        for c, row in enumerate(listed(made["weights"], "weights", len(servers))):
+            if given.fillings(c, items, wholes(row, "weights", None, 0, MOST_PRICE), rents[c] + 1):
+                raise Refused(f"a filling of class {c} is worth more than its rent")
+        most = sum(r * n for r, n in zip(rents, servers, strict=True))
+        for price, w, cap in zip(prices, weight, given.request, strict=True):
+            if cap is None and price < w * over:
+                raise Refused("VMs without a cap have a price below what they add")
+            most += max(0, w * over - price) * (cap or 0)
+        shared = math.gcd(*weight)
+        bound = begin + Fraction(most // (over * shared) * shared, unit)
+        found.bound = bound if found.bound is None else min(bound, found.bound)
     return [found]
 
 
@@ -1729,6 +1776,8 @@ class Flows:
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
+        if min(ht, pci, hops) < 0:
+            raise Refused("an energy is below 0")
         joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
         self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
         for mean, near, blade, rate in zip(*rest, strict=True):
@@ -1802,6 +1851,8 @@ def numa_power(case: Case) -> list[Found]:
     given, found = Flows(case), Found(None, Fraction(0))
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
+    if rate <= 0:
+        raise Refused("the throughput is not above 0")
     for step in case.steps[0]:
         earned, cost = given.priced(step, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
@@ -1889,6 +1940,44 @@ class Scheduling:
             utility += most * full * (2 * (self.horizon - now) - full + 1) // 2
             utility += rest * (self.horizon - now - full)
         return units, utility
+
+    def priced(self, made: dict[str, object], utility: bool) -> int:
+        """What units of work, or total utility, no schedule passes, by prices of machines' time.
+
+        Theorem. Let a moment of a machine cost l(t) >= 0, constant from each of the given times to
+        the next. What a schedule is worth is what its jobs earn beyond their costs, plus these, and
+        nobody pays for a machine's moment twice. So it is at most machines * sum of l plus, for
+        each job, the most that it could earn beyond its cost. Between the release, the times, the
+        times - length and horizon - length that is convex in the start: only these starts count.
+        """
+        prices, over = rationals(made["prices"], "prices")
+        times = wholes(made["times"], "times", len(prices), 0, self.horizon - 1)
+        if min(prices) < 0 or times[0] or times != sorted(set(times)):
+            raise Refused("a price is below 0, or times do not increase from 0 on")
+        if len(times) * len(self.owner) > 10**6:
+            raise Refused("so many times and jobs that this would take too long")
+        paid = [0]
+        for price, begin, end in zip(prices, times, [*times[1:], self.horizon], strict=True):
+            paid.append(paid[-1] + price * (end - begin))
+
+        def until(t: int) -> int:
+            low, high = 0, len(times)
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if times[middle] <= t else (low, middle)
+            return paid[low - 1] + prices[low - 1] * (t - times[low - 1])
+
+        total = sum(self.machines) * paid[-1]
+        for j in [j for queue in self.queues for j in queue]:
+            release, length, best = self.release[j], self.length[j], 0
+            starts = {t - shift for t in [*times, self.horizon] for shift in (0, length)}
+            for start in [release, *(s for s in starts if release < s < self.horizon)]:
+                left = self.horizon - start
+                done = min(length, left)
+                worth = done * (2 * left - done + 1) // 2 if utility else done
+                best = max(best, over * worth - until(start + done) + until(start))
+            total += best
+        return total // over
 
 
 class Shapley:
@@ -2011,8 +2100,9 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
         units, worth = given.worth(given.start)
         found.value = Fraction(sum(worth) if utility else units, unit)
     for step in case.steps[0]:
-        step_of(step, recompute="")
-        found.bound = Fraction(given.fluid()[utility], unit)
+        kind, made = step_of(step, recompute="", dual="times prices")
+        most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
+        found.bound = min(Fraction(most, unit), found.bound or Fraction(most, unit))
     return [found]
 
 
@@ -2040,6 +2130,7 @@ METHODS = {
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
     ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),

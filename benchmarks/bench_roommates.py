@@ -113,15 +113,19 @@ def search_table(seeds: int, limit: float, only: str, rows: Rows) -> None:
                 proved += 1
                 above.append(found.value - found.partition.bound())
         share, within = asked or (None, None)
-        met = within is None or (
-            np.mean([second <= within for second in seconds]) >= share
-            and proved >= share * feasible
+        met = (
+            None
+            if within is None
+            else bool(
+                np.mean([second <= within for second in seconds]) >= share
+                and proved >= share * feasible
+            )
         )
         rows.add(
             title, family=family, agents=agents, feasible=feasible, proved=proved,
             most_above_bound=max(above, default=0), wall=np.median(seconds),
             wall_95=np.quantile(seconds, 0.95), most_wall=max(seconds), asked_share=share,
-            asked_within=within, met=bool(met),
+            asked_within=within, met=met,
         )  # fmt: skip
 
 
@@ -147,7 +151,7 @@ def ties_table(seeds: int, limit: float, only: str, rows: Rows) -> None:
             ties=np.mean(ties), proved=proved, fewest=f"{min(values)}-{max(values)}",
             cpu=np.median(seconds), most_cpu=max(seconds), asked_share=share,
             asked_within=within,
-            met=within is None or bool(max(seconds) <= within and proved >= share * seeds),
+            met=None if within is None else max(seconds) <= within and proved >= share * seeds,
         )  # fmt: skip
 
 

@@ -270,6 +270,7 @@ def compare(
                 dask=dask,
                 out=out,
                 progress=step or False,
+                running=None if step is None else step.running,
                 stopping=lambda: say(
                     "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
                 ),
@@ -340,12 +341,34 @@ def report(
         Path | None,
         typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX."),
     ] = None,
+    instances_shown: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Instances of a problem whose pictures are drawn; 4 else."
+        ),
+    ] = None,
+    summary_only: Annotated[
+        bool, typer.Option(help="Leave out the instances and the list of every run.")
+    ] = False,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CM", help="Width of your paper's column, which figures and LaTeX tables fit."
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HEADING", help="A column that LaTeX tables keep; repeat for more; all else."
+        ),
+    ] = None,
 ) -> None:
     """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness
     costs, pictures.
     """
     import shlex
 
+    from ..analysis.report.content import MOST_PICTURED
     from ..analysis.report.gather import gather
     from ..analysis.report.page import require_report, write_report
 
@@ -353,10 +376,24 @@ def report(
     require_folder(figures)
     require_folder(tables)
     rows = gather(runs)
-    command = shlex.join(["cotenant", "report", *map(str, runs), "--out", str(out)])
+    words = ["cotenant", "report", *map(str, runs), "--out", str(out)]
+    shown = MOST_PICTURED if instances_shown is None else instances_shown
+    words += [] if instances_shown is None else ["--instances-shown", str(shown)]
+    words += ["--summary-only"] if summary_only else []
     with waiting("writing the page") as show:
         _written(
-            write_report(rows, out, figures=figures, tables=tables, command=command, progress=show)
+            write_report(
+                rows,
+                out,
+                figures=figures,
+                tables=tables,
+                command=shlex.join(words),
+                shown=shown,
+                summary_only=summary_only,
+                width=width,
+                columns=column or [],
+                progress=show,
+            )
         )
 
 

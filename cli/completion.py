@@ -21,7 +21,10 @@ def script(shell: Shell) -> str:
     """What the shell has to run to complete `cotenant`."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    return get_completion_script(prog_name="cotenant", complete_var=VARIABLE, shell=shell.value)
+    found: str = get_completion_script(
+        prog_name="cotenant", complete_var=VARIABLE, shell=shell.value
+    )
+    return found
 
 
 def prepare() -> None:

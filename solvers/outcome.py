@@ -123,13 +123,15 @@ def gap(
     """|objective - bound| / |objective|, 0 when they agree as in `gap_absolute`, None without
     either.
 
-    Where the objective is nearer to 0 than `agree` tells apart, the divisor is what it does tell
-    apart.
+    None too where one of them is 0 and the other is not: nothing is a fraction of that, and
+    `gap_absolute` tells.
     """
     difference = gap_absolute(objective, bound, tolerance, scale)
-    if difference is None or objective is None:
+    if difference is None or objective is None or bound is None:
         return None
-    return 0.0 if difference == 0 else difference / max(abs(objective), AGREE * scale)
+    if difference and (agree(bound, 0.0, scale) or agree(objective, 0.0, scale)):
+        return None
+    return 0.0 if difference == 0 else difference / abs(objective)
 
 
 LEAST_SECONDS = 0.01

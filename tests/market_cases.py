@@ -69,7 +69,8 @@ class MarketTruth:
             self.answers.append((all(n.denominator == 1 for _, n in flat), utility))
         share = sum(self.budget[i] for i in self.active)
         self.fair = self.utilities(
-            [self.capacity[j] * self.budget[i] / share for i, j in zip(self.user, self.server, strict=True)]
+            [self.capacity[j] * self.budget[i] / share for i,
+            j in zip(self.user, self.server, strict=True)]
         )  # fmt: skip
         self.ratios = [self.ratios_of(own) for whole, own in self.answers if whole]
 
@@ -103,7 +104,9 @@ class MarketTruth:
         claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
         made = proof["witness"]["cores"]
         cores = [Fraction(n, made["over"]) for n in made["numbers"]]
-        given = [sum(x for x, j in zip(cores, self.server, strict=True) if j == server) for server in range(len(self.capacity))]  # fmt: skip
+        given = [sum(x for x,
+        j in zip(cores, self.server,
+        strict=True) if j == server) for server in range(len(self.capacity))]  # fmt: skip
         if min(cores) < 0 or any(g > c for g, c in zip(given, self.capacity, strict=True)):
             return "that its cores are an answer"
         own = self.utilities(cores)

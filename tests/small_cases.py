@@ -85,13 +85,9 @@ def shared(seed: int) -> Packing:
     )
 
 
-def largest_least_share(instance: Packing) -> Fraction:
-    """Over all placements, by the totals that can be reached server by server."""
-    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
-    unit = [
-        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
-    ]
-    reached = {(0,) * instance.types}
+def reached(instance: Packing) -> set[tuple[int, ...]]:
+    """The totals of VMs that placements on fixed servers have, those beyond a cap left out."""
+    found = {(0,) * instance.types}
     for c in np.repeat(np.arange(instance.classes), instance.available.astype(int)):
         most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
         rows = [
@@ -99,10 +95,31 @@ def largest_least_share(instance: Packing) -> Fraction:
             for row in itertools.product(*(range(n + 1) for n in most))
             if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
         ]
-        reached = {tuple(map(sum, zip(a, row, strict=True))) for a in reached for row in rows}
+        found = {tuple(map(sum, zip(a, row, strict=True))) for a in found for row in rows}
+    caps = [n if np.isfinite(n) else 10**9 for n in instance.wanted]
+    return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in found}
+
+
+def largest_least_share(instance: Packing) -> Fraction:
+    """Over all placements."""
+    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
+    unit = [
+        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
+    ]
     users = [i for i, n in enumerate(instance.wanted) if n]
-    cap = instance.wanted
-    return max(min(Fraction(min(vms[i], cap[i])) * unit[i] for i in users) for vms in reached)
+    return max(min(vms[i] * unit[i] for i in users) for vms in reached(instance))
+
+
+def most_utilization(instance: Packing) -> Fraction:
+    """Over all placements."""
+    number = instance.available.astype(int)[:, None]
+    space = [int(n) for n in (instance.start * number).sum(axis=0)]
+    busy = [int(n) for n in ((instance.start - instance.capacity) * number).sum(axis=0)]
+    loads = {tuple(int(n) for n in np.array(vms) @ instance.demand) for vms in reached(instance)}
+    parts = (
+        [Fraction(b + n, s) for b, n, s in zip(busy, load, space, strict=True)] for load in loads
+    )
+    return max(sum(part, Fraction(0)) / len(space) for part in parts)
 
 
 def admission(seed: int) -> Admission:
@@ -219,7 +236,8 @@ def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | Non
             counts = [None if n is None else Fraction(n) for n in (fewest, least)]
             known = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
             found.append((instance, {**known, "min-cost": counts[1]}))
-        return [*found, (users, {"max-min-share": largest_least_share(users)})]
+        known = {"max-utilization": most_utilization(users)}
+        return [*found, (users, {**known, "max-min-share": largest_least_share(users)})]
     if problem == "admission":
         instance = admission(seed)
         return [(instance, {"optimal": Fraction(round(10 * most_total_speed(instance)), 10)})]

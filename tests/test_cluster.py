@@ -94,6 +94,12 @@ class Started:
             "127.0.0.1",
         )
 
+    def wait_for(self, workers: int) -> None:
+        from distributed import Client
+
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(workers, timeout=600)
+
     def end(self) -> None:
         for process in self.processes.values():
             with suppress(ProcessLookupError):
@@ -103,8 +109,11 @@ class Started:
 
 @contextmanager
 def started(folder: Path, workers: int, **environment: str) -> Iterator[Started]:
+    """A cluster whose workers are there."""
     found = Started(folder, workers, **environment)
     try:
+        if workers:
+            found.wait_for(workers)
         yield found
     finally:
         found.end()
@@ -113,10 +122,6 @@ def started(folder: Path, workers: int, **environment: str) -> Iterator[Started]
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     with started(tmp_path_factory.mktemp("cluster"), 2) as found:
-        from distributed import Client
-
-        with Client(found.address, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=600)
         yield found
 
 
@@ -165,10 +170,7 @@ def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
 def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_path: Path) -> None:
     two_workers.worker("victim")
     victim = two_workers.processes["victim"].pid
-    from distributed import Client
-
-    with Client(two_workers.address, set_as_default=False) as client:
-        client.wait_for_workers(3, timeout=600)
+    two_workers.wait_for(3)
     killed: list[str] = []
 
     def kill() -> None:

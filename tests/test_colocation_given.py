@@ -172,6 +172,8 @@ def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
         slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
     with pytest.raises(InvalidFile, match="Penalties are read by penalty-csv"):
         slowdown_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.3\n"))
+    with pytest.raises(InvalidInstance, match=r"penalty\[0, 1\] is -inf"):  # and no warning
+        slowdown_csv(put(tmp_path, "x,a,b\na,1,5e-324\nb,1,1\n"))
     with pytest.raises(InvalidFile, match="a run time is -1"):
         fair_co2(put(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n"))
     with pytest.raises(InvalidOption, match="copies is 0"):

@@ -172,7 +172,9 @@ class Over(Clock):
 def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two agents of type 0 want both of 1, which greed gives to each other: exchanges are needed."""
+    """Two agents of type 0 want both of 1, which greed gives to each other: exchanges are
+    needed.
+    """
     free = np.inf
     instance = Colocation([[free, 0.5], [0.5, 0.1]], [2, 2], machines=2.0)
     monkeypatch.setattr("cotenant.solvers.colocation.feasible._JOB_BY_JOB", 0)

@@ -45,6 +45,7 @@ def test_every_problem_says_its_answer_in_rows_and_a_sentence(problem: str, meth
     assert found.sentence
     assert describe(instance, result.solution, 1).rows == found.rows[:1]
     assert describe(instance, result.solution, 1).total == found.total
+    assert describe(instance, result.solution, 1).sentence == found.sentence
     frame = result.solution.to_frame(instance)
     assert list(frame.columns) == list(found.columns)
     assert len(frame) == found.total
@@ -235,3 +236,17 @@ def test_a_comparison_is_short_in_a_notebook() -> None:
     large = cotenant.read("colocation/cooper-1000")
     assert len(repr(large)) < 400
     assert len(repr(cotenant.solve(large, "CO").solution)) < 200
+
+
+@pytest.mark.parametrize(("problem", "method"), METHODS.items())
+def test_solve_prints_the_answer_with_names_on_a_narrow_terminal(problem: str, method: str) -> None:
+    done = run("solve", f"{problem}/tiny", "-m", method, COLUMNS="80")
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    _, _, answer = done.stdout.partition("the answer")
+    instance = cotenant.read(f"{problem}/tiny")
+    result = cotenant.solve(instance, method)
+    found = describe(instance, result.solution)
+    assert " ".join(found.sentence.split()) in " ".join(answer.split())
+    for row in found.rows[:12]:
+        assert all(text in answer for text in row if isinstance(text, str))

@@ -321,9 +321,14 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
         ("workload,cores,seconds\na,1\n", "line 2: 2 values; expected 3"),
         (
             "workload,cores,seconds\na,1,0\n",
-            "line 2, column 'seconds' is '0'; expected a number, above 0",
+            "line 2, column 'seconds' is '0'; expected a number, from 1e-12 to 1e",
+        ),
+        (
+            "workload,cores,seconds\na,1,1e308\na,4,1\n",
+            "line 2, column 'seconds' is '1e308'; expected a number, from 1e-12 to 1e",
         ),
         ("workload,cores\na,1\n", "line 1: no column 'seconds' or 'speedup'"),
+        ('workload,"co\nres\n",seconds\na,1,1\n', "the columns are workload, co res, seconds$"),
         ("cores,seconds\n1,1\n", "line 1: no column 'workload'"),
         ("workload,cores,seconds\n", "has no rows"),
         (

@@ -1,4 +1,6 @@
-"""Models that a reader has extended come back as answers that are checked, measured and compared."""
+"""Models that a reader has extended come back as answers that are checked, measured and
+compared.
+"""
 
 from __future__ import annotations
 

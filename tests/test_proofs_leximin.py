@@ -29,7 +29,9 @@ from cotenant.solvers.proofs import Claimed, Task, leximin
 
 
 def market_of(seed: int) -> Market:
-    """Three users with a job on each of two servers of three to five cores; every fourth has twins, whose ratios tie."""
+    """Three users with a job on each of two servers of three to five cores; every fourth has twins,
+    whose ratios tie.
+    """
     market = drawn(seed, cores=float(3 + seed % 3))
     if seed % 4 == 3:
         one = np.ones(market.jobs)
@@ -176,10 +178,9 @@ def test_squeezing_a_box_loses_no_answer_that_meets_the_conditions() -> None:
         own_of = [utilities(market, cores) for cores in answers]
         emptied = 0
         for _ in range(20):
-            goals = [
-                (int(rng.integers(3)), {i: Fraction(int(rng.integers(8)), 4) * b for i, b in boxes.worth.items()}, above)
-                for above in (False, True)
-            ]  # fmt: skip
+            wanted = [Fraction(int(x), 4) for x in rng.integers(8, size=2)]
+            below = rng.integers(3, size=2).tolist()
+            goals = [(below[above], boxes.goals(wanted[above]), bool(above)) for above in (0, 1)]
             ends = np.sort(rng.integers(0, whole + 1, (2, market.jobs)), axis=0).tolist()
             least, most = copy.deepcopy(ends)
             left = boxes.squeeze(least, most, goals)
@@ -188,7 +189,7 @@ def test_squeezing_a_box_loses_no_answer_that_meets_the_conditions() -> None:
                 if not all(a <= x <= b for a, x, b in zip(ends[0], cores, ends[1], strict=True)):
                     continue
                 misses = [
-                    sum(own[i] < goal[i] or (above and own[i] == goal[i]) for i in goal)
+                    sum(own[i] < goal[i][0] or (above and own[i] == goal[i][0]) for i in goal)
                     for _, goal, above in goals
                 ]
                 if all(n <= below for n, (below, _, _) in zip(misses, goals, strict=True)):
@@ -214,10 +215,9 @@ def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
                 (own + tiny, (False, False)),
                 (own - tiny, (True, True)),
             ):
-                assert (
-                    tuple(boxes.meets(user, numbers, goal, above) for above in (False, True))
-                    == meets
-                )
+                wanted = goal, goal * boxes.market.unit // 1
+                found = [boxes.meets(user, numbers, wanted, above) for above in (False, True)]
+                assert tuple(found) == meets
 
 
 def test_half_cores_and_too_many_columns_have_no_tree() -> None:

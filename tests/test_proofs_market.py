@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ import pytest
 
 import cotenant
 from cotenant import catalog, verify
+from cotenant.analysis.run.proving import covers
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
+from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome, Status
-from cotenant.solvers.proofs import Claimed, Task
+from cotenant.solvers.proofs import Claimed, Task, equilibrium, tangent
 
 Document = dict[str, Any]
 
@@ -221,6 +224,33 @@ def test_utilities_of_unequal_sizes_are_proved_too() -> None:
             assert claimed(document, "bound") - value <= value / 10**8
 
 
+@pytest.mark.parametrize("fraction", [0.0, 1e-300, 1e-12, 1e-3])
+def test_a_job_that_needs_a_sliver_of_a_core_keeps_it(fraction: float) -> None:
+    market = Market(
+        capacity=[24.0], budget=[1.0, 1.0, 1.0], user=[0, 1, 2], server=[0, 0, 0],
+        parallel_fraction=[fraction, 0.9, 0.99], work=[1.0, 1.0, 1.0], name="sliver",
+    )  # fmt: skip
+    for method in ("fisher", "nash-welfare", "utilitarian"):
+        document = proved(market, method)
+        assert document["witness"]["cores"]["numbers"][0] > 0
+        if method == "fisher":
+            assert claimed(document, "value") <= 1e-8
+        else:
+            off = claimed(document, "bound") - claimed(document, "value")
+            assert off <= claimed(document, "value") / 10**9
+
+
+def test_numbers_beyond_all_measure_stay_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise verify.Refused("a welfare is beyond 2^4000")
+
+    for method in ("fisher", "nash-welfare"):
+        monkeypatch.setattr(verify, "market_equilibrium", refuse)
+        monkeypatch.setattr(verify, "market_nash_welfare", refuse)
+        with pytest.raises(Claimed, match="unequal"):
+            proved(drawn(3), method)
+
+
 def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
     market = Market(
         capacity=[4.0, 2.0, 3.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 1, 0],
@@ -320,6 +350,48 @@ def test_more_cores_than_a_server_has_are_seen_to_the_last_digit() -> None:
     numbers = document["witness"]["cores"]["numbers"]
     with pytest.raises(verify.Refused, match="more cores than"):
         judged(market, changed(document, "witness", "cores", "numbers", 0, to=numbers[0] + 1))
+
+
+def test_what_is_proved_to_a_billionth_is_certified(tmp_path: Path) -> None:
+    methods = ["fisher", "fisher-convex", "nash-welfare", "utilitarian", "leximin"]
+    rows = cotenant.compare([cotenant.read("market/tiny")], methods, prove=tmp_path).rows
+    assert [(row["method"], row["proof"]["standing"]) for row in rows] == [
+        (method, "certified") for method in methods
+    ]
+
+
+def test_an_equilibrium_that_is_worse_than_was_claimed_is_certified_in_part() -> None:
+    market = cotenant.read("market/tiny")
+    result = cotenant.solve(market, "fisher")
+    for error, covered in ((Fraction(1, 10**9), True), (Fraction(1, 10**7), False)):
+        level = Level("equilibrium_error", "min", error, Fraction(0), epsilon={"regret": error})
+        assert covers(Proof("market", "fisher", (level,)), market, result) == covered
+
+
+@pytest.mark.parametrize("method", ["fisher-convex", "nash-welfare", "leximin"])
+def test_an_interrupt_keeps_what_is_proved_by_then(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market = drawn(3)
+    outcome = cotenant.solve(market, method).outcome
+    checker = {"fisher-convex": "equilibrium", "nash-welfare": "nash_welfare"}.get(method)
+    owner, name = (verify, f"market_{checker}") if checker else (verify.Boxes, "conditions")
+    whole, calls = getattr(owner, name), itertools.count()
+
+    def once(*arguments: Any) -> Any:
+        if next(calls):
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    monkeypatch.setattr(owner, name, once)
+    monkeypatch.setattr(equilibrium, "ENOUGH", 0.0)
+    monkeypatch.setattr(tangent, "ENOUGH", 0.0)
+    proof = resolve(catalog.find("market", method).prover)(task_of(market, outcome))
+    monkeypatch.undo()
+    assert len(proof.levels) == 1
+    assert proof.levels[0].bound is not None
+    sha256 = hashlib.sha256(content_of(market)).hexdigest()
+    judged(market, proof.document(market.name, sha256))
 
 
 # --- Lies ---

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
-from small_cases import cheapest, largest_least_share, packing, shared
+from small_cases import cheapest, largest_least_share, most_utilization, packing, shared
 
 from cotenant import verify
 from cotenant.baselines.packing import fuga_algorithm_1
@@ -245,3 +245,54 @@ def test_roots_are_rounded_down(index: int) -> None:
         value = Fraction(int(rng.integers(0, 10**9)), int(rng.integers(1, 10**9)))
         low = Fraction(play.root(value, index, 40), 2**40)
         assert low**index <= value < (low + Fraction(1, 2**40)) ** index
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_most_utilization_is_certified(tmp_path: Path, seed: int) -> None:
+    instance = shared(seed)
+    if seed % 2:
+        instance = instance.replace(initial=instance.capacity + seed)
+    content, proof = proof_of(tmp_path, instance, "max-utilization")
+    judged(content, proof)
+    value, bound = (verify.rational(proof["claim"][name], name) for name in ("value", "bound"))
+    assert value == most_utilization(instance) <= bound
+
+
+@pytest.mark.parametrize("name", ["paper-example", "vm-types-8"])
+def test_bundled_utilizations_are_certified_exactly(tmp_path: Path, name: str) -> None:
+    content, proof = proof_of(tmp_path, read(f"packing/{name}"), "max-utilization")
+    assert judged(content, proof).endswith("optimal")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_prices_prove_less_utilization_than_there_is(tmp_path: Path, seed: int) -> None:
+    instance, rng = shared(seed % 10), np.random.default_rng(seed)
+    content, proof = proof_of(tmp_path, instance, "max-utilization")
+    step = proof["steps"][0]
+    step["prices"] = [int(rng.integers(0, 2 * price + 2)) for price in step["prices"]]
+    step["rents"] = [int(rng.integers(0, 2 * rent + 2)) for rent in step["rents"]]
+    document = verify.parse(content, decimals=True)
+    for word in ("cotenant", "problem", "name", "source"):
+        document.pop(word, None)
+    try:
+        [found] = verify.packing_utilization(verify.Case(document, {}, None, [[step]]))
+    except verify.Refused:
+        return
+    assert found.bound >= most_utilization(instance)
+
+
+UTILIZATION: dict[str, Any] = {
+    "lower rents": lambda p: p["steps"][0]["rents"].__setitem__(0, 0),
+    "rents below 0": lambda p: p["steps"][0]["rents"].__setitem__(0, -1),
+    "no prices": lambda p: p["steps"][0].update(prices=[0, 0, 0]),
+    "half a price": lambda p: p["steps"][0]["prices"].__setitem__(0, "1/2"),
+    "over less than nothing": lambda p: p["steps"][0].update(over=-1),
+    "over more": lambda p: p["steps"][0].update(over=2 * p["steps"][0]["over"]),
+    "a weight too many": lambda p: p["steps"][0]["weights"][0].append(1),
+    "a higher value": lambda p: p["claim"].update(value=1),
+}
+
+
+@pytest.mark.parametrize("change", UTILIZATION.values(), ids=UTILIZATION)
+def test_a_forged_utilization_is_refused(tmp_path: Path, change: Any) -> None:
+    refuses(*proof_of(tmp_path, read("packing/vm-types-8"), "max-utilization"), change)

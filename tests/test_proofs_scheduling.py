@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
 from small_cases import few_jobs, most_work, scheduling
@@ -118,3 +120,78 @@ def test_play_without_end_is_refused(
     monkeypatch.setattr(verify, "MOST_STEPS", 20)
     with pytest.raises(verify.Refused, match="coalitions"):
         judged(*four)
+
+
+def dual_step(rng: np.random.Generator, horizon: int) -> Document:
+    """Times and prices by chance."""
+    marks = rng.choice(np.arange(1, horizon), int(rng.integers(0, 4)), replace=False)
+    times = [0, *sorted(int(t) for t in marks)]
+    prices = {"over": int(rng.integers(1, 4)), "numbers": rng.integers(0, 9, len(times)).tolist()}
+    return {"kind": "dual", "times": times, "prices": prices}
+
+
+def checked(content: bytes, step: Document, *, utility: bool) -> verify.Found:
+    document = verify.parse(content, decimals=True)
+    own = {name: document[name] for name in ("machines", "job", "horizon")}
+    return verify.scheduling_most(verify.Case(own, {}, None, [[step]]), utility)[0]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_prices_of_time_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
+    instance, rng = few_jobs(seed), np.random.default_rng(seed)
+    units, utility = most_work(instance)
+    content, _ = proof_of(tmp_path, instance, "max-utility")
+    for _ in range(20):
+        step = dual_step(rng, instance.horizon)
+        share = Fraction(units, instance.total_machines * instance.horizon)
+        assert checked(content, step, utility=False).bound >= share
+        assert checked(content, step, utility=True).bound >= utility
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_best_start_at_prices_is_among_those_looked_at(tmp_path: Path, seed: int) -> None:
+    instance, rng = scheduling(seed), np.random.default_rng(seed)
+    content, _ = proof_of(tmp_path, instance, "max-utility")
+    for utility in (False, True):
+        step = dual_step(rng, instance.horizon)
+        over, numbers = step["prices"]["over"], step["prices"]["numbers"]
+        price = [
+            numbers[int(np.searchsorted(step["times"], t, side="right")) - 1]
+            for t in range(instance.horizon)
+        ]
+        total = instance.total_machines * sum(price)
+        for release, length in zip(instance.release, instance.processing, strict=True):
+            earned = [0]
+            for start in range(release, instance.horizon):
+                done = min(length, instance.horizon - start)
+                ages = sum(instance.horizon - start - k for k in range(done))
+                worth = ages if utility else done
+                earned.append(over * worth - sum(price[start : start + done]))
+            total += max(earned)
+        unit = 1 if utility else instance.total_machines * instance.horizon
+        assert checked(content, step, utility=utility).bound == Fraction(int(total // over), unit)
+
+
+def test_prices_of_time_close_what_fluid_work_leaves_open(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, read("scheduling/tiny"), "max-utilization")
+    assert proof["steps"][0]["kind"] == "dual"
+    assert judged(content, proof).endswith("optimal")
+
+
+TIMES: dict[str, Any] = {
+    "a price below 0": lambda p: p["steps"][0]["prices"]["numbers"].__setitem__(0, -1),
+    "half a price": lambda p: p["steps"][0]["prices"]["numbers"].__setitem__(0, "1/2"),
+    "a price too many": lambda p: p["steps"][0]["prices"]["numbers"].append(1),
+    "over nothing": lambda p: p["steps"][0]["prices"].update(over=0),
+    "times that do not begin": lambda p: p["steps"][0]["times"].__setitem__(0, 1),
+    "times that go back": lambda p: p["steps"][0]["times"].reverse(),
+    "a time twice": lambda p: p["steps"][0]["times"].__setitem__(1, 0),
+    "times after the end": lambda p: p["steps"][0]["times"].__setitem__(-1, 10**9),
+    "no times": lambda p: p["steps"][0].update(times=[], prices={"over": 1, "numbers": []}),
+    "a lower bound": lambda p: p["claim"].update(bound="1/2", value=None, says="gap"),
+}
+
+
+@pytest.mark.parametrize("change", TIMES.values(), ids=TIMES)
+def test_forged_prices_of_time_are_refused(tmp_path: Path, change: Any) -> None:
+    refuses(*proof_of(tmp_path, read("scheduling/tiny"), "max-utilization"), change)

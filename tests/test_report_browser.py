@@ -239,6 +239,56 @@ def test_only_tables_and_pictures_scroll_sideways(browser: Browser, width: int) 
     assert (browser.execute_script(wider) > 0) or width > 360
 
 
+def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
+    browser: Browser,
+) -> None:
+    shape(browser, 390, "light")
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach(each => { each.open = true });"
+        "dispatchEvent(new Event('resize'))"
+    )
+    clipped = browser.execute_script("""
+        const inside = (each) => each.closest('.scroll, .unseen, .skip');
+        return [...document.querySelectorAll('main *')].filter((each) => {
+            const box = each.getBoundingClientRect();
+            return box.width > 0 && !inside(each) && (box.right > innerWidth + 1 || box.left < -1);
+        }).map((each) => each.outerHTML.slice(0, 80));
+    """)
+    assert clipped == []
+    silent = browser.execute_script("""
+        return [...document.querySelectorAll('.scroll')].filter((each) =>
+            (each.scrollWidth > each.clientWidth + 1) !== each.parentElement.hasAttribute('data-wider')
+        ).map((each) => each.getAttribute('aria-label'));
+    """)
+    assert silent == []
+    charts = browser.execute_script("""
+        return [...document.querySelectorAll('figure:not(.wide) > .scroll > svg')].map((each) => {
+            const box = each.getBoundingClientRect();
+            return [box.width <= each.parentElement.clientWidth + 1, box.height > 100];
+        });
+    """)
+    assert len(charts) >= 4
+    assert all(map(all, charts)), (
+        "a chart is as wide as the screen: none of its bars is out of sight"
+    )
+    lines = browser.execute_script("""
+        return [...document.querySelectorAll('figcaption .note')].map((each) =>
+            Math.round(each.getBoundingClientRect().height
+                / parseFloat(getComputedStyle(each).lineHeight)));
+    """)
+    assert max(lines) <= 5, "two lines of a page are at most five of a phone"
+
+
+def test_words_of_the_papers_are_explained(browser: Browser) -> None:
+    from selenium.webdriver.common.by import By
+
+    words = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#words dt")]
+    assert words == sorted(words)
+    assert {"blocking pair", "gap", "penalty"} <= set(words)
+    tips = [each.get_attribute("title") or "" for each in browser.find_elements(By.TAG_NAME, "th")]
+    assert any("throughput that a job loses" in tip for tip in tips)
+
+
 def test_what_is_seen_is_not_blank(browser: Browser) -> None:
     from matplotlib.image import imread
 

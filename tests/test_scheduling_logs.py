@@ -128,7 +128,7 @@ def test_a_mapping_that_misses_users_is_refused_by_their_names(trace: Path, tmp_
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("who,where\n1,2\n", "begins with who,where; expected user,organization"),
+        ("who,where\n1,2\n", "begins with who, where; expected user,organization"),
         ("user,organization\n1\n", "line 2: 1 values; expected 2"),
         ("user,organization\n1,a\n1,b\n", "line 3: user '1' is in a and in b"),
         ("user,organization\n", "has no rows; expected some below the header"),

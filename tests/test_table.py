@@ -90,7 +90,7 @@ def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text
 
 
 def test_latex_escapes_every_special_character() -> None:
-    text = TABLE.latex()
+    text = TABLE.latex(40)
     body = next(line for line in text.splitlines() if "half" in line)
     assert (
         r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}"
@@ -105,7 +105,7 @@ def test_latex_escapes_every_special_character() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
 def test_latex_compiles(tmp_path: Path) -> None:
-    document = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{TABLE.latex()}\end{{document}}"
+    document = rf"\documentclass{{article}}\usepackage{{booktabs,array}}\begin{{document}}{TABLE.latex()}\end{{document}}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True
@@ -241,3 +241,21 @@ def test_a_later_level_that_is_not_proved_shows_its_gap_beside_the_status() -> N
     no_bound = second | {"bound": None}
     assert proved({"status": "optimal", "levels": [level, no_bound]}) == "optimal, then no bound"
     assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"
+
+
+def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cotenant.analysis.report.console import print_tables
+
+    columns = (
+        Column("method", wrap=False),
+        Column("status"),
+        *(Column(f"metric-{n}", numeric=True, rank=n + 1) for n in range(9)),
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    print_tables([Table("t", "", columns, (("fair", "optimal, then gap 5.00 %", *[1.25] * 9),))])
+    printed = capsys.readouterr().out
+    assert "metric-0" in printed.splitlines()[1]
+    assert "5.00 %" in printed, "a number stays beside its unit"
+    assert "left out at 80 columns" in printed

@@ -134,6 +134,7 @@ def _stability(found: Records) -> Picture:
         tuple(series),
         f"Each run as a point. Mean total speed: {extremes(mean(found, 'total_speed'), '.5g')}. "
         f"Mean blocking pairs: {extremes(mean(found, 'blocking_pairs'), '.4g')}.",
+        metrics=("blocking_pairs", "total_speed"),
     )
 
 

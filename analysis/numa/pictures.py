@@ -163,6 +163,7 @@ def _power_chart(kept: Records) -> Chart:
         f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
         note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, "
         f"which may be more{_seeds(kept)}.",
+        metrics=("served_rate", "link_power"),
     )
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...instances.problem.errors import InvalidFile
-from ...instances.problem.text import printable
+from ...instances.problem.text import in_ascii, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
+    from ..run.outlook import Outlook
     from ..run.rows import Row
     from .table import Table
 
@@ -48,10 +51,11 @@ def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
     screen = console() if form is Form.TABLE else console(ANY_WIDTH)
     for number, table in enumerate(tables):
         if form in (Form.TABLE, Form.WIDE):
-            shown = fitted(table, screen.width if form is Form.TABLE else None)
+            letters = in_ascii if screen.options.ascii_only else str
+            shown = fitted(table, screen.width if form is Form.TABLE else None, letters)
             screen.print(shown.drawn)
             for note in table.notes:
-                screen.print(note)
+                screen.print(letters(note))
             if shown.left_out:
                 screen.print(
                     f"left out at {screen.width} columns: {', '.join(shown.left_out)} "
@@ -86,11 +90,17 @@ def console(width: int | None = None) -> Console:
 
 def say(words: object) -> None:
     """Print a line on stderr; nothing happens where stderr cannot be written."""
+    text = printable(str(words))
     try:
-        sys.stderr.write(f"{printable(str(words))}\n")
+        sys.stderr.write(f"{text if _has_unicode(sys.stderr) else in_ascii(text)}\n")
         sys.stderr.flush()
     except OSError:
         _to_nowhere(2)  # or the end of Python would try again, and fail
+
+
+def _has_unicode(stream: Any) -> bool:
+    """Whether a stream takes every letter."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def print_json(content: Any) -> None:
@@ -203,15 +213,20 @@ def quiet_stdout() -> Iterator[None]:
     """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a
     duplicate of it.
     """
+    original = sys.stdout
     try:
         keep = os.dup(1)
         os.dup2(2, 1)
     except OSError:  # no such descriptors, as under some test runners
         yield
         return
-    original = sys.stdout
+    terminal = os.isatty(keep)
     ours = _Output(
-        open(keep, "wb"), encoding="utf-8", errors="replace", line_buffering=os.isatty(keep)
+        open(keep, "wb"),
+        # files and pipes are UTF-8 everywhere; a terminal shows what it can
+        encoding="ascii" if terminal and not _has_unicode(original) else "utf-8",
+        errors="replace",
+        line_buffering=terminal,
     )
     sys.stdout = ours
     try:
@@ -241,7 +256,10 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.text import Text
 
-    status = Console(stderr=True).status(Text(printable(title)))  # no markup: "[/x]" may be a name
+    screen = Console(stderr=True)
+    turning = "line" if screen.options.ascii_only else "dots"
+    # no markup: "[/x]" may be a name
+    status = screen.status(Text(printable(title)), spinner=turning)
     timer = threading.Timer(WAIT_SECONDS, status.start)
     timer.daemon = True
     timer.start()
@@ -293,28 +311,72 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
                     write_text(log, "".join(lines))
 
 
+class Counter:
+    """A progress bar over runs: what goes on, how many are done, and how long it may still take."""
+
+    def __init__(self, bar: Progress, title: str) -> None:
+        self._bar = bar
+        self._task = bar.add_task(printable(title), total=None, until=None)
+
+    def __call__(self, done: int, total: int, row: Row) -> None:
+        """Count a row."""
+        words = printable(f"{row['instance']} {row['method']}")
+        self._bar.update(self._task, completed=done, total=total, description=words)
+
+    def running(self, told: Outlook) -> None:
+        """Name what runs now."""
+        words = "done" if told.done == told.total else "running"
+        others = f" and {len(told.now) - 1} more" if len(told.now) > 1 else ""
+        self._bar.update(
+            self._task,
+            completed=told.done,
+            total=told.total,
+            description=printable(f"{told.now[0]}{others}" if told.now else words),
+            until=None if told.most is None else time.monotonic() + told.most,
+        )
+
+
 @contextmanager
-def counter(title: str) -> Iterator[Callable[[int, int, Row], None] | None]:
+def counter(title: str) -> Iterator[Counter | None]:
     """A progress bar over runs, on stderr, for terminals."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
+    columns = (
+        TextColumn("{task.description}", markup=False),  # "[/x]" may be a name
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        _time_left(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield Counter(bar, title)
 
-        def step(done: int, total: int, row: Row) -> None:
-            bar.update(
-                task,
-                completed=done,
-                total=total,
-                description=escape(printable(f"{row['instance']} {row['method']}")),
-            )
 
-        yield step
+def _time_left() -> ProgressColumn:
+    """A column that counts down to when the rest is done at the latest."""
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Left(ProgressColumn):
+        """What may be left; a bound that is passed says nothing more."""
+
+        def render(self, task: Task) -> Text:
+            until = task.fields["until"]
+            left = 0.0 if until is None else until - time.monotonic()
+            return Text(f"at most {clock_text(left)} left" if left >= 1 else "")
+
+    return Left()
+
+
+def clock_text(seconds: float) -> str:
+    """Seconds as a clock shows them: 0:07, 12:30, 1:00:00."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _number(value: float | None) -> str:

@@ -16,16 +16,19 @@ from ..run.gaps import Comparison, InstanceKey, instance_key, reading
 from ..run.rows import Line, Row
 from . import aggregate
 from .commands import UNKNOWN, compare_commands, own_function, report_command, run_command
+from .decision import decision
 from .gather import counted, distinguish
 from .overview import mean_gaps, profile_charts, win_table
-from .picture import Picture
+from .picture import Picture, once
 from .price_chart import price_chart
 from .summary import problem_sentences
 from .table import Column, Table
 from .tables import comparison_tables, proved, seconds_text, slug
 
-MOST_PICTURED = 20
-"""Instances of a problem whose pictures are drawn; their tables are all there."""
+MOST_PICTURED = 4
+"""Instances of a problem whose pictures are drawn when nothing else is said; their tables are all
+there.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class InstancePart:
-    """One instance: its gap table, its maps and pictures, and what could not be shown."""
+    """One instance: the decision in words, its gap table, its maps and pictures, and what could not
+    be shown.
+    """
 
     name: str
     file: str
+    decision: str
     table: Table | None
     pictures: tuple[Shown, ...]
     notes: tuple[str, ...] = ()
@@ -60,7 +66,7 @@ class ProblemPart:
     pictures: tuple[Shown, ...]
     instances: tuple[InstancePart, ...]
     failures: Table | None
-    runs: Table
+    runs: Table | None
     notes: tuple[str, ...] = ()
 
 
@@ -97,22 +103,32 @@ class Content:
                 yield from [each.table] if each.table is not None else []
                 yield from (shown.numbers for shown in each.pictures if shown.numbers is not None)
             yield from [problem.failures] if problem.failures is not None else []
-            yield problem.runs
+            yield from [problem.runs] if problem.runs is not None else []
 
 
-def content(rows: Sequence[Row], command: str = "") -> Content:
+def content(
+    rows: Sequence[Row],
+    command: str = "",
+    *,
+    shown: int = MOST_PICTURED,
+    summary_only: bool = False,
+) -> Content:
     """Everything the page says about rows of comparisons.
 
     Parameters
     ----------
     rows : checked, as `gather` and `compare` give them.
     command : what a person types to get the page again; a comparison's own when "".
+    shown : instances of each problem whose pictures are drawn.
+    summary_only : leave out the instances and the list of every run.
     """
     known = distinguish(rows)
     commands = compare_commands(known)
     problems = [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in known)]
     parts = tuple(
-        _problem(name, [row for row in known if row["problem"] == name], command)
+        _problem(
+            name, [row for row in known if row["problem"] == name], command, shown, summary_only
+        )
         for name in problems
     )
     notes = []
@@ -125,23 +141,27 @@ def content(rows: Sequence[Row], command: str = "") -> Content:
     return Content(title, _ran(known), _versions(known), (*every, *commands), parts, tuple(notes))
 
 
-def _problem(name: str, rows: Sequence[Row], command: str) -> ProblemPart:
+def _problem(
+    name: str, rows: Sequence[Row], command: str, most: int, summary_only: bool
+) -> ProblemPart:
     again = command or report_command(rows)
     metrics = analysis_of(name).metric_table
     comparison = Comparison(list(rows))
     lines = comparison.summary()
     several = len(aggregate.instance_keys(lines)) > 1
     tables = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
-    charts = tuple(_shown(chart, again) for chart in profile_charts(name, lines, metrics))
-    instances = _instances(name, rows, comparison, metrics, again)
+    charts = tuple(_shown(chart, again) for chart in once(profile_charts(name, lines, metrics)))
+    instances = () if summary_only else _instances(name, rows, comparison, metrics, again, most)
     notes = []
     if not several:
         notes.append("Means over instances and performance profiles need at least two instances.")
-    if len(instances) > MOST_PICTURED:
+    if len(instances) > most:
         notes.append(
-            f"Pictures are drawn for the first {MOST_PICTURED} of {len(instances)} instances; "
-            "tables are there for all."
+            f"Pictures are drawn for the first {most} of {len(instances)} instances, tables for "
+            f"all; `cotenant report --instances-shown {len(instances)}` draws every one."
         )
+    if summary_only:
+        notes.append("A summary: instances and runs are left out.")
     sentences = tuple(problem_sentences(lines, metrics))
     return ProblemPart(
         name,
@@ -150,14 +170,15 @@ def _problem(name: str, rows: Sequence[Row], command: str) -> ProblemPart:
         charts,
         instances,
         _failures(name, rows),
-        _runs(name, rows),
+        None if summary_only else _runs(name, rows),
         tuple(notes),
     )
 
 
 def _instances(
-    name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str
-) -> tuple[InstancePart, ...]:
+    name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str,
+    most: int,
+) -> tuple[InstancePart, ...]:  # fmt: skip
     """One part for each instance, in the order of the rows; those that only have a frontier come
     last.
     """
@@ -189,7 +210,7 @@ def _instances(
                 metrics,
                 again,
                 tables[key],
-                place < MOST_PICTURED,
+                place < most,
             )
         )
     for row in (row for each in frontiers.values() for row in each if id(row) not in used):
@@ -203,7 +224,7 @@ def _instances(
                 metrics,
                 again,
                 None,
-                len(parts) < MOST_PICTURED,
+                len(parts) < most,
             )
         )
     return tuple(parts)
@@ -232,9 +253,13 @@ def _instance(
             problem, instance, frontiers, lines, {metric.name: metric for metric in metrics}
         )
         drawn, untold = _pictures(problem, instance, runs, again)
-        found = [*(_shown(chart, line) for chart, line in maps), *drawn]
+        every = [*(_shown(chart, line) for chart, line in maps), *drawn]
+        commands = {each.picture.name: each.command for each in every}
+        kept = once([each.picture for each in every])
+        found = [_shown(picture, commands[picture.name]) for picture in kept]
         notes += [*said, *untold]
-    return InstancePart(instance, file, table, tuple(found), tuple(notes))
+    decided = decision(runs, metrics)
+    return InstancePart(instance, file, decided, table, tuple(found), tuple(notes))
 
 
 def _maps(

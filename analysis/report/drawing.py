@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("pdf", "png", "svg")
 
+LEAST_WIDTH = 5.0
+"""Centimeters of a picture whose letters and axes still have room."""
+
 
 def require_matplotlib() -> None:
     """Refuse to draw without matplotlib, saying how to get it."""
@@ -33,14 +36,17 @@ def require_matplotlib() -> None:
         raise InvalidOption("drawing needs matplotlib; pip install 'cotenant[plot]'") from None
 
 
-def figure(picture: Picture) -> Figure:
-    """The picture as a matplotlib figure; its title is left to the caption."""
+def figure(picture: Picture, width: float | None = None) -> Figure:
+    """The picture as a matplotlib figure, `width` centimeters wide; its title is left to the
+    caption.
+    """
     require_matplotlib()
+    inches = None if width is None else width / 2.54
     with _look(picture):
         if isinstance(picture, Chart):
-            return chart_figure(picture)
+            return chart_figure(picture, inches)
         if isinstance(picture, HeatMap):
-            return heat_map_figure(picture)
+            return heat_map_figure(picture, inches)
         return picture.draw()
 
 
@@ -98,11 +104,25 @@ def svg(picture: Picture, prefix: str = "") -> str:
 
 
 def save(
-    pictures: Iterable[Picture], folder: Path, formats: Sequence[str] = ("pdf", "png")
+    pictures: Iterable[Picture],
+    folder: Path,
+    formats: Sequence[str] = ("pdf", "png"),
+    width: float | None = None,
 ) -> list[Path]:
-    """Write each picture into `folder` as NAME.pdf, NAME.png (or .svg), each whole or not at
-    all.
+    """Write each picture into `folder` as NAME.pdf, NAME.png (or .svg), each whole or not at all.
+
+    Parameters
+    ----------
+    width : centimeters of the column it is for: charts and heat maps are made so wide, with letters
+        of their usual size.
+
+    Raises
+    ------
+    InvalidOption
+        A format that is none, or a width below 5 cm.
     """
+    if width is not None and not width >= LEAST_WIDTH:
+        raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_WIDTH:g}")
     if unknown := [form for form in formats if form not in FORMATS]:
         raise InvalidOption(f"format is {unknown[0]!r}; expected one of {', '.join(FORMATS)}")
     try:
@@ -113,7 +133,7 @@ def save(
         ) from None
     written = []
     for picture in pictures:
-        drawn = figure(picture)
+        drawn = figure(picture, width)
         for form in formats:
             stream = io.BytesIO()
             stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
@@ -124,7 +144,7 @@ def save(
                     stream,
                     format=form,
                     dpi=200,
-                    bbox_inches="tight",
+                    bbox_inches="tight" if width is None else None,
                     metadata=stamp,
                     facecolor="white",
                 )

@@ -4,8 +4,8 @@ number and no word is ever broken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,15 +34,18 @@ class Fitted:
     left_out: tuple[str, ...]
 
 
-def fitted(table: Table, width: int | None) -> Fitted:
+def fitted(
+    table: Table, width: int | None, letters: Callable[[str], str] = lambda text: text
+) -> Fitted:
     """The table in `width` columns of a terminal, or as wide as it comes without one.
 
     Columns with a rank are left out first, the highest rank before the others; what is still too
-    wide then is stacked: each row becomes a block of names and values.
+    wide then is stacked: each row becomes a block of names and values. `letters` writes a text in
+    those that the terminal has.
     """
-    places = [place for place, column in enumerate(table.columns) if column.people]
-    texts = [[table.text(row, place) for place in places] for row in table.rows]
-    columns = [table.columns[place] for place in places]
+    texts = [[letters(text) for text in line] for line in table.texts()]
+    columns = [replace(column, name=letters(column.name)) for column in table.headings]
+    table = replace(table, title=letters(table.title), caption=letters(table.caption))
     cells = [
         _Cells(column, [column.name] if table.heading else [], [line[number] for line in texts])
         for number, column in enumerate(columns)
@@ -56,9 +59,9 @@ def fitted(table: Table, width: int | None) -> Fitted:
             break
         shown.remove(ranked)
         left_out.append(ranked.column.name)
-    if sum(cell.readable for cell in shown) + _overhead(len(shown), tight=True) > width and (
-        table.heading and len(shown) > 1
-    ):
+    ranked_any = any(cell.column.rank for cell in cells)
+    needed = sum(cell.least if ranked_any else cell.readable for cell in shown)
+    if needed + _overhead(len(shown), tight=True) > width and table.heading and len(shown) > 1:
         return Fitted(_stacked(table, shown, width), tuple(left_out))
     in_order = tuple(cell.column.name for cell in cells if cell.column.name in left_out)
     natural = [cell.natural for cell in shown]
@@ -141,7 +144,8 @@ def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
     rows: list[tuple[str, str]] = []
     for row in zip(*(cell.texts for cell in cells), strict=True):
         rows += [("", "")] if rows else []
-        rows += [(cell.column.name, text) for cell, text in zip(cells, row, strict=True)]
+        named = zip(cells, row, strict=True)
+        rows += [(cell.column.name, text) for cell, text in named if text]
     columns = (Column("name", bold=True, wrap=False), Column("value"))
     stack = Table(table.name, table.title, columns, tuple(rows), table.caption, heading=False)
     return fitted(stack, width).drawn

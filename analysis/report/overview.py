@@ -89,14 +89,15 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     columns = [
         Column("method", bold=True, wrap=False), Column("answered", numeric=True),
         Column("proved", numeric=True),
-        Column("runs failed", numeric=True),
+        Column("runs failed", numeric=True, rank=len(shown) + 1),
     ]  # fmt: skip
-    for metric in shown:
+    for place, metric in enumerate(shown):
         unit = f" [{metric.unit}]" if metric.unit and units[metric.name] else ""
         columns.append(
             Column(
                 f"{metric.heading}: {'above bound' if units[metric.name] else 'gap'}{unit}",
                 numeric=True,
+                rank=place,
             )
         )
     columns.append(Column("seconds", seconds_text, numeric=True))
@@ -150,7 +151,7 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     ]
     columns = (
         Column("method", bold=True, wrap=False),
-        *(Column(name, numeric=True) for name in names),
+        *(Column(name, numeric=True, rank=place) for place, name in enumerate(names)),
     )
     rows = tuple((method, *(found.get(method) for found in counted)) for method in methods)
     note = (

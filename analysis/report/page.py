@@ -13,15 +13,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.errors import InvalidFile, InvalidOption
+from ...instances.problem.errors import InvalidFile, InvalidOption, UnknownName
 from ...instances.problem.files import write_text
 from ...instances.problem.text import all_printable, printable
 from ..run.rows import Row
 from .console import require_writable
-from .content import Content, Shown, content
+from .content import MOST_PICTURED, Content, Shown, content
 from .drawing import require_matplotlib, save, svg
 from .gather import require_answers
-from .picture import Picture
+from .glossary import glossary, meaning
+from .picture import Picture, finding
 from .table import Table
 from .tables import slug
 
@@ -53,6 +54,10 @@ def write_report(
     figures: str | os.PathLike[str] | None = None,
     tables: str | os.PathLike[str] | None = None,
     command: str = "",
+    shown: int = MOST_PICTURED,
+    summary_only: bool = False,
+    width: float | None = None,
+    columns: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Write rows of comparisons as one self-contained HTML page; returns the files written.
@@ -65,6 +70,11 @@ def write_report(
     tables : folder for every table as CSV and LaTeX.
     command : what a person types to get the page again; the comparisons' own commands when not
         given.
+    shown : instances of each problem whose pictures are drawn; the tables of all are there.
+    summary_only : leave out the instances and the list of every run.
+    width : centimeters that LaTeX tables and figures fit: a page's, or a column's.
+    columns : of LaTeX tables, by their headings: all others are left out of those that have any of
+        them.
     progress : called with what is being drawn.
 
     Raises
@@ -82,13 +92,14 @@ def write_report(
     for folder in (figures, tables):
         if folder is not None:
             _make_folder(Path(folder))
-    made = content(listed, printable(command))
+    made = content(listed, printable(command), shown=shown, summary_only=summary_only)
     page = _html(made, progress or (lambda words: None))
     written = [write_text(path, page)]
     if figures is not None:
-        written += save(_named([shown.picture for shown in made.pictures()]), Path(figures))
+        drawn = _named([shown.picture for shown in made.pictures()])
+        written += save(drawn, Path(figures), width=width)
     if tables is not None:
-        written += _write_tables(made.tables(), Path(tables))
+        written += _write_tables(made.tables(), Path(tables), width, columns)
     return written
 
 
@@ -129,6 +140,9 @@ def _html(made: Content, progress: Callable[[str], None]) -> str:
         script=Markup(script),
         slug=slug,
         plain=_plain,
+        finding=finding,
+        words=glossary(made),
+        meaning=meaning,
     )
     return rendered
 
@@ -189,11 +203,18 @@ def _unique(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _write_tables(tables: Sequence[Table], folder: Path) -> list[Path]:
+def _write_tables(
+    tables: Sequence[Table], folder: Path, width: float | None, columns: Sequence[str]
+) -> list[Path]:
     """Every table as NAME.csv and NAME.tex."""
+    headings = {column.name for table in tables for column in table.headings}
+    for name in columns:
+        if name not in headings:
+            raise UnknownName("column", name, headings)
     written = []
     for table, name in zip(tables, _unique([table.name for table in tables]), strict=True):
         named = replace(table, name=name)
+        own = [column.name for column in table.headings if column.name in columns]
         written.append(write_text(folder / f"{name}.csv", named.csv()))
-        written.append(write_text(folder / f"{name}.tex", named.latex()))
+        written.append(write_text(folder / f"{name}.tex", named.latex(width, own)))
     return written

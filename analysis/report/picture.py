@@ -4,8 +4,9 @@ who cannot see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .table import Column, Table
@@ -59,6 +60,7 @@ class Chart:
     command : what draws it again; "" until it is known.
     x_scale, y_scale : of the axes.
     note : what a reader must know to read it right.
+    metrics : the two that are drawn, when each method is a point of a map: it is drawn once.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Chart:
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
     note: str = ""
+    metrics: tuple[str, ...] = ()
 
     def table(self) -> Table:
         """Its numbers."""
@@ -155,6 +158,61 @@ class Drawing:
 
 
 Picture = Chart | HeatMap | Drawing
+
+LONGEST_CAPTION = 180
+"""Letters: two lines on a page."""
+
+
+def finding(picture: Picture) -> str:
+    """What this picture shows, in a line or two: of its words the first sentence that says
+    values.
+    """
+    sentences = re.split(r"(?<=[.!?]) +", picture.alt)
+    told = next((sentence for sentence in sentences if ": " in sentence), sentences[0])
+    told = told[:1].upper() + told[1:]
+    if len(told) <= LONGEST_CAPTION:
+        return told
+    return f"{told[: LONGEST_CAPTION - 4].rpartition(' ')[0].rstrip(',;')} ..."
+
+
+def once(pictures: Iterable[Picture]) -> list[Picture]:
+    """The pictures without those that show the same numbers as an earlier one, which then says
+    so.
+    """
+    kept: list[Picture] = []
+    for picture in pictures:
+        same = next((place for place, known in enumerate(kept) if _same(known, picture)), None)
+        if same is None:
+            kept.append(picture)
+        else:
+            known = kept[same]
+            if known.title.lower() != picture.title.lower() and not _mapped(known, picture):
+                note = f"{known.note} The same picture: {picture.title}.".strip()
+                kept[same] = replace(known, note=note)
+    return kept
+
+
+def _same(known: Picture, picture: Picture) -> bool:
+    if isinstance(known, Chart) and isinstance(picture, Chart):
+        drawn = [
+            [(each.name, each.x, each.y, each.style) for each in chart.series]
+            for chart in (known, picture)
+        ]
+        return _mapped(known, picture) or drawn[0] == drawn[1]
+    if isinstance(known, HeatMap) and isinstance(picture, HeatMap):
+        return (known.x_names, known.y_names, known.values) == (
+            picture.x_names,
+            picture.y_names,
+            picture.values,
+        )
+    return False
+
+
+def _mapped(known: Picture, picture: Picture) -> bool:
+    """Whether both draw methods as points over the same two metrics."""
+    if not (isinstance(known, Chart) and isinstance(picture, Chart)):
+        return False
+    return bool(known.metrics) and set(known.metrics) == set(picture.metrics)
 
 
 def _short(value: Any) -> str:

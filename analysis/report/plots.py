@@ -12,7 +12,7 @@ from ...instances.problem.errors import InvalidOption, UnknownName
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
 from ..registry import analysis_of
-from ..run.result import Result, fingerprint
+from ..run import result as run
 from .drawing import figure, save, svg
 from .picture import Chart, Picture, Series
 
@@ -48,7 +48,7 @@ class Plot:
 
 
 def plot(
-    instance: Instance, answer: Solution | Result, name: str | None = None, **options: Any
+    instance: Instance, answer: Solution | run.Result, name: str | None = None, **options: Any
 ) -> Plot:
     """A picture of an answer.
 
@@ -84,9 +84,9 @@ def plot(
     return Plot(found[name or next(iter(found))])
 
 
-def pictures_of(instance: Instance, answer: Solution | Result, **options: Any) -> list[Picture]:
+def pictures_of(instance: Instance, answer: Solution | run.Result, **options: Any) -> list[Picture]:
     """Every picture there is of an answer; see `plot`."""
-    solution = answer.solution if isinstance(answer, Result) else answer
+    solution = answer.solution if isinstance(answer, run.Result) else answer
     if solution is None:
         raise InvalidOption("the result holds no answer; expected one with a solution")
     check(instance, solution)
@@ -98,10 +98,10 @@ def pictures_of(instance: Instance, answer: Solution | Result, **options: Any) -
     row: dict[str, Any] = {
         "problem": instance.problem,
         "instance": instance.name,
-        "fingerprint": fingerprint(instance),
+        "fingerprint": run.fingerprint(instance),
         "kind": "run",
-        "method": answer.method if isinstance(answer, Result) else "answer",
-        "seed": answer.seed if isinstance(answer, Result) else 0,
+        "method": answer.method if isinstance(answer, run.Result) else "answer",
+        "seed": answer.seed if isinstance(answer, run.Result) else 0,
         "predict": None,
         "status": "feasible",
         "options": options,
@@ -113,7 +113,7 @@ def pictures_of(instance: Instance, answer: Solution | Result, **options: Any) -
     return drawn
 
 
-def plot_trace(result: Result) -> Plot:
+def plot_trace(result: run.Result) -> Plot:
     """The value and the bound of a search over time: the gap is between them.
 
     Parameters
@@ -159,7 +159,7 @@ def plot_trace(result: Result) -> Plot:
 
 
 def _steps(
-    result: Result, place: int, end: float
+    result: run.Result, place: int, end: float
 ) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
     """Seconds and values of a line that holds until the end of the run."""
     known = [(row[0], row[place]) for row in result.trace if row[place] is not None]

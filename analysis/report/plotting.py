@@ -49,6 +49,8 @@ INK = "#010203"
 """The color of text and axes; in an SVG it becomes that of the page's text."""
 
 _SIZE = (5.8, 3.7)
+MOST_LINES = 8
+"""Lines that can be told apart in one frame; more get a frame each, the others gray behind it."""
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
 _LEGEND = 70
@@ -59,16 +61,20 @@ _MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
 
-def chart_figure(chart: Chart) -> Figure:
-    """A chart: its series over two axes, the legend above them, names beside the points that have
-    them.
+def chart_figure(chart: Chart, width: float | None = None) -> Figure:
+    """A chart, `width` inches wide: its series over two axes, the legend above them, names beside
+    the points that have them.
     """
     from matplotlib.figure import Figure
 
+    if _many(chart):
+        return _frames(chart, width or _SIZE[0])
+    across = width or _SIZE[0]
+    tall = _SIZE[1] * max(min(across / _SIZE[0], 1.2), 0.7)
     longest = max((len(_named(series)) for series in chart.series), default=0)
-    columns = max(1, min(4, len(chart.series), 80 // (longest + 6)))
+    columns = max(1, min(4, len(chart.series), int(80 * across / _SIZE[0]) // (longest + 6)))
     deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
-    drawn = Figure(figsize=(_SIZE[0], _SIZE[1] + 0.18 * max(deep - 1, 0)), layout="constrained")
+    drawn = Figure(figsize=(across, tall + 0.18 * max(deep - 1, 0)), layout="constrained")
     axes = drawn.add_subplot()
     names = list(
         dict.fromkeys(x for series in chart.series for x in series.x if isinstance(x, str))
@@ -110,6 +116,41 @@ def chart_figure(chart: Chart) -> Figure:
     return drawn
 
 
+def _many(chart: Chart) -> bool:
+    """Whether a chart has more lines than can be told apart, over numbers, and no names at its
+    points.
+    """
+    lines = [series for series in chart.series if series.style not in ("bars", "points")]
+    plain = not any(series.labels for series in chart.series)
+    numbers = not any(isinstance(x, str) for series in chart.series for x in series.x)
+    return len(lines) > MOST_LINES and len(lines) == len(chart.series) and plain and numbers
+
+
+def _frames(chart: Chart, width: float) -> Figure:
+    """A chart of many lines: a frame for each, on the same axes, with the others gray behind it."""
+    from matplotlib.figure import Figure
+
+    across = 3 if width > 4 else 2
+    down = -(-len(chart.series) // across)
+    drawn = Figure(figsize=(width, 0.5 + 1.35 * down), layout="constrained")
+    grid = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).reshape(-1)
+    for place, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
+        for other in chart.series:
+            step = {"drawstyle": "steps-post"} if other.style.startswith("step") else {}
+            x, y = list(map(_number, other.x)), list(map(_number, other.y))
+            axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7, **step)
+        _points(axes, series, list(map(_number, series.x)), COLOURS[place % len(COLOURS)], place)
+        axes.set_title(_named(series), fontsize=8, loc="left")
+        axes.tick_params(labelsize=7)
+    for axes in grid[len(chart.series) :]:
+        axes.set_visible(False)
+    _scale(grid[0], "x", chart.x_scale, [x for series in chart.series for x in series.x])
+    _scale(grid[0], "y", chart.y_scale, [y for series in chart.series for y in series.y])
+    drawn.supxlabel(_said(chart.x_label), fontsize=9)
+    drawn.supylabel(_said(chart.y_label), fontsize=9)
+    return drawn
+
+
 def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[Any]) -> None:
     """Set an axis' scale; a logarithmic one that has to show zeros is linear up to the least
     positive value.
@@ -119,6 +160,8 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
     known = [float(value) for value in values if value is not None and math.isfinite(value)]
     positive = [value for value in known if value > 0]
     change, axis = getattr(axes, f"set_{which}scale"), getattr(axes, f"{which}axis")
+    if scale == "linear" and known and all(value == int(value) for value in known):
+        axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     if scale == "linear" or not positive:
         return
     if scale == "symlog" or len(positive) < len(known):
@@ -264,7 +307,7 @@ def _said(text: str) -> str:
     return ("\u200b" if text.startswith("_") else "") + printable(text).replace("$", r"\$")
 
 
-def heat_map_figure(chart: HeatMap) -> Figure:
+def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
     """A heat map, with its values in the cells where they are few."""
     import numpy as np
     from matplotlib.colors import TwoSlopeNorm
@@ -277,7 +320,10 @@ def heat_map_figure(chart: HeatMap) -> Figure:
         values = np.full((max(len(chart.y_names), 1), max(len(chart.x_names), 1)), np.nan)
     rows, columns = values.shape
     drawn = Figure(
-        figsize=(max(3.6, min(10.0, 2.0 + 0.38 * columns)), max(2.4, min(9.0, 1.1 + 0.27 * rows))),
+        figsize=(
+            width or max(3.6, min(10.0, 2.0 + 0.38 * columns)),
+            max(2.4, min(9.0, 1.1 + 0.27 * rows)),
+        ),
         layout="constrained",
     )
     axes = drawn.add_subplot()

@@ -97,6 +97,7 @@ def price_chart(
         alt=_alt(fair, efficient, proved, points),
         x_scale=_scale(fair, across),
         note=_note(frontier, fair, sign, len(proved), lines, missing),
+        metrics=(fair.name, efficient.name),
     )
 
 
@@ -225,12 +226,19 @@ def _alt(
     if proved:
         first, last = proved[0], proved[-1]
         said += (
-            f" Proved best: {efficient.label} {first.value:.4g} at {fair.label} "
-            f"{_across(first):.4g} (the tightest limit)"
+            f" Proved best: {efficient.label} {_four(first.value)} at {fair.label} "
+            f"{_four(_across(first))} (the tightest limit)"
         )
-        said += f", {last.value:.4g} at {_across(last):.4g} (the loosest)."
-    where = ", ".join(f"{method} at {x:.4g}, {y:.4g}" for method, x, y, _ in points)
+        said += f", {_four(last.value)} at {_four(_across(last))} (the loosest)."
+    where = ", ".join(f"{method} at {_four(x)}, {_four(y)}" for method, x, y, _ in points)
     return said + f" Methods: {where or 'none'}."
+
+
+def _four(value: float | None) -> str:
+    """Four digits, or all of a large number: no powers of ten in a sentence."""
+    if value is None:
+        return "none"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
 def _note(

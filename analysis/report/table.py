@@ -129,24 +129,13 @@ class Table:
             )
         return stream.getvalue()
 
-    def latex(self) -> str:
-        r"""A `table` with a `tabular` in booktabs' rules (needs \usepackage{booktabs}); everything
-        is escaped.
+    def latex(self, width: float | None = None, columns: Sequence[str] = ()) -> str:
+        """A LaTeX table that fits a line of so many centimeters, a page's when None; its first line
+        names the packages it needs. See `latex.latex`.
         """
-        align = "".join("r" if column.numeric else "l" for column in self.headings)
-        lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{align}}}", r"\toprule"]
-        if self.heading:
-            lines += [
-                " & ".join(_latex(column.name) for column in self.headings) + r" \\",
-                r"\midrule",
-            ]
-        lines += [" & ".join(_latex(text) for text in line) + r" \\" for line in self.texts()]
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        said = ". ".join(
-            part.rstrip(".") for part in (self.title, self.caption, *self.notes) if part
-        )
-        lines += [rf"\caption{{{_latex(said)}.}}"] if said else []
-        return "\n".join([*lines, rf"\label{{tab:{self.name}}}", r"\end{table}", ""])
+        from .latex import PAGE, latex
+
+        return latex(self, PAGE if width is None else width, columns)
 
     def markdown(self) -> str:
         """A pipe table, the title above it and caption and notes below."""
@@ -158,23 +147,6 @@ class Table:
             entry for note in (self.caption, *self.notes) if note for entry in ("", _pipe(note))
         ]
         return "\n".join([*before, *lines, *after, ""])
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}",
-    "[": "{[}", "]": "{]}", "*": "{*}", '"': "{''}", "`": r"\textasciigrave{}", "\u00a0": "~",
-    "\u2026": r"\ldots{}",
-    "\u00d7": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "τ": r"$\tau$",
-    "\u03b1": r"$\alpha$", "∞": r"$\infty$",
-    "ψ": r"$\psi$", "φ": r"$\phi$", "λ": r"$\lambda$", "η": r"$\eta$", "⟨": r"$\langle$",
-    "⟩": r"$\rangle$",
-    "\u03b5": r"$\varepsilon$", "Δ": r"$\Delta$", "Σ": r"$\Sigma$", "→": r"$\rightarrow$",
-    "²": r"$^2$", "\u2212": "$-$",
-}  # fmt: skip
-"""Brackets and stars too: after the end of a row LaTeX would take them for an argument."""
 
 
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
@@ -194,13 +166,6 @@ def _no_formula(value: Any) -> Any:
     except ValueError:
         return f"'{value}"
     return value
-
-
-def _latex(text: str) -> str:
-    """Text as pdflatex sets it; a letter that neither Latin nor this table has needs lualatex."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split())).replace(
-        "--", "-{}-"
-    )
 
 
 def _pipe(text: str) -> str:

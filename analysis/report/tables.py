@@ -41,7 +41,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
         )
         if result.bound is not None:
             away = f"gap {percent(result.gap)}"
-            if result.gap and agree(result.bound, 0.0, result.scale):
+            if result.gap is None:
                 away = f"{difference(result.gap_absolute or 0.0, metric)} away"
             rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} ({away})")))
     for level in levels[1:]:

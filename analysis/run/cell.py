@@ -88,6 +88,7 @@ def run_cell(cell: Cell) -> Row:
                 **_proved(cell, result),
                 **_judged(cell, result),
                 **_recorded(cell, result),
+                "answer": None if (told := result.described(1)) is None else told.sentence,
                 **_identity(cell),
             }
             return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)

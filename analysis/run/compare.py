@@ -20,6 +20,7 @@ from .documents import require_good
 from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
+from .outlook import Outlook, outlook
 from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
@@ -47,6 +48,7 @@ def compare(
     hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress | bool = True,
+    running: Callable[[Outlook], None] | None = None,
     stopping: Callable[[], None] | None = None,
 ) -> Comparison:
     """Run every method on every instance with every seed, and measure every gap.
@@ -77,6 +79,8 @@ def compare(
         adds to a file.
     progress : called with (done, total, row). True shows a line in a terminal or a notebook once
         two seconds have passed, False none.
+    running : called with what runs now and how long the rest may take, before the first run and
+        after each.
     stopping : called when processes or a cluster were asked to stop, before the rows that they
         still hand in.
 
@@ -122,6 +126,9 @@ def compare(
             with runner_of(jobs, dask, hard_limit, stopping) if todo else InProcess() as runner:
                 runner.prepare(todo)
                 file = None if out is None else RowFile(out)
+                processes = (jobs or 1) if dask is None else None
+                if running is not None:
+                    running(outlook(cells, rows, processes))
                 with closing(runner.rows()) as coming:
                     for row in coming:
                         if file is not None:
@@ -129,6 +136,8 @@ def compare(
                         rows.append(row)
                         if shown is not None:
                             shown(len(rows), len(cells), row)
+                        if running is not None:
+                            running(outlook(cells, rows, processes))
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}

@@ -92,6 +92,7 @@ class RowDocument(BaseModel):
     file: str | None = None
     source: str | None = None
     error: str | None = None
+    answer: str | None = None
     record: dict[str, Any] | None = None
     frontiers: Entries[FrontierDocument] | None = None
 

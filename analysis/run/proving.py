@@ -17,6 +17,7 @@ from ...instances.problem.reading import read_bytes
 from ...instances.problem.registry import resolve, scale
 from ...solvers.outcome import AGREE, Clock
 from ...solvers.proofs import Claimed, Task
+from .result import proves
 
 if TYPE_CHECKING:
     from .result import Result
@@ -116,14 +117,21 @@ def covers(proof: Proof, instance: Instance, result: Result) -> bool:
     if len(proof.levels) < len(told):
         return False
     for level, claim in zip(proof.levels, told, strict=False):
-        if level.says in ("infeasible", "equilibrium", "optimal"):
+        if level.says in ("infeasible", "optimal"):
             continue
-        if claim["status"] == "optimal" or (claim["bound"] is not None and level.bound is None):
+        if claim["status"] != "optimal" and claim["bound"] is None:
+            continue
+        if level.bound is None:
             return False
-        if claim["bound"] is not None and level.bound is not None:
+        unit = scale(instance, level.objective, **result.options)
+        if claim["status"] == "optimal" and (
+            level.value is None
+            or not proves(float(level.value), float(level.bound), unit, result.outcome.tolerance)
+        ):
+            return False
+        if claim["bound"] is not None:
             better = float(level.bound) - claim["bound"]
-            short = -better if level.sense == "min" else better
-            if short > AGREE * scale(instance, level.objective, **result.options):
+            if (better if level.sense == "max" else -better) > AGREE * unit:
                 return False
     return True
 

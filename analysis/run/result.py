@@ -143,7 +143,7 @@ class Result:
     @property
     def gap(self) -> float | None:
         """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None
-        without a bound.
+        without a bound and where nothing is a fraction of 0: `gap_absolute` tells then.
         """
         return gap(self.objective, self.bound, self.outcome.tolerance, self.scale)
 
@@ -579,9 +579,7 @@ def fingerprint(instance: Instance) -> str:
         if isinstance(value, tuple) and not value:
             continue  # names that nobody gave are no content
         # the array itself, without a copy: it may be most of the memory
-        content: Any = (
-            np.ascontiguousarray(value) if hasattr(value, "tobytes") else repr(value).encode()
-        )
-        digest.update(content)
+        is_array = hasattr(value, "tobytes")
+        digest.update(np.ascontiguousarray(value).data if is_array else repr(value).encode())
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

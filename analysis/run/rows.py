@@ -26,6 +26,7 @@ class Row(TypedDict, total=False):
     kind : "run" or "frontier".
     file : where the instance was read from.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
+    answer : the decision in a sentence, see `instances.problem.described`.
     record : small numbers for the report's pictures, by the problem's `record`.
     proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.
@@ -63,6 +64,7 @@ class Row(TypedDict, total=False):
     options: dict[str, Any]
     metrics: Mapping[str, float | None]
     versions: dict[str, str]
+    answer: str | None
     record: dict[str, Any] | None
     frontiers: list[dict[str, Any]]
     error: str | None

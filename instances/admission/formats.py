@@ -42,7 +42,7 @@ def admission_csv(
         Path(given) if given else first.with_name(name)
         for given, name in ((jobs, "jobs.csv"), (speed, "speed.csv"))
     )
-    _, types, cores = read_matrix(first)
+    machines, types, cores = read_matrix(first)
     names, columns, facts = read_matrix(second)
     if set(columns) not in ({"threads"}, {"threads", "length"}):
         raise InvalidFile(
@@ -57,6 +57,8 @@ def admission_csv(
         cores=cores,  # type: ignore[arg-type]
         threads=facts[:, columns.index("threads")],  # type: ignore[arg-type]
         speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
+        names=tuple(names),
+        machine_names=tuple(machines),
         length=facts[:, columns.index("length")] if "length" in columns else None,
         name=folder if first.name == "cores.csv" else first.stem,
         source=f"CSV tables {first.name}, {second.name} and {third.name}",

@@ -15,11 +15,12 @@ def described(instance: Colocation, pairing: Pairing, most: int | None = None) -
     alone = np.flatnonzero(pairing.single)
     total = len(order) + len(alone)
     rows: list[tuple[object, ...]] = []
-    for place in order[: total if most is None else most].tolist():
+    made = total if most is None else max(most, TOLD)  # the sentence tells the first few
+    for place in order[:made].tolist():
         a, b = int(pairing.first[place]), int(pairing.second[place])
         count, penalty = int(pairing.pairs[place]), instance.penalty
         rows.append((names[a], names[b], count, float(penalty[a, b]), float(penalty[b, a])))
-    for kind in alone[: total if most is None else max(most - len(rows), 0)].tolist():
+    for kind in alone[: max(made - len(rows), 0)].tolist():
         count, penalty_alone = int(pairing.single[kind]), float(instance.single_penalty)
         rows.append((names[kind], None, count, penalty_alone, None))
     each = instance.distinct
@@ -29,4 +30,4 @@ def described(instance: Colocation, pairing: Pairing, most: int | None = None) -
     ]
     sentence = f"put {told(parts, total, 'pairs' if each else 'kinds of pairs')}"
     columns = ("job", "beside", "machines", "penalty of job", "penalty of the other")
-    return Described(sentence, columns, tuple(rows), total)
+    return Described(sentence, columns, tuple(rows[:most]), total)

@@ -18,7 +18,7 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import AMOUNT, CsvTable, PathLike, places_of, read_matrix
+from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
 from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
 from .missing import FORBIDDEN, UNKNOWN, Missing, completed
@@ -165,7 +165,8 @@ def gavel(
     if (alone <= 0).any():
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
-    penalty = computed_penalty(np.where(shared <= 0, np.inf, 1 - shared / alone[:, None]))
+    with np.errstate(all="ignore"):  # what comes of it is no penalty: refused
+        penalty = computed_penalty(np.where(shared <= 0, np.inf, 1 - shared / alone[:, None]))
     what = f"Gavel pair table, {gpu}"
     return _typed(path, jobs, penalty, copies, machines, None, what, missing)
 
@@ -218,7 +219,8 @@ def _loss(alone: Floats | float, together: Floats) -> Floats:
     """Throughput lost when a run takes `together` instead of `alone`; what is missing or forbidden
     stays so.
     """
-    return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
+    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
+        return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
@@ -231,7 +233,7 @@ def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Fl
         odd = sorted(set(columns) ^ set(rows))
         raise InvalidFile(
             f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; "
-            f"unmatched: {', '.join(odd[:4])}"
+            f"unmatched: {in_a_line(odd[:4])}"
         )
     return tuple(rows), values[:, places_of(rows, columns)], values[:, len(columns) :]
 
@@ -274,7 +276,7 @@ def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     rows = CsvTable(path, columns=("name", "bandwidth"))
     table = {row["name"]: row.number("bandwidth", AMOUNT) for row in rows}
     if missing := [name for name in names if name not in table]:
-        raise InvalidFile(f"{path} gives no bandwidth for {', '.join(missing[:4])}")
+        raise InvalidFile(f"{path} gives no bandwidth for {in_a_line(missing[:4])}")
     return np.array([table[name] for name in names])
 
 

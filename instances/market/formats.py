@@ -79,6 +79,8 @@ def jobs_csv(
         server=columns[:, 1],
         parallel_fraction=columns[:, 2],
         work=columns[:, 3],
+        names=tuple(known_users),
+        server_names=tuple(known_servers),
         name=name_of(path),
         source="; ".join(
             [

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.rules import Above, Between
-from ..problem.tables import CsvTable, PathLike
+from ..problem.rules import Between
+from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Booleans, Floats
 
 FRACTION = Between(0, 1, "a fraction")
+MEASURED = Between(1e-12, 1e15, "a number")
 
 _ALIASES = {
     "workload": ("workload", "benchmark", "application"),
@@ -174,7 +175,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
     if "seconds" not in named and "speedup" not in named:
         raise InvalidFile(
             f"{table.path}, line 1: no column 'seconds' or 'speedup'; the columns are "
-            f"{', '.join(table.columns)}"
+            f"{in_a_line(table.columns)}"
         )
     wanted = _conditions(where, table)
     names: list[str] = []
@@ -184,7 +185,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
             continue
         names.append(row[named["workload"]])
         found = {
-            key: row.number(name, Above(0)) for key, name in named.items() if key != "workload"
+            key: row.number(name, MEASURED) for key, name in named.items() if key != "workload"
         }
         numbers.append(
             (

@@ -55,16 +55,16 @@ def vbp(path: PathLike) -> Packing:
             f"numbers; it has {len(body)}"
         )
     rows = np.array(body, dtype=object).reshape(n, d + 1)
-    for place, row in enumerate(rows):
-        if min(row) < 0:
-            raise InvalidFile(
-                f"{where}, item {place} (line {place + 4}): {min(row)} is negative; expected "
-                "sizes of 0 or more"
-            )
+    if min(body) < 0:
+        place = next(place for place, row in enumerate(rows) if min(row) < 0)
+        raise InvalidFile(
+            f"{where}, item {place} (line {place + 4}): {min(rows[place])} is negative; expected "
+            "sizes of 0 or more"
+        )
     return Packing(
         capacity=[numbers[1 : 1 + d]],  # type: ignore[arg-type]
         demand=rows[:, :d].tolist(),
-        request=[float(row[d]) for row in rows],  # type: ignore[arg-type]
+        request=list(map(float, body[d :: d + 1])),  # type: ignore[arg-type]
         name=Path(path).name.split(".")[0],
         source=f"vector bin packing file {Path(path).name}",
     )

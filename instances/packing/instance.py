@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -321,24 +321,16 @@ class Packing(Instance):
 
     def _validate_totals(self) -> None:
         """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
-        finite = [0 if np.isinf(number) else int(number) for number in self.available]
-        wanted = [0 if np.isinf(number) else int(number) for number in self.wanted]
-        vms = sum(wanted)  # no answer uses more servers than that of a class without limit
-        used = [vms if np.isinf(number) else int(number) for number in self.available]
+        finite = np.where(np.isinf(self.available), 0.0, self.available)
+        wanted = np.where(np.isinf(self.wanted), 0.0, self.wanted)
+        # no answer uses more servers than there are VMs of a class without limit
+        used = np.where(np.isinf(self.available), wanted.sum(), self.available)
         rows = [
-            (
-                "servers",
-                sum(n * max(row) for n, row in zip(finite, self.start.tolist(), strict=True)),
-            ),
-            ("cost", sum(max(n, 1) * c for n, c in zip(used, self.price.tolist(), strict=True))),
+            ("servers", _total(finite, self.start.max(axis=1))),
+            ("cost", _total(np.maximum(used, 1), self.price)),
             ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
+            ("request", _total(wanted, self.demand.max(axis=1))),
         ]
-        rows.append(
-            (
-                "request",
-                sum(n * max(row) for n, row in zip(wanted, self.demand.tolist(), strict=True)),
-            )
-        )
         for name, total in rows:
             if total >= LARGEST:
                 raise InvalidInstance(
@@ -486,6 +478,15 @@ def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
     return result
 
 
+def _total(numbers: Floats, amounts: Integers) -> int:
+    """The sum of whole numbers times amounts, exact where it could pass 2**53."""
+    rough = float(numbers @ amounts)
+    if rough < LARGEST / 2:  # so many floats do not err by half
+        return int(rough)
+    pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
+    return sum(int(number) * amount for number, amount in pairs)
+
+
 def _set_amounts(instance: Packing, name: str) -> Integers:
     """A (rows, resources) matrix of whole numbers, 0 or more."""
     amounts: Integers = set_array(instance, name, np.int64, 2)
@@ -509,4 +510,6 @@ def _set_numbers(instance: Packing, name: str, length: int, what: str, per: str)
 
 
 def _whole_or_null(numbers: Floats) -> list[int | None]:
-    return [None if np.isinf(number) else int(number) for number in numbers]
+    if np.isinf(numbers).any():
+        return [None if np.isinf(number) else int(number) for number in numbers]
+    return cast("list[int | None]", numbers.astype(np.int64).tolist())

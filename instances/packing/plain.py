@@ -73,6 +73,7 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
         cost=servers.cost,  # type: ignore[arg-type]
         resources=tuple(resources),
         names=vms.names,
+        class_names=servers.names,
         name=name_of(path),
         source="; ".join(filter(None, said)),
     )

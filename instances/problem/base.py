@@ -188,8 +188,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
+        if _PLAIN.issuperset(map(type, value)):  # millions of numbers, at once
+            return list(value)
         return [plain(entry) for entry in value]
     return value
+
+
+_PLAIN = frozenset((int, str, bool, type(None)))
 
 
 def restored(value: Any) -> Any:

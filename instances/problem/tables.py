@@ -102,7 +102,7 @@ class CsvTable:
         if missing := [name for name in needed if name not in self.places]:
             raise InvalidFile(
                 f"{self.path}, line 1: no column {missing[0]!r}; expected {', '.join(needed)}; "
-                f"the columns are {', '.join(self.columns) or 'none'}"
+                f"the columns are {in_a_line(self.columns) or 'none'}"
             )
 
     @property
@@ -237,6 +237,12 @@ def read_matrix(
                 "once. Rename or remove one of them"
             )
     return names, columns, np.array(values)
+
+
+def in_a_line(names: Sequence[str]) -> str:
+    """Names for a message: a cell may hold many lines."""
+    text = ", ".join(" ".join(name.split()) for name in names)
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def places_of(names: Sequence[str], among: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ direction of reading.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -23,6 +24,26 @@ def printable(text: str) -> str:
     such as `\x1b`.
     """
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_IN_ASCII = str.maketrans(
+    {
+        "±": "+-", "\u00d7": "x", "≤": "<=", "≥": ">=", "→": "->", "\u2212": "-",
+        "\u2013": "-", "—": "-", "…": "...", "\u2019": "'", "∞": "inf", "\u03b1": "alpha",
+        "ε": "eps", "η": "eta", "λ": "lambda", "τ": "tau", "φ": "phi", "ψ": "psi", "Δ": "delta",
+        "Σ": "sum",
+    }
+)  # fmt: skip
+"""Signs that stand in our tables, in words."""
+
+
+def in_ascii(text: str) -> str:
+    """The text for a terminal that has no other letters: signs in words, accents left out, "?" for
+    the rest.
+    """
+    bare = unicodedata.normalize("NFKD", text.translate(_IN_ASCII))
+    kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
+    return kept.encode("ascii", errors="replace").decode()
 
 
 def html_facts(title: str, facts: Mapping[str, object]) -> str:

@@ -13,7 +13,7 @@ def described(instance: Scheduling, schedule: Schedule, most: int | None = None)
     names = labels("organization", instance.names, instance.organizations)
     order = np.lexsort((schedule.machine, schedule.start, ~schedule.started))
     rows: list[tuple[object, ...]] = []
-    for job in order[: instance.jobs if most is None else most].tolist():
+    for job in order[: instance.jobs if most is None else max(most, TOLD)].tolist():
         start, machine = int(schedule.start[job]), int(schedule.machine[job])
         begun = start >= 0
         rows.append(
@@ -35,4 +35,4 @@ def described(instance: Scheduling, schedule: Schedule, most: int | None = None)
         f"{instance.jobs} start before {instance.horizon}"
     )
     columns = ("job", "organization", "machine", "release", "start", "end")
-    return Described(sentence, columns, tuple(rows), instance.jobs)
+    return Described(sentence, columns, tuple(rows[:most]), instance.jobs)

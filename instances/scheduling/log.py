@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import CsvTable, PathLike
+from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Integers, Scheduling
 from .split import Organizations, machine_split
 
@@ -223,7 +223,7 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
     """User (or group) -> organization, from a CSV file with a header."""
     rows = CsvTable(path)
     if rows.columns != [by, "organization"]:
-        begin = ",".join(rows.columns) or "nothing"
+        begin = in_a_line(rows.columns) or "nothing"
         raise InvalidFile(f"{rows.path} begins with {begin}; expected {by},organization")
     table: dict[str, str] = {}
     for row in rows:

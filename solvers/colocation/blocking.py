@@ -190,6 +190,7 @@ def least_penalty_given(
     InvalidOption
         Both limits are given, one is negative, or slack is given without bandwidths.
     """
+    # one limit at most; on blocking pairs and on nothing these are methods of their own
     if blocking is not None and slack is not None:
         raise InvalidOption("blocking and slack are both given; expected one of them")
     if blocking is not None:
@@ -207,16 +208,19 @@ def least_penalty_given(
         return optimal(
             instance, time_limit=time_limit, engine=engine or "highs", start=start, report=report
         )
+    # a given pairing is of use where it keeps the limit
     require_bandwidth(instance)
     clock = Clock(time_limit, report)
     begin = start if isinstance(start, Pairing) and _feasible(instance, start) else None
     if begin is not None and attribution_slack(instance, begin) > slack:
         begin = None
+    # a program too large to be made in time
     pairs = pairs_of(instance)
     if pairs > MOST_PAIRS and clock.left is not None:
         value = None if begin is None else mean_penalty(instance, begin)
         certificate = {"proof": f"none: there is no time for a program of {pairs} pairs of types"}
         return outcome(instance, begin, value, None, Stop.TIME_LIMIT, certificate, clock)
+    # the program, and the better of its checked pairing and the given one
     program = fair_program(instance, slack)
     answer = run(
         program, clock, engine=engine or "highs", scale=instance.agents, start=begin,

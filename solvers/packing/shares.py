@@ -77,7 +77,7 @@ def max_utilization(
     cluster = fixed_cluster(instance)
     owed = vms_owed(instance, least_share)
     tables, servers, cap = (
-        _tables(instance, cluster),
+        combinations(instance, cluster),
         instance.available.astype(np.int64),
         instance.wanted.astype(float),
     )
@@ -261,7 +261,7 @@ class _Leximin:
         self.instance, self.clock, self.report = instance, clock, report
         self.cluster = fixed_cluster(instance)
         self.tables, self.servers = (
-            _tables(instance, self.cluster),
+            combinations(instance, self.cluster),
             instance.available.astype(np.int64),
         )
         self.unit = FairShare.of(instance).unit
@@ -380,7 +380,7 @@ def vms_owed(instance: Packing, least_share: Share) -> Integers:
     return owed
 
 
-def _tables(instance: Packing, cluster: Cluster) -> list[Integers]:
+def combinations(instance: Packing, cluster: Cluster) -> list[Integers]:
     """Maximal combinations per class."""
     tables = []
     for c in range(instance.classes):

@@ -37,6 +37,8 @@ def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:
     digits += max(0, -int(np.floor(np.log10(market.capacity.min()))))
     over = 10**digits
     numbers = on_grid(np.maximum(cores, 0.0), over)
+    for job in np.flatnonzero(market.useful & (cores > 0)).tolist():
+        numbers[job] = max(1, numbers[job])  # a sliver may be all that a job with f near 0 needs
     written, unit = verify.scaled(list(task.document["capacity"]), "capacity")  # type: ignore[call-overload]
     given, largest = [0] * market.servers, [-1] * market.servers
     for job, server in enumerate(market.server.tolist()):
@@ -49,6 +51,13 @@ def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:
         if job >= 0 and numbers[job] and (left < 0 or left <= FULL * most):
             numbers[job] = max(0, numbers[job] + left)
     return multipliers(numbers, over)
+
+
+def points(cores: Floats, over: int) -> dict[str, Any]:
+    """Points of tangents near some cores, above 0: at 0 the tangent of a job with f near 0 is
+    steep beyond all use.
+    """
+    return multipliers([max(1, number) for number in on_grid(cores, over)], over)
 
 
 def case_of(

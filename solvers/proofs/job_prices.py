@@ -26,7 +26,7 @@ from .rounding import on_grid
 
 MOST_NODES = 20_000
 DEEPEST = 150
-NEAR = 1e-9
+NEAR = 1e-10
 """Relative to the total speed: a leaf whose top is as near to the best set known is not divided
 further.
 """

@@ -15,15 +15,19 @@ import numpy as np
 
 from ... import verify
 from ...instances.packing.game import FairShare
-from ...instances.packing.instance import Integers, Placement, fits
+from ...instances.packing.instance import Integers, Packing, Placement, fits
 from ...instances.problem.proof import Level, Proof
+from ...models.packing.shares import utilization_program
+from ..engines import LivingProgram
 from ..outcome import Clock, Status
+from ..packing.cluster import fixed_cluster
 from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.reduction import UNLIMITED, Reduced, reduce
+from ..packing.shares import combinations
 from . import Claimed, Task
 from .filling_tree import Fillings, refuted
-from .rounding import option
+from .rounding import common, on_grid, option
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
@@ -87,6 +91,62 @@ def max_min_share(task: Task) -> Proof:
         raise Claimed(str(why)) from None
     level = Level("dominant_share_min", "max", found.value, found.bound, steps)
     return Proof("packing", "max-min-share", (level,), {}, task.witness)
+
+
+def max_utilization(task: Task) -> Proof:
+    """Of packing's `max-utilization`: multipliers of the program over maximal combinations."""
+    solution = task.outcome.solution
+    if task.options.get("least_share"):
+        raise Claimed("that every user has a least share is not part of the proof")
+    if not isinstance(solution, Placement):
+        raise Claimed("no placement was found")
+    steps = _utilization_steps(task)
+    [found] = verify.packing_utilization(task.case({}, steps))
+    level = Level("utilization", "max", found.value, found.bound, steps)
+    return Proof("packing", "max-utilization", (level,), {}, task.witness)
+
+
+def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
+    """The coarsest prices that prove the value itself, or fine ones."""
+    given: Packing = task.instance
+    servers = given.available.astype(np.int64)
+    tables = combinations(given, fixed_cluster(given))
+    space = (given.start * servers[:, None]).sum(axis=0)
+    there = np.flatnonzero(space).tolist()
+    exact = [
+        sum((Fraction(int(row[j]), int(space[j]) * len(there)) for j in there), Fraction(0))
+        for row in given.demand
+    ]
+    unit = common(part.denominator for part in exact)
+    weight = [int(part * unit) for part in exact]
+    shares = np.array([float(part / max(exact)) for part in exact])
+    nobody = np.zeros(given.types, dtype=np.int64)
+    program, _, _ = utilization_program(tables, servers, given.wanted, shares, nobody)
+    relaxed = replace(program, integer=np.zeros_like(program.integer))
+    answer = LivingProgram(relaxed).solve(task.clock.left)
+    if answer.row_dual is None:
+        return ()
+    dual = np.maximum(answer.row_dual[given.classes :][: given.types], 0.0) * max(weight)
+    step: dict[str, Any] = {}
+    for over in (1, 2, 6, 60, 10**6):
+        prices = on_grid(dual, over)
+        free = zip(prices, weight, given.elastic, strict=True)
+        prices = [max(y, w * over) if endless else y for y, w, endless in free]
+        whole = np.array(prices, dtype=object)
+        step = {
+            "kind": "prices",
+            "prices": prices,
+            "over": over,
+            "rents": [int((table.astype(object) @ whole).max(initial=0)) for table in tables],
+            "weights": [
+                [WEIGHED * max(row) // r if r else 0 for r in row]
+                for row in given.capacity.tolist()
+            ],
+        }
+        [found] = verify.packing_utilization(task.case({}, (step,)))
+        if found.value == found.bound:
+            break
+    return (step,)
 
 
 def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:

@@ -5,6 +5,8 @@ price of the last one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,10 @@ from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
-from .cores import ATTEMPTS, case_of, fractional_cores
+from .cores import ATTEMPTS, case_of, fractional_cores, points
 from .rounding import on_grid
 
-ENOUGH = 1e-10
+ENOUGH = 5e-10
 """A gap, relative to the value, that is not worth more digits, nor points of their own for the
 tangents.
 """
@@ -58,22 +60,27 @@ def _tangents(
     checker: Callable[[verify.Case], list[verify.Found]],
     at: Callable[[Task, Floats], Floats] | None,
 ) -> Proof:
-    cores, best = _cores(task), None
-    for digits, own in ATTEMPTS:
-        if own and at is None:
-            continue
-        witness = {"cores": fractional_cores(task, cores, digits)}
-        step: dict[str, Any] = {"kind": "tangent"}
-        if own and at is not None:
-            over = witness["cores"]["over"]
-            step["at"] = multipliers(on_grid(at(task, cores), over), over)
-        [found] = checker(case_of(task, witness, options, [step]))
-        level = Level(objective, "max", found.value, found.bound, (step,))
-        if best is None or _gap(level) < _gap(best.levels[0]) / 2:
-            best = Proof("market", method, (level,), options, witness)
-        if _gap(level) <= ENOUGH or task.clock.over:
-            break
-    assert best is not None
+    cores = _cores(task)
+    best: Proof | None = None
+    with suppress(KeyboardInterrupt):  # the best by then
+        for digits, own in ATTEMPTS:
+            if own and at is None:
+                continue
+            witness = {"cores": fractional_cores(task, cores, digits)}
+            step: dict[str, Any] = {"kind": "tangent"}
+            if own and at is not None:
+                step["at"] = points(at(task, cores), witness["cores"]["over"])
+            try:
+                [found] = checker(case_of(task, witness, options, [step]))
+            except verify.Refused:  # numbers beyond all measure, before there are enough decimals
+                continue
+            level = Level(objective, "max", found.value, found.bound, (step,))
+            if best is None or _gap(level) < _gap(best.levels[0]) / 2:
+                best = Proof("market", method, (level,), options, witness)
+            if _gap(level) <= ENOUGH or task.clock.over:
+                break
+    if best is None:
+        raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")
     return best
 
 
@@ -98,4 +105,5 @@ def _weighted(task: Task, cores: Floats) -> Floats:
 def _gap(level: Level) -> float:
     if level.value is None or level.bound is None:
         return np.inf
-    return float((level.bound - level.value) / (abs(level.value) or 1))
+    gap = (level.bound - level.value) / (abs(level.value) or 1)
+    return float(min(gap, Fraction(10**9)))

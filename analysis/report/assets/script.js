@@ -57,6 +57,16 @@
     }
   }
 
+  // What scrolls sideways says so.
+  const tell = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.parentElement.toggleAttribute("data-wider", box.scrollWidth > box.clientWidth + 1);
+    }
+  };
+  addEventListener("resize", tell);
+  document.addEventListener("toggle", tell, true);
+  tell();
+
   // Copying a command.
   const copy = async (code) => {
     try {

@@ -1,0 +1,69 @@
+"""The decision on an instance in words: what to do, how good it is, and how much better than a
+policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...catalog import find
+from ...instances.problem.errors import UnknownName
+from ...instances.problem.text import printable
+from ...solvers.outcome import Status, agree
+from ..metric import Metric
+from ..run.rows import Row
+from .tables import figure, percent
+
+
+def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> str:
+    """What to do on the instance of these rows, by the first metric that a method was run to
+    optimize and that has a bound; "" where no such row has an answer in words.
+    """
+    answered = [row for row in rows if row.get("answer") and row.get("predict") is None]
+    for metric in metrics:
+        found = [row for row in answered if row.get("objective_name") == metric.name]
+        found = [row for row in found if row["metrics"].get(metric.name) is not None]
+        if metric.sense and any(row.get("bound") is not None for row in found):
+            return _told(found, answered, metric)
+    return ""
+
+
+def _told(found: Sequence[Row], answered: Sequence[Row], metric: Metric) -> str:
+    sign = 1.0 if metric.sense == "min" else -1.0
+    best = min(found, key=lambda row: (sign * _value(row, metric), row["status"] != "optimal"))
+    value = _value(best, metric)
+    words = f"{printable(str(best['answer']))}."
+    said = f"{words[:1].upper()}{words[1:]} That is {metric.label} {figure(value, metric)}"
+    bound = best.get("bound")
+    if best["status"] == Status.OPTIMAL.value:
+        said += f", proved the {'least' if metric.sense == 'min' else 'most'} ({best['method']})"
+    elif bound is not None and not agree(bound, 0.0, best.get("scale", 1.0)):
+        away = abs(value - bound) / abs(bound)
+        said += f", at most {percent(away)} from the best possible ({best['method']})"
+    else:
+        said += f" ({best['method']})"
+    policies = [
+        row for row in answered if _is_policy(row) and row["metrics"].get(metric.name) is not None
+    ]
+    if not policies:
+        return f"{said}."
+    policy = min(policies, key=lambda row: sign * _value(row, metric))
+    other = _value(policy, metric)
+    if agree(value, other, best.get("scale", 1.0)) or not other:
+        return f"{said}; {policy['method']} finds as good a one."
+    share = sign * (other - value) / abs(other)
+    return f"{said}; {percent(share)} better than {policy['method']}, the best of the policies."
+
+
+def _value(row: Row, metric: Metric) -> float:
+    value = row["metrics"][metric.name]
+    assert value is not None, "rows without the metric are left out"
+    return value
+
+
+def _is_policy(row: Row) -> bool:
+    """Whether the method is a heuristic or a policy of the catalogue."""
+    try:
+        return find(row["problem"], row.get("named") or row["method"]).kind == "heuristic"
+    except UnknownName:
+        return False

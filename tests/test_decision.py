@@ -1,0 +1,72 @@
+"""The page begins with the decision in words: what to do, how good it is, what it is better
+than.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_rows
+
+import cotenant
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.decision import decision
+from cotenant.analysis.report.page import write_report
+
+METRICS = analysis_of("colocation").metric_table
+
+
+def row(method: str, penalty: float, **changes: Any) -> Any:
+    metrics = {"penalty": penalty, "blocking_pairs": 3.0}
+    told = {"answer": "put web beside batch", "metrics": metrics, **changes}
+    return report_rows.row(method, **told)
+
+
+def test_a_proved_answer_is_told_with_the_best_policy() -> None:
+    rows = [
+        row("optimal", 0.02, bound=0.02, status="optimal"),
+        row("SMR", 0.04, objective_name="blocking_pairs"),
+        row("GR", 0.025, answer="put web beside db"),
+    ]
+    assert decision(rows, METRICS) == (
+        "Put web beside batch. That is mean penalty 0.0200, proved the least (optimal); 20.00 % "
+        "better than GR, the best of the policies."
+    )
+
+
+def test_an_answer_that_is_not_proved_says_how_far_it_may_be() -> None:
+    rows = [row("optimal", 0.022, bound=0.02)]
+    assert decision(rows, METRICS).endswith("at most 10.00 % from the best possible (optimal).")
+    rows = [row("optimal", 0.022, bound=0.0)]
+    assert decision(rows, METRICS).endswith("mean penalty 0.0220 (optimal).")
+
+
+def test_a_policy_that_is_as_good_is_named() -> None:
+    rows = [row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)]
+    assert decision(rows, METRICS).endswith("(optimal); GR finds as good a one.")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [row("GR", 0.02)],
+        [row("optimal", 0.02, bound=0.02, answer=None)],
+        [row("optimal", 0.02, bound=0.02, predict=0.5)],
+        [report_rows.failed("optimal")],
+    ],
+)
+def test_without_a_bound_or_an_answer_in_words_nothing_is_decided(rows: list[Any]) -> None:
+    assert decision(rows, METRICS) == ""
+
+
+def test_the_page_of_an_instance_begins_with_its_decision(tmp_path: Path) -> None:
+    tiny = cotenant.read("colocation/tiny")
+    names = ("web<b>", "batch", "db", "cache")
+    done = cotenant.compare([tiny.replace(names=names)], ["optimal", "CO"])
+    (made, *_) = write_report(done.rows, tmp_path / "page.html")
+    text = made.read_text()
+    assert "Put web&lt;b&gt; beside cache; batch beside db. That is mean penalty 0.0425" in text
+    assert "better than CO" in text

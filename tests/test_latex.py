@@ -1,0 +1,108 @@
+"""LaTeX tables that fit a page, and figures as wide as a column."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from report_rows import two_instances
+
+from cotenant.analysis.report.drawing import save
+from cotenant.analysis.report.latex import PAGE
+from cotenant.analysis.report.page import write_report
+from cotenant.analysis.report.picture import Chart, HeatMap, Series
+from cotenant.analysis.report.table import Column, Table
+from cotenant.instances.problem.errors import InvalidOption, UnknownName
+
+NARROW = Table("t", "T", (Column("method"), Column("value", numeric=True)), (("GR", 1.5),))
+WIDE = Table(
+    "wide",
+    "Wide",
+    (
+        Column("method"),
+        Column("what it does in the end", wrap=True),
+        *(Column(f"measure number {k}", numeric=True, rank=k) for k in range(9)),
+    ),
+    tuple(("stable", "a sentence of several words " * 3, *([0.123456] * 9)) for _ in range(3)),
+)
+
+
+def test_a_narrow_table_is_left_as_it_is_and_names_its_package() -> None:
+    text = NARROW.latex()
+    assert text.startswith("% \\usepackage{booktabs}\n\\begin{table}")
+    assert r"\begin{tabular}{lr}" in text
+    assert "small" not in text
+
+
+def test_a_wide_table_gets_smaller_wraps_its_texts_and_says_what_is_left_out() -> None:
+    text = WIDE.latex()
+    assert r"\footnotesize" in text
+    assert text.startswith("% \\usepackage{booktabs,array}")
+    (share,) = re.findall(r"p\{([\d.]+)cm\}", text)
+    assert 2.2 <= float(share) < PAGE
+    (left,) = re.findall(r"Left out: (.*?)\.\}", text)
+    gone = left.split(", ")
+    assert gone == [f"measure number {k}" for k in range(8, 8 - len(gone), -1)], "by rank"
+    assert r"\shortstack[r]{measure\\number 0}" in text
+    assert len(re.findall("measure", WIDE.latex(40).partition("caption")[0])) == 9, "all have room"
+    narrow = WIDE.latex(8.5)
+    assert len(narrow.partition("Left out: ")[2].split(",")) > len(gone)
+
+
+def test_columns_are_chosen_by_their_headings() -> None:
+    text = WIDE.latex(columns=["method", "measure number 8"])
+    assert r"\begin{tabular}{lr}" in text
+    assert "Left out" not in text
+    with pytest.raises(InvalidOption, match="has no column 'measure 8'; did you mean measure"):
+        WIDE.latex(columns=["measure 8"])
+    with pytest.raises(InvalidOption, match="width is 1; expected centimeters, at least 3"):
+        WIDE.latex(1)
+
+
+def test_what_cannot_fit_is_shrunk_and_asks_for_graphicx() -> None:
+    columns = tuple(Column(f"number {k}", numeric=True) for k in range(30))
+    text = Table("x", "", columns, (tuple([0.123456] * 30),)).latex()
+    assert text.startswith("% \\usepackage{booktabs,graphicx}")
+    assert r"\resizebox{12.1cm}{!}{%" in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
+@pytest.mark.parametrize("width", [8.0, PAGE])
+def test_tables_compile_and_none_is_wider_than_its_line(width: float, tmp_path: Path) -> None:
+    body = "".join(table.latex(width) for table in (NARROW, WIDE))
+    packages = r"\usepackage{booktabs,array,graphicx}"
+    page = rf"\documentclass{{article}}{packages}\textwidth {width}cm\begin{{document}}"
+    (tmp_path / "t.tex").write_text(rf"{page}{body}\end{{document}}", encoding="utf-8")
+    command = ["pdflatex", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert not re.search(r"Overfull \\hbox \((\d{2,})", done.stdout), done.stdout[-2000:]
+
+
+def width_of(path: Path) -> float:
+    """Centimeters, from the SVG's own width in points."""
+    (points,) = re.findall(r'<svg[^>]* width="([\d.]+)pt"', path.read_text())
+    return float(points) / 72 * 2.54
+
+
+def test_figures_are_as_wide_as_the_column(tmp_path: Path) -> None:
+    line = Chart("line", "L", "x", "y", (Series("a", (0, 1), (1.0, 2.0)),), "a line")
+    cells = HeatMap("map", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "a map")
+    for path in save([line, cells], tmp_path, ["svg"], width=8.5):
+        assert width_of(path) == pytest.approx(8.5, abs=0.02)
+    with pytest.raises(InvalidOption, match="width is 2; expected centimeters, at least 5"):
+        save([line], tmp_path, ["svg"], width=2)
+
+
+def test_the_report_s_tables_and_figures_take_width_and_columns(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    rows = two_instances()
+    tables = tmp_path / "tables"
+    write_report(rows, tmp_path / "x.html", tables=tables, width=8.5, columns=["method", "seconds"])
+    runs = (tables / "colocation-runs.tex").read_text()
+    assert r"\begin{tabular}{lr}" in runs
+    with pytest.raises(UnknownName, match="no column is named 'secnds'"):
+        write_report(rows, tmp_path / "x.html", tables=tables, columns=["secnds"])

@@ -1,0 +1,121 @@
+"""How much a page shows: the first instances, a summary, each picture once, lines that can be told
+apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import run
+
+import cotenant
+from cotenant.analysis.report.content import MOST_PICTURED, content
+from cotenant.analysis.report.glossary import WORDS, glossary, meaning
+from cotenant.analysis.report.page import write_report
+from cotenant.analysis.report.picture import Chart, HeatMap, Series, finding, once
+from cotenant.analysis.report.plotting import MOST_LINES, chart_figure
+from cotenant.analysis.run.rows import Row
+from cotenant.instances.colocation.generators import population
+
+pytest.importorskip("matplotlib", reason="the page needs matplotlib")
+pytest.importorskip("jinja2", reason="the page needs jinja2")
+
+
+@pytest.fixture(scope="module")
+def twenty() -> list[Row]:
+    """Rows of seven methods on twenty instances."""
+    drawn = [population(agents=40, rng=np.random.default_rng(seed)) for seed in range(20)]
+    named = [each.replace(name=f"draw-{place}") for place, each in enumerate(drawn)]
+    methods = ["optimal", "GR", "SMR", "SMP", "CO", "SR", "threshold"]
+    return cotenant.compare(named, methods, time_limit=5).rows
+
+
+def test_a_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_path: Path) -> None:
+    (page,) = write_report(twenty, tmp_path / "x.html")
+    assert page.stat().st_size < 1e6
+    text = page.read_text()
+    assert all(f"draw-{place}<" in text for place in range(20)), "every instance has its table"
+    assert f"Pictures are drawn for the first {MOST_PICTURED} of 20 instances" in text
+
+
+def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
+    twenty: list[Row], tmp_path: Path
+) -> None:
+    made = content(twenty, shown=2)
+    (problem,) = made.problems
+    assert [bool(each.pictures) for each in problem.instances] == [True] * 2 + [False] * 18
+    assert all(each.table is not None for each in problem.instances)
+    (problem,) = content(twenty, shown=0).problems
+    assert not any(each.pictures for each in problem.instances)
+    (problem,) = content(twenty, summary_only=True).problems
+    assert (problem.instances, problem.runs) == ((), None)
+    assert problem.tables
+    assert problem.pictures
+
+
+def test_the_command_line_takes_both(tmp_path: Path) -> None:
+    rows, page = tmp_path / "rows.jsonl", tmp_path / "x.html"
+    run("compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "--out", str(rows))
+    for option, pictures in (("--summary-only", False), ("--instances-shown=1", True)):
+        done = run("report", str(rows), "--out", str(page), option)
+        assert done.returncode == 0, done.stderr
+        text = page.read_text()
+        assert ("Blocking pairs against the least gain" in text) is pictures
+        assert option.partition("=")[0] in text, "the command that makes the page again"
+    assert run("report", str(rows), "--out", str(page), "--instances-shown=-1").returncode == 2
+
+
+LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Least: s with 1.")
+
+
+def test_a_caption_is_the_finding_of_this_picture_on_two_lines() -> None:
+    assert finding(LINE) == "Least: s with 1."
+    assert finding(replace(LINE, alt="only words. And more.")) == "Only words."
+    long = finding(replace(LINE, alt=f"Means: {'a long list, ' * 40}."))
+    assert len(long) <= 180
+    assert long.endswith("list ...")
+
+
+def test_no_picture_stands_twice() -> None:
+    other = replace(LINE, name="b", title="B")
+    moved = replace(LINE, name="c", series=(Series("s", (0, 1), (1.0, 3.0)),))
+    kept = once([LINE, other, moved])
+    assert [each.name for each in kept] == ["a", "c"]
+    assert kept[0].note == "The same picture: B."
+    points = replace(LINE, metrics=("penalty", "slack"))
+    again = replace(moved, metrics=("slack", "penalty"))
+    assert [each.name for each in once([points, again])] == ["a"]
+    cells = HeatMap("m", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "map")
+    assert len(once([cells, replace(cells, name="n"), replace(cells, values=((2.0,),))])) == 2
+
+
+def test_more_lines_than_can_be_told_apart_get_a_frame_each() -> None:
+    lines = [Series(f"line {k}", (0, 1, 2), (float(k), 1.5, 2.0)) for k in range(MOST_LINES + 1)]
+    few = chart_figure(replace(LINE, series=tuple(lines[:-1])))
+    assert len(few.axes) == 1
+    many = chart_figure(replace(LINE, series=tuple(lines)))
+    shown = [axes for axes in many.axes if axes.get_visible()]
+    assert [axes.get_title("left") for axes in shown] == [line.name for line in lines]
+    assert all(len(axes.lines) == len(lines) + 1 for axes in shown), "the others gray behind it"
+
+
+def test_counts_have_whole_ticks() -> None:
+    counts = chart_figure(replace(LINE, series=(Series("s", (0, 1, 2), (0.0, 1.0, 1.0)),)))
+    for axis in (counts.axes[0].xaxis, counts.axes[0].yaxis):
+        assert all(tick == round(tick) for tick in axis.get_ticklocs())
+    parts = chart_figure(replace(LINE, series=(Series("s", (0, 1, 2), (0.0, 0.5, 1.0)),)))
+    assert any(tick % 1 for tick in parts.axes[0].yaxis.get_ticklocs())
+
+
+def test_the_words_that_stand_on_a_page_are_explained(twenty: list[Row]) -> None:
+    words = dict(glossary(content(twenty, summary_only=True)))
+    assert {"penalty", "gap", "blocking pair"} <= set(words)
+    assert "phi" not in words
+    assert list(WORDS) == sorted(WORDS)
+    assert meaning("mean penalty: gap").startswith("gap: How far")
+    assert meaning("method") == ""
+    assert all(re.fullmatch(r"[^\n]+\.", text) for text in WORDS.values())

@@ -3,10 +3,10 @@ proved.
 
     python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]
 
-Every row is an instance and a method: seconds of the solve, of the producer, and of the
-processor in `python -I verify.py`, a process of its own; the size as written and gzipped; and how
-much is left between value and bound of every level, relative to the value (0 is exactly 0). Then
-the marks are compared.
+Every row is an instance and a method: seconds of the solve, of the producer, and of the processor
+in `python -I verify.py`, a process of its own; the size as written and gzipped; and how much is
+left between value and bound of every level, relative to the value (0 is exactly 0). Then the marks
+are compared.
 """
 
 from __future__ import annotations

@@ -66,10 +66,8 @@ def read(path: str) -> bytes:
 def parse(data: bytes, decimals: bool) -> dict[str, object]:
     """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
 
-    def decimal(text: str) -> Decimal:
-        if not decimals or text in ("NaN", "Infinity", "-Infinity"):
-            raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
-        return Decimal(text)
+    def refuse(text: str) -> None:
+        raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
 
     def integer(text: str) -> int:
         if len(text) > MOST_DIGITS:
@@ -83,9 +81,10 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
 
     if data.count(b"[") + data.count(b"{") > MOST_LISTS:
         raise Unreadable(f"more than {MOST_LISTS} lists and objects")
-    hooks = {"parse_float": decimal, "parse_int": integer, "parse_constant": decimal}
+    hooks = {"parse_int": integer, "parse_constant": refuse, "object_pairs_hook": unique}
     try:
-        found = json.loads(data.decode("utf-8-sig"), **hooks, object_pairs_hook=unique)  # type: ignore[arg-type]
+        text = data.decode("utf-8-sig")
+        found = json.loads(text, parse_float=Decimal if decimals else refuse, **hooks)  # type: ignore[arg-type]
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {str(error)[:200]}") from None
     if not isinstance(found, dict):

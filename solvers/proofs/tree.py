@@ -80,11 +80,12 @@ class _Search:
 
     def __init__(self, program: verify.Program, has_objective: bool, clock: Clock) -> None:
         self.program = program
-        self.clock = clock
+        self.clock, self.given = clock, len(program.rows)
         self.objective = len(program.rows) - 1 if has_objective else None
         factors = [] if self.objective is None else program.rows[self.objective][0]
         self.unit = max((abs(a) for _, a in factors), default=1)
         self._entries: tuple[int, list[Floats]] = (0, [])
+        self._living: dict[tuple[int, ...], LivingProgram] = {}
 
     def columns_of_rows(self) -> None:
         """The verifier's own index: the rows of each column."""
@@ -172,17 +173,22 @@ class _Search:
 
     def _elastic(self, low: list[int], high: list[int]) -> EngineAnswer:
         """The least sum by which the rows are missed: its multipliers show that it is not 0."""
-        rows = len(self.program.rows)
+        rows = self.given
         cost = np.append(np.zeros(len(low)), np.ones(rows))
         return self._solved(self._linear(low, high, cost, rows))
 
     def _solved(self, program: LinearProgram) -> EngineAnswer:
-        return LivingProgram(program).solve(self.clock.share())
+        """From the basis of the last program of this shape, if there was one."""
+        shape = program.matrix.shape
+        if shape in self._living:
+            return self._living[shape].again(program, self.clock.share())
+        self._living[shape] = LivingProgram(program)
+        return self._living[shape].solve(self.clock.share())
 
     def _linear(self, low: list[int], high: list[int], cost: Floats, elastic: int) -> LinearProgram:
         from scipy.sparse import csr_array, eye_array, hstack
 
-        rows = self.program.rows
+        rows = self.program.rows[: self.given]  # the cut follows from them
         if self._entries[0] != len(rows):
             entries = [(r, j, a) for r, (terms, _) in enumerate(rows) for j, a in terms]
             parts = [np.array(part, dtype=float) for part in zip(*entries, strict=True)]

@@ -1314,6 +1314,7 @@ class Packing:
             if copies := min(most, *fits):
                 line.append((Fraction(heavy, price), i, price, copies, heavy, size))
         line.sort(key=lambda item: item[:2])
+        full = [(most * heavy, most * price) for _, _, price, most, heavy, _ in line]
         space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
         stack = [(0, 0, room, space, nothing)]
         while stack:
@@ -1329,14 +1330,12 @@ class Packing:
             _, i, price, most, heavy, size = line[at]
             fits = [f // d for f, d in zip(free, size, strict=True) if d]
             for copies in range(min(most, *fits), -1, -1):
-                reach, left = worth + copies * price, space - copies * heavy
-                for _, _, p, m, w, _ in line[at + 1 :]:
-                    self.left -= 1
-                    if m * w > left:
-                        reach += p * left // w
-                        break
-                    reach, left = reach + m * p, left - m * w
-                self.left -= 1
+                reach, left, k = worth + copies * price, space - copies * heavy, at + 1
+                while k < len(line) and full[k][0] <= left:
+                    reach, left, k = reach + full[k][1], left - full[k][0], k + 1
+                if k < len(line):
+                    reach += line[k][2] * left // line[k][4]
+                self.left -= k - at
                 if self.left < 0 or len(found) > MOST_FOUND:
                     raise Refused("the search for fillings is longer than it may be")
                 if reach < least:

@@ -296,3 +296,19 @@ UTILIZATION: dict[str, Any] = {
 @pytest.mark.parametrize("change", UTILIZATION.values(), ids=UTILIZATION)
 def test_a_forged_utilization_is_refused(tmp_path: Path, change: Any) -> None:
     refuses(*proof_of(tmp_path, read("packing/vm-types-8"), "max-utilization"), change)
+
+
+def test_a_leaf_that_leans_on_the_target_pays_for_it(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, packing(0), "min-servers")
+    step, least = proof["steps"][0], proof["claim"]["bound"]
+    items = len(
+        {
+            (price, tuple(size))
+            for price, size in zip(step["prices"], packing(0).demand, strict=True)
+        }
+    )
+    step["target"] = least
+    step["tree"] = [1] * items + [0] * packing(0).classes + [10**6]
+    proof["claim"] |= {"value": None, "bound": least + 1, "says": "gap"}
+    with pytest.raises(verify.Refused, match="contradiction"):
+        judged(content, proof | {"witness": None})

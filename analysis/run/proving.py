@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ... import catalog
 from ...instances.problem.base import Instance
@@ -17,10 +17,7 @@ from ...instances.problem.reading import read_bytes
 from ...instances.problem.registry import resolve, scale
 from ...solvers.outcome import AGREE, Clock
 from ...solvers.proofs import Claimed, Task
-from .result import proves
-
-if TYPE_CHECKING:
-    from .result import Result
+from .result import Result, proves
 
 Standing = Literal["claimed", "partly", "certified"]
 

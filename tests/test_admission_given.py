@@ -185,10 +185,10 @@ def tables(folder: Path, **changes: str) -> Path:
 
 
 def test_three_csv_tables_are_matched_by_name(tmp_path: Path) -> None:
-    expected = Admission(**FIELDS, length=[10.0, 2.5])  # type: ignore[arg-type]
+    names = {"names": ("first", "second"), "machine_names": ("left", "right")}
+    expected = Admission(**FIELDS, length=[10.0, 2.5], **names)  # type: ignore[arg-type]
     for source in (tables(tmp_path), tmp_path / "cores.csv"):
-        read = admission_csv(source)
-        assert read.replace(name="", source="") == expected
+        assert admission_csv(source).replace(name="", source="") == expected
 
 
 def test_tables_of_other_names_are_given_by_option(tmp_path: Path) -> None:

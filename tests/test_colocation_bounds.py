@@ -100,7 +100,7 @@ def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use(
     # so costs all there is
     # between the relaxation (half of every pair of a triangle) and the start, nearly.
     monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
-    monkeypatch.setattr(matching._Search, "_delta_for", lambda self, number: 1e-9)
+    monkeypatch.setattr(matching._Search, "delta_for", lambda self, number: 1e-9)
     side = np.repeat([0, 1], 3)
     penalty = np.where(side[:, None] == side, 0.0, 0.11)
     penalty[0, 3] = penalty[3, 0] = 0.10

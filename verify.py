@@ -276,8 +276,8 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
         told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
-        if not told:
-            raise Refused("no equilibrium is proved here")
+        if not told or None in claimed.values():
+            raise Refused("no equilibrium is proved here, or not to within how much")
         return f"{objective}: an equilibrium, to within {', '.join(told)}"
     beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
     if says == "optimal" and worth is not None and worth == bound:
@@ -314,8 +314,12 @@ def verify(instance: bytes, proof: bytes) -> str:
     steps = [listed(level["steps"], "steps") for level in levels]
     found = checker(Case(document, options, content["witness"], steps))
     told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
-    given = "".join(f" {option}={value!a:.40}" for option, value in sorted(options.items()))
-    return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
+    for level in levels[:-1]:  # the next is about answers no worse than what is said here
+        if fields(level["claim"], "value", "objective sense bound says", "a claim")["value"] is None:
+            raise Refused("a level is claimed beyond one whose value is not told")
+    given = "".join(f" {option}={value!a}" for option, value in sorted(options.items()))
+    then = "; then, of the answers no worse than this one there, "
+    return f"{problem} {str(name)[:80]!a}, {method}{given}: {then.join(told)}"
 
 
 Terms = list[tuple[int, int]]

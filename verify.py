@@ -315,7 +315,7 @@ def verify(instance: bytes, proof: bytes) -> str:
     found = checker(Case(document, options, content["witness"], steps))
     told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
     for level in levels[:-1]:  # the next is about answers no worse than what is said here
-        if fields(level["claim"], "value", "objective sense bound says", "a claim")["value"] is None:
+        if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
             raise Refused("a level is claimed beyond one whose value is not told")
     given = "".join(f" {option}={value!a}" for option, value in sorted(options.items()))
     then = "; then, of the answers no worse than this one there, "
@@ -449,8 +449,8 @@ class Colocation:
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
         values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
         self.left, self.single = "unpaired" in made, whole(values.pop(), "unpaired")
-        if max(value or 0 for value in values) > self.unit or self.single > self.unit:
-            raise Refused("a penalty is above 1")
+        if max(map(abs, [self.single, *(value or 0 for value in values)])) > self.unit:
+            raise Refused("a penalty is not from -1 to 1")
         rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
         for a, row in enumerate(rows):
             row[a] = None if self.count[a] < 2 else row[a]
@@ -899,7 +899,7 @@ class Market:
     """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
 
     def __init__(self, case: Case, priced: bool = False) -> None:
-        made = fields(case.document, "capacity budget job", what="the instance")
+        made = fields(case.document, "capacity budget job", "names server_names", "the instance")
         jobs = fields(made["job"], "user server parallel_fraction work", what="job")
         self.capacity, self.core = _amounts(made["capacity"], "capacity", 1)
         self.budget, self.money = _amounts(made["budget"], "budget", 1)
@@ -1241,7 +1241,7 @@ class Packing:
     """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
 
     def __init__(self, case: Case) -> None:
-        others = "initial servers request cost partial resources names"
+        others = "initial servers request cost partial resources names class_names"
         made = fields(case.document, "capacity demand", others, "the instance")
         self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
         kinds, wide = len(self.room), len(self.room[0])
@@ -1671,7 +1671,8 @@ class Admission:
     """An instance and its answer; speeds are whole numbers over `unit`."""
 
     def __init__(self, case: Case) -> None:
-        made = fields(case.document, "cores threads speed", "length", "the instance")
+        others = "length names machine_names"
+        made = fields(case.document, "cores threads speed", others, "the instance")
         self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
         self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
         rows = listed(made["speed"], "speed", len(self.threads))
@@ -1782,8 +1783,10 @@ class Flows:
         kinds, places, *rest = lists
         if len(kinds) * len(self.processors) ** 2 > 10**6 or len(places) != len(self.processors):
             raise Refused("so many processors that this would take too long, or other shares")
-        if min(min(part) for part in lists) < 0:
-            raise Refused("a number of the instance is below 0")
+        if min(min(part) for part in lists) < 0 or any(len(part) != len(kinds) for part in rest):
+            raise Refused("a number of the instance is below 0, or one is missing")
+        if max(abs(sum(part) - 1) for part in (kinds, places)) > ROUNDING:
+            raise Refused("shares do not sum to 1")
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())

@@ -82,3 +82,58 @@ def test_a_second_level_says_of_which_answers_it_speaks() -> None:
     assert "then, of the answers no worse than this one there, penalty is 0.1" in told
     with pytest.raises(verify.Refused, match="whose value is not told"):
         _judged(document, claim=_blocking(None, 0, "gap"), **parts)
+
+
+def test_names_change_no_proof() -> None:
+    """Files that name users, servers, jobs and VMs are proved like any other."""
+    job = {"user": [0], "server": [0], "parallel_fraction": [1], "work": [1]}
+    market = {"problem": "market", "capacity": [2], "budget": [1], "job": job}
+    named = market | {"names": ["ann"], "server_names": ["one"]}
+    told = _judged(
+        named,
+        method="utilitarian",
+        witness={"cores": {"over": 1, "numbers": [2]}},
+        steps=[{"kind": "tangent"}],
+        claim=_claim("total_utility", "max", 2, 2, "optimal"),
+    )
+    assert "optimal" in told
+    jobs = {"problem": "admission", "cores": [[1]], "threads": [1], "speed": [[1]]}
+    told = _judged(
+        jobs | {"names": ["job"], "machine_names": ["vm"]},
+        method="most-jobs",
+        witness={"machine": [0], "cores": [[1]]},
+        claim=_claim("assigned", "max", 1, 1, "optimal"),
+    )
+    assert "optimal" in told
+    servers = {"problem": "packing", "capacity": [[2]], "demand": [[1]], "request": [2]}
+    told = _judged(
+        servers | {"names": ["vm"], "class_names": ["large"], "resources": ["core"]},
+        method="min-servers",
+        witness={"count": [[2]], "server_class": [0]},
+        claim=_claim("servers", "min", 1, None, "gap"),
+    )
+    assert "worth 1" in told
+
+
+@pytest.mark.parametrize("penalty", [-(10**1500), -1.5, 1.5])
+def test_penalties_are_those_an_instance_may_have(penalty: float) -> None:
+    """Who is content alone gains by no penalty: the program took one below -10^999 for a gain."""
+    document = {"problem": "colocation", "penalty": [[penalty]], "count": [3], "machines": None}
+    with pytest.raises(verify.Refused, match="from -1 to 1"):
+        _judged(document, method="optimal", claim=_claim("penalty", "min", None, None, "gap"))
+
+
+def test_shares_of_tasks_sum_to_one() -> None:
+    """Half of the tasks would be served twice as fast as all of them."""
+    shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 1, "refusal_limit": None}
+    times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
+    for share in (1, 0.5):
+        made = {**shape, **times, "class_share": [share], "location_share": [1]}
+        document = {"problem": "numa", **made}
+        dual = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
+        claim = _claim("served_rate", "max", None, int(2 / share), "gap")
+        if share == 1:
+            assert "above 2" in _judged(document, method="fluid", steps=[dual], claim=claim)
+        else:
+            with pytest.raises(verify.Refused, match="sum to 1"):
+                _judged(document, method="fluid", steps=[dual], claim=claim)

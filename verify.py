@@ -1785,7 +1785,7 @@ class Flows:
             raise Refused("so many processors that this would take too long, or other shares")
         if min(min(part) for part in lists) < 0 or any(len(part) != len(kinds) for part in rest):
             raise Refused("a number of the instance is below 0, or one is missing")
-        if max(abs(sum(part) - 1) for part in (kinds, places)) > ROUNDING:
+        if any(abs(sum(part, Fraction(0)) - 1) > ROUNDING for part in (kinds, places)):
             raise Refused("shares do not sum to 1")
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}

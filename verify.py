@@ -352,6 +352,9 @@ class Program:
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
         """A new row: pairs of column and factor, each column once."""
+        self.work -= 4 * len(terms)  # of a bound, lest the memory overflow
+        if self.work < 0:
+            raise Refused("the program is larger than this one has patience for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:

@@ -148,3 +148,49 @@ def test_a_program_that_would_fill_the_memory_is_refused() -> None:
     program.at_most([(column, 1)], 1)
     with pytest.raises(verify.Refused, match="larger than this one has patience for"):
         program.at_most([(column, 1)], 1)
+
+
+@pytest.mark.parametrize("members", [[0, 1], [0, 0, 0], [1, 0], []])
+def test_a_set_with_an_even_number_of_agents_proves_nothing(members: list[int]) -> None:
+    """Two agents who share at .1 each: nobody has to leave a set of both."""
+    pair = {"problem": "colocation", "penalty": [[None, 0.1], [0.1, None]], "count": [1, 1]}
+    step = {"kind": "dual", "over": 1, "prices": [1, 1], "rent": 0, "sets": []}
+    parts: dict[str, Any] = {"method": "optimal", "steps": [step]}
+    claim = _claim("penalty", "min", None, "1/10", "gap")
+    assert "below 0.1" in _judged(pair, claim=claim, **parts)
+    step["sets"] = [[5, *members]]
+    with pytest.raises(verify.Refused, match="names a type twice, or has an even number"):
+        _judged(pair, claim=claim | {"bound": "7/20"}, **parts)
+
+
+def test_who_would_as_soon_be_unpaired_leaves_its_first_choice_to_others() -> None:
+    """0 is at .5 alone as beside 1, so 1-2 is stable, and costs .8 in all; 0-1 costs 1.1."""
+    rows = [[None, 0.5, None], [0.1, None, 0.2], [None, 0.1, None]]
+    document = {"problem": "colocation", "penalty": rows, "count": [1] * 3, "unpaired": 0.5}
+    parts: dict[str, Any] = {"method": "stable", "claim": _blocking(0, 0, "optimal")}
+    alone = {"first": [1], "second": [2], "pairs": [1], "single": [1, 0, 0]}
+    level = {"claim": _claim("penalty", "min", "8/30", None, "gap"), "steps": []}
+    assert "worth 0.266" in _judged(document, witness=alone, levels=[level], **parts)
+    answer = {"first": [0], "second": [1], "pairs": [1], "single": [0, 0, 1]}
+    level["claim"] = _claim("penalty", "min", "11/30", "11/30", "optimal")
+    level["steps"] = [{"kind": "prop", "below": 11, "tree": []}]
+    with pytest.raises(verify.Refused, match="tree ends"):
+        _judged(document, witness=answer, levels=[level], **parts)
+
+
+def test_without_a_scale_no_target_bounds_the_cost() -> None:
+    """Two VMs on two servers: a leaf that counts on a cost of at most 0 shows no contradiction."""
+    document = {"problem": "packing", "capacity": [[1]], "demand": [[1]], "request": [2]}
+    step = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
+    claim = _claim("servers", "min", None, None, "infeasible")
+    with pytest.raises(verify.Refused, match="a leaf is no contradiction"):
+        _judged(
+            document | {"servers": [2]},
+            method="min-servers",
+            steps=[step | {"target": 0, "tree": [1, 0, 1]}],
+            claim=claim,
+        )
+    told = _judged(  # one server is not enough
+        document | {"servers": [1]}, method="min-servers", steps=[step], claim=claim
+    )
+    assert "no answer at all" in told

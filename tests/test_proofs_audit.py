@@ -194,3 +194,66 @@ def test_without_a_scale_no_target_bounds_the_cost() -> None:
         document | {"servers": [1]}, method="min-servers", steps=[step], claim=claim
     )
     assert "no answer at all" in told
+
+
+def test_a_flow_to_smaller_bandwidths_proves_no_slack() -> None:
+    """The type of larger bandwidth loses more, as it should: the slack is 0, not .4."""
+    rows = [[None, 0.1], [0.5, None]]
+    document = {"problem": "colocation", "penalty": rows, "count": [1, 1], "bandwidth": [1, 2]}
+    step = {"kind": "dual", "over": 1, "prices": [0, 4], "rent": 0, "sets": []}
+    step["flow"] = {"over": 1, "numbers": [-1, 1]}
+    claim = _claim("slack", "min", None, "2/5", "gap")
+    with pytest.raises(verify.Refused, match="lead to larger bandwidths"):
+        _judged(document, method="fair", steps=[step], claim=claim)
+
+
+def test_a_cut_rounds_down_and_no_further() -> None:
+    """2 x <= 2 says x <= 1, and 1 is a point."""
+    program = verify.Program()
+    column = program.column(1)
+    program.at_most([(column, 2)], 2)
+    program.at_most([(column, -1)], -1)
+    with pytest.raises(verify.Refused, match="tree ends"):
+        program.impossible({"cuts": [[2, 0, 1]], "tree": []})
+
+
+TWO = {"problem": "packing", "capacity": [[4]], "demand": [[3], [2]], "request": [1, 1]}
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [0, 1, 0, 0],  # as if the filling that falls short by all of the reach were not listed
+        {"class": None, "holds": [[0, 1]], "most": 0, "low": [1, 0, 0, 0, 1]}
+        | {"high": [0, 1, 0, 1, 1]},  # as if at least two servers held the first VM
+    ],
+)
+def test_two_vms_that_need_two_servers_do_not_need_three(tree: object) -> None:
+    """A target that can be met is refused, whatever the tree."""
+    step = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
+    claim = _claim("servers", "min", None, 3, "gap")
+    with pytest.raises(verify.Refused, match="a leaf is no contradiction"):
+        _judged(TWO, method="min-servers", steps=[step | {"target": 2, "tree": tree}], claim=claim)
+
+
+def test_a_share_that_can_be_passed_is_no_bound() -> None:
+    """Three VMs fit, a share of 1: that more than 2/3 is impossible would take a fourth."""
+    document = {"problem": "packing", "capacity": [[3]], "demand": [[1]], "servers": [1]}
+    prices = {"kind": "prices", "prices": [1], "scale": 0, "rents": [3], "weights": [[1]]}
+    parts: dict[str, Any] = {"method": "max-min-share"}
+    step = {"kind": "share", "above": "1", "prices": prices}
+    claim = _claim("dominant_share_min", "max", None, 1, "gap")
+    assert "above 1" in _judged(document, steps=[step], claim=claim, **parts)
+    step["above"], claim["bound"] = "2/3", "2/3"
+    with pytest.raises(verify.Refused, match="the prices prove nothing"):
+        _judged(document, steps=[step], claim=claim, **parts)
+
+
+def test_vms_of_which_any_number_may_come_need_a_price() -> None:
+    """One VM of the second type fills the server; the first alone would fill half of it."""
+    document = {"problem": "packing", "capacity": [[2]], "demand": [[1], [2]], "servers": [1]}
+    document |= {"request": [1, None], "partial": True}
+    step = {"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1], "weights": [[1]]}
+    claim = _claim("utilization", "max", None, "1/2", "gap")
+    with pytest.raises(verify.Refused, match="without a cap"):
+        _judged(document, method="max-utilization", steps=[step], claim=claim)

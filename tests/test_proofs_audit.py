@@ -251,9 +251,83 @@ def test_a_share_that_can_be_passed_is_no_bound() -> None:
 
 def test_vms_of_which_any_number_may_come_need_a_price() -> None:
     """One VM of the second type fills the server; the first alone would fill half of it."""
-    document = {"problem": "packing", "capacity": [[2]], "demand": [[1], [2]], "servers": [1]}
-    document |= {"request": [1, None], "partial": True}
+    document = {
+        "problem": "packing",
+        "capacity": [[2]],
+        "demand": [[1], [2]],
+        "servers": [1],
+        "request": [1, None],
+        "partial": True,
+    }
     step = {"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1], "weights": [[1]]}
     claim = _claim("utilization", "max", None, "1/2", "gap")
     with pytest.raises(verify.Refused, match="without a cap"):
         _judged(document, method="max-utilization", steps=[step], claim=claim)
+
+
+JOBS = {"problem": "admission", "cores": [[2], [1]], "threads": [1, 2], "speed": [[1], [1]]}
+QUEUE = {
+    "problem": "scheduling",
+    "machines": [1],
+    "horizon": 4,
+    "job": {"organization": [0, 0], "release": [0, 1], "processing": [2, 1]},
+}
+PAIRS = {"problem": "colocation", "penalty": [[0, None], [0, 0]], "count": [2, 2], "machines": 3}
+SPEED = _claim("total_speed", "max", 2, None, "gap")
+USED = _claim("utilization", "max", "3/4", None, "gap")
+SERVERS = _claim("servers", "min", 1, None, "gap")
+PENALTY = _claim("penalty", "min", 0, None, "gap")
+
+
+@pytest.mark.parametrize(
+    ("document", "method", "claim", "answer"),
+    [
+        (JOBS, "optimal", SPEED, {"machine": [0, -1], "cores": [[2], [0]]}),  # one thread
+        (JOBS, "optimal", SPEED, {"machine": [1, 1], "cores": [[1], [1]]}),  # one core
+        (JOBS, "optimal", SPEED, {"machine": [0, -1], "cores": [[1], [1]]}),  # on no VM
+        (QUEUE, "max-utilization", USED, {"start": [0, 1], "machine": [0, 0]}),  # both at 1
+        (QUEUE, "max-utilization", USED, {"start": [2, 1], "machine": [0, 0]}),  # out of order
+        (QUEUE, "max-utilization", USED, {"start": [0, 2], "machine": [0, 1]}),  # one machine
+        (
+            {**QUEUE, "job": {**QUEUE["job"], "release": [1, 1]}},  # type: ignore[dict-item]
+            "max-utilization",
+            USED,
+            {"start": [0, 2], "machine": [0, 0]},
+        ),
+        (TWO, "min-servers", SERVERS, {"count": [[1, 1]], "server_class": [0]}),  # 5 of 4
+        (TWO, "min-servers", SERVERS, {"count": [[1, 0]], "server_class": [0]}),  # one VM
+        (
+            PAIRS,
+            "optimal",
+            PENALTY,
+            {"first": [0, 0], "second": [1, 1], "pairs": [1, 1], "single": [0, 0]},
+        ),
+        (PAIRS, "optimal", PENALTY, {"first": [], "second": [], "pairs": [], "single": [2, 2]}),
+        (PAIRS, "optimal", PENALTY, {"first": [0], "second": [0], "pairs": [1], "single": [0, 1]}),
+    ],
+)
+def test_what_is_no_answer_is_refused(
+    document: dict[str, Any], method: str, claim: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    """Each breaks one rule of its problem, and would be worth what is claimed."""
+    with pytest.raises(verify.Refused, match=r"answer|jobs of an organization|whole number"):
+        _judged(document, method=method, claim=claim, witness=answer)
+
+
+def test_a_rate_that_is_just_sustained_is_possible() -> None:
+    """Two cores serve two tasks a second, of a second each."""
+    shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 2, "refusal_limit": None}
+    times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
+    document = {
+        "problem": "numa",
+        **shape,
+        **times,
+        "class_share": [1],
+        "location_share": [1],
+    }
+    dual = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
+    claim = _claim("link_power", "min", None, None, "infeasible")
+    with pytest.raises(verify.Refused, match="not proved that there is no answer"):
+        _judged(document, method="fluid-power", steps=[dual], claim=claim)
+    faster = {**document, "rate": 2.1}
+    assert "no answer at all" in _judged(faster, method="fluid-power", steps=[dual], claim=claim)

@@ -275,8 +275,8 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
         told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
-        if not told:
-            raise Refused("no equilibrium is proved here")
+        if not told or None in claimed.values():
+            raise Refused("no equilibrium is proved here, or not to within how much")
         return f"{objective}: an equilibrium, to within {', '.join(told)}"
     beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
     if says == "optimal" and worth is not None and worth == bound:
@@ -313,8 +313,12 @@ def verify(instance: bytes, proof: bytes) -> str:
     steps = [listed(level["steps"], "steps") for level in levels]
     found = checker(Case(document, options, content["witness"], steps))
     told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
-    given = "".join(f" {option}={value!a:.40}" for option, value in sorted(options.items()))
-    return f"{problem} {str(name)[:80]!a}, {method}{given}: {'; then '.join(told)}"
+    for level in levels[:-1]:  # the next is about answers no worse than what is said here
+        if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
+            raise Refused("a level is claimed beyond one whose value is not told")
+    given = "".join(f" {option}={value!a}" for option, value in sorted(options.items()))
+    then = "; then, of the answers no worse than this one there, "
+    return f"{problem} {str(name)[:80]!a}, {method}{given}: {then.join(told)}"
 
 
 Terms = list[tuple[int, int]]
@@ -347,6 +351,9 @@ class Program:
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
         """A new row: pairs of column and factor, each column once."""
+        self.work -= 4 * len(terms)  # of a bound, lest the memory overflow
+        if self.work < 0:
+            raise Refused("the program is larger than this one has patience for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:
@@ -444,8 +451,8 @@ class Colocation:
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
         values, self.unit = scaled([*flat, made.get("unpaired", 0)], "penalty")
         self.left, self.single = "unpaired" in made, whole(values.pop(), "unpaired")
-        if max(value or 0 for value in values) > self.unit or self.single > self.unit:
-            raise Refused("a penalty is above 1")
+        if max(map(abs, [self.single, *(value or 0 for value in values)])) > self.unit:
+            raise Refused("a penalty is not from -1 to 1")
         rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
         for a, row in enumerate(rows):
             row[a] = None if self.count[a] < 2 else row[a]
@@ -894,7 +901,7 @@ class Market:
     """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
 
     def __init__(self, case: Case, priced: bool = False) -> None:
-        made = fields(case.document, "capacity budget job", what="the instance")
+        made = fields(case.document, "capacity budget job", "names server_names", "the instance")
         jobs = fields(made["job"], "user server parallel_fraction work", what="job")
         self.capacity, self.core = _amounts(made["capacity"], "capacity", 1)
         self.budget, self.money = _amounts(made["budget"], "budget", 1)
@@ -1255,7 +1262,7 @@ class Packing:
     """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
 
     def __init__(self, case: Case) -> None:
-        others = "initial servers request cost partial resources names"
+        others = "initial servers request cost partial resources names class_names"
         made = fields(case.document, "capacity demand", others, "the instance")
         self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
         kinds, wide = len(self.room), len(self.room[0])
@@ -1684,7 +1691,8 @@ class Admission:
     """An instance and its answer; speeds are whole numbers over `unit`."""
 
     def __init__(self, case: Case) -> None:
-        made = fields(case.document, "cores threads speed", "length", "the instance")
+        others = "length names machine_names"
+        made = fields(case.document, "cores threads speed", others, "the instance")
         self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
         self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
         rows = listed(made["speed"], "speed", len(self.threads))
@@ -1795,8 +1803,10 @@ class Flows:
         kinds, places, *rest = lists
         if len(kinds) * len(self.processors) ** 2 > 10**6 or len(places) != len(self.processors):
             raise Refused("so many processors that this would take too long, or other shares")
-        if min(min(part) for part in lists) < 0:
-            raise Refused("a number of the instance is below 0")
+        if min(min(part) for part in lists) < 0 or any(len(part) != len(kinds) for part in rest):
+            raise Refused("a number of the instance is below 0, or one is missing")
+        if any(abs(sum(part, Fraction(0)) - 1) > ROUNDING for part in (kinds, places)):
+            raise Refused("shares do not sum to 1")
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())

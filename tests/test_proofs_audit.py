@@ -52,3 +52,282 @@ def test_a_party_of_agents_to_whom_neighbors_are_the_same_proves_no_blocking_pai
     ring = {"kind": "deletions", "least": 1, "tree": [[0, 1, 1, 2, 2, 0, 3, 3], []]}
     with pytest.raises(verify.Refused, match="does not fit into its party"):
         _judged(document, method="stable", steps=[ring], claim=_blocking(None, 1, "gap"))
+
+
+def test_an_equilibrium_says_to_within_how_much() -> None:
+    """A null was no number to compare, and "regret nothing" was read as none."""
+    job = {"user": [0], "server": [0], "parallel_fraction": [1], "work": [1]}
+    document = {"problem": "market", "capacity": [2], "budget": [1], "job": job}
+    claim = _claim("equilibrium_error", "min", None, None, "equilibrium")
+    answer = {"cores": {"over": 1, "numbers": [0]}, "price": {"over": 1, "numbers": [1]}}
+    for most in (1, None):
+        claim["epsilon"] = {"clearing": 1, "overspending": 0, "regret": most}
+        parts = {"method": "fisher", "witness": answer, "steps": [{"kind": "equilibrium"}]}
+        if most is None:
+            with pytest.raises(verify.Refused, match="not to within how much"):
+                _judged(document, claim=claim, **parts)
+        else:
+            assert "regret 1" in _judged(document, claim=claim, **parts)
+
+
+def test_a_second_level_says_of_which_answers_it_speaks() -> None:
+    """0-1, 2-3 costs least of all, and 0 and 2 block it; 0-2, 1-3 has no blocking pair."""
+    rows = [[None, 0.2, 0.1, 0.9], [0, None, 0.9, 0.9], [0.1, 0.9, None, 0.2], [0.9, 0.9, 0, None]]
+    document = {"problem": "colocation", "penalty": rows, "count": [1] * 4}
+    answer = {"first": [0, 2], "second": [1, 3], "pairs": [1, 1], "single": [0] * 4}
+    dual = {"kind": "dual", "over": 1, "prices": [1] * 4, "rent": 0, "sets": []}
+    level = {"claim": _claim("penalty", "min", "1/10", "1/10", "optimal"), "steps": [dual]}
+    parts: dict[str, Any] = {"method": "stable", "witness": answer, "levels": [level]}
+    told = _judged(document, claim=_blocking(1, 0, "gap"), **parts)
+    assert "then, of the answers no worse than this one there, penalty is 0.1" in told
+    with pytest.raises(verify.Refused, match="whose value is not told"):
+        _judged(document, claim=_blocking(None, 0, "gap"), **parts)
+
+
+def test_names_change_no_proof() -> None:
+    """Files that name users, servers, jobs and VMs are proved like any other."""
+    job = {"user": [0], "server": [0], "parallel_fraction": [1], "work": [1]}
+    market = {"problem": "market", "capacity": [2], "budget": [1], "job": job}
+    named = market | {"names": ["ann"], "server_names": ["one"]}
+    told = _judged(
+        named,
+        method="utilitarian",
+        witness={"cores": {"over": 1, "numbers": [2]}},
+        steps=[{"kind": "tangent"}],
+        claim=_claim("total_utility", "max", 2, 2, "optimal"),
+    )
+    assert "optimal" in told
+    jobs = {"problem": "admission", "cores": [[1]], "threads": [1], "speed": [[1]]}
+    told = _judged(
+        jobs | {"names": ["job"], "machine_names": ["vm"]},
+        method="most-jobs",
+        witness={"machine": [0], "cores": [[1]]},
+        claim=_claim("assigned", "max", 1, 1, "optimal"),
+    )
+    assert "optimal" in told
+    servers = {"problem": "packing", "capacity": [[2]], "demand": [[1]], "request": [2]}
+    told = _judged(
+        servers | {"names": ["vm"], "class_names": ["large"], "resources": ["core"]},
+        method="min-servers",
+        witness={"count": [[2]], "server_class": [0]},
+        claim=_claim("servers", "min", 1, None, "gap"),
+    )
+    assert "worth 1" in told
+
+
+@pytest.mark.parametrize("penalty", [-(10**1500), -1.5, 1.5])
+def test_penalties_are_those_an_instance_may_have(penalty: float) -> None:
+    """Who is content alone gains by no penalty: the program took one below -10^999 for a gain."""
+    document = {"problem": "colocation", "penalty": [[penalty]], "count": [3], "machines": None}
+    with pytest.raises(verify.Refused, match="from -1 to 1"):
+        _judged(document, method="optimal", claim=_claim("penalty", "min", None, None, "gap"))
+
+
+def test_shares_of_tasks_sum_to_one() -> None:
+    """Half of the tasks would be served twice as fast as all of them."""
+    shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 1, "refusal_limit": None}
+    times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
+    for share in (1, 0.5):
+        made = {**shape, **times, "class_share": [share], "location_share": [1]}
+        document = {"problem": "numa", **made}
+        dual = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
+        claim = _claim("served_rate", "max", None, int(2 / share), "gap")
+        if share == 1:
+            assert "above 2" in _judged(document, method="fluid", steps=[dual], claim=claim)
+        else:
+            with pytest.raises(verify.Refused, match="sum to 1"):
+                _judged(document, method="fluid", steps=[dual], claim=claim)
+
+
+def test_a_program_that_would_fill_the_memory_is_refused() -> None:
+    """A small proof may ask for more rows than any memory holds: of flags of many types."""
+    program = verify.Program()
+    column = program.column(1)
+    program.at_most([(column, 1)], 1)
+    program.work = 5
+    program.at_most([(column, 1)], 1)
+    with pytest.raises(verify.Refused, match="larger than this one has patience for"):
+        program.at_most([(column, 1)], 1)
+
+
+@pytest.mark.parametrize("members", [[0, 1], [0, 0, 0], [1, 0], []])
+def test_a_set_with_an_even_number_of_agents_proves_nothing(members: list[int]) -> None:
+    """Two agents who share at .1 each: nobody has to leave a set of both."""
+    pair = {"problem": "colocation", "penalty": [[None, 0.1], [0.1, None]], "count": [1, 1]}
+    step = {"kind": "dual", "over": 1, "prices": [1, 1], "rent": 0, "sets": []}
+    parts: dict[str, Any] = {"method": "optimal", "steps": [step]}
+    claim = _claim("penalty", "min", None, "1/10", "gap")
+    assert "below 0.1" in _judged(pair, claim=claim, **parts)
+    step["sets"] = [[5, *members]]
+    with pytest.raises(verify.Refused, match="names a type twice, or has an even number"):
+        _judged(pair, claim=claim | {"bound": "7/20"}, **parts)
+
+
+def test_who_would_as_soon_be_unpaired_leaves_its_first_choice_to_others() -> None:
+    """0 is at .5 alone as beside 1, so 1-2 is stable, and costs .8 in all; 0-1 costs 1.1."""
+    rows = [[None, 0.5, None], [0.1, None, 0.2], [None, 0.1, None]]
+    document = {"problem": "colocation", "penalty": rows, "count": [1] * 3, "unpaired": 0.5}
+    parts: dict[str, Any] = {"method": "stable", "claim": _blocking(0, 0, "optimal")}
+    alone = {"first": [1], "second": [2], "pairs": [1], "single": [1, 0, 0]}
+    level = {"claim": _claim("penalty", "min", "8/30", None, "gap"), "steps": []}
+    assert "worth 0.266" in _judged(document, witness=alone, levels=[level], **parts)
+    answer = {"first": [0], "second": [1], "pairs": [1], "single": [0, 0, 1]}
+    level["claim"] = _claim("penalty", "min", "11/30", "11/30", "optimal")
+    level["steps"] = [{"kind": "prop", "below": 11, "tree": []}]
+    with pytest.raises(verify.Refused, match="tree ends"):
+        _judged(document, witness=answer, levels=[level], **parts)
+
+
+def test_without_a_scale_no_target_bounds_the_cost() -> None:
+    """Two VMs on two servers: a leaf that counts on a cost of at most 0 shows no contradiction."""
+    document = {"problem": "packing", "capacity": [[1]], "demand": [[1]], "request": [2]}
+    step = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
+    claim = _claim("servers", "min", None, None, "infeasible")
+    with pytest.raises(verify.Refused, match="a leaf is no contradiction"):
+        _judged(
+            document | {"servers": [2]},
+            method="min-servers",
+            steps=[step | {"target": 0, "tree": [1, 0, 1]}],
+            claim=claim,
+        )
+    told = _judged(  # one server is not enough
+        document | {"servers": [1]}, method="min-servers", steps=[step], claim=claim
+    )
+    assert "no answer at all" in told
+
+
+def test_a_flow_to_smaller_bandwidths_proves_no_slack() -> None:
+    """The type of larger bandwidth loses more, as it should: the slack is 0, not .4."""
+    rows = [[None, 0.1], [0.5, None]]
+    document = {"problem": "colocation", "penalty": rows, "count": [1, 1], "bandwidth": [1, 2]}
+    step = {"kind": "dual", "over": 1, "prices": [0, 4], "rent": 0, "sets": []}
+    step["flow"] = {"over": 1, "numbers": [-1, 1]}
+    claim = _claim("slack", "min", None, "2/5", "gap")
+    with pytest.raises(verify.Refused, match="lead to larger bandwidths"):
+        _judged(document, method="fair", steps=[step], claim=claim)
+
+
+def test_a_cut_rounds_down_and_no_further() -> None:
+    """2 x <= 2 says x <= 1, and 1 is a point."""
+    program = verify.Program()
+    column = program.column(1)
+    program.at_most([(column, 2)], 2)
+    program.at_most([(column, -1)], -1)
+    with pytest.raises(verify.Refused, match="tree ends"):
+        program.impossible({"cuts": [[2, 0, 1]], "tree": []})
+
+
+TWO = {"problem": "packing", "capacity": [[4]], "demand": [[3], [2]], "request": [1, 1]}
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [0, 1, 0, 0],  # as if the filling that falls short by all of the reach were not listed
+        {"class": None, "holds": [[0, 1]], "most": 0, "low": [1, 0, 0, 0, 1]}
+        | {"high": [0, 1, 0, 1, 1]},  # as if at least two servers held the first VM
+    ],
+)
+def test_two_vms_that_need_two_servers_do_not_need_three(tree: object) -> None:
+    """A target that can be met is refused, whatever the tree."""
+    step = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
+    claim = _claim("servers", "min", None, 3, "gap")
+    with pytest.raises(verify.Refused, match="a leaf is no contradiction"):
+        _judged(TWO, method="min-servers", steps=[step | {"target": 2, "tree": tree}], claim=claim)
+
+
+def test_a_share_that_can_be_passed_is_no_bound() -> None:
+    """Three VMs fit, a share of 1: that more than 2/3 is impossible would take a fourth."""
+    document = {"problem": "packing", "capacity": [[3]], "demand": [[1]], "servers": [1]}
+    prices = {"kind": "prices", "prices": [1], "scale": 0, "rents": [3], "weights": [[1]]}
+    parts: dict[str, Any] = {"method": "max-min-share"}
+    step = {"kind": "share", "above": "1", "prices": prices}
+    claim = _claim("dominant_share_min", "max", None, 1, "gap")
+    assert "above 1" in _judged(document, steps=[step], claim=claim, **parts)
+    step["above"], claim["bound"] = "2/3", "2/3"
+    with pytest.raises(verify.Refused, match="the prices prove nothing"):
+        _judged(document, steps=[step], claim=claim, **parts)
+
+
+def test_vms_of_which_any_number_may_come_need_a_price() -> None:
+    """One VM of the second type fills the server; the first alone would fill half of it."""
+    document = {
+        "problem": "packing",
+        "capacity": [[2]],
+        "demand": [[1], [2]],
+        "servers": [1],
+        "request": [1, None],
+        "partial": True,
+    }
+    step = {"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1], "weights": [[1]]}
+    claim = _claim("utilization", "max", None, "1/2", "gap")
+    with pytest.raises(verify.Refused, match="without a cap"):
+        _judged(document, method="max-utilization", steps=[step], claim=claim)
+
+
+JOBS = {"problem": "admission", "cores": [[2], [1]], "threads": [1, 2], "speed": [[1], [1]]}
+QUEUE = {
+    "problem": "scheduling",
+    "machines": [1],
+    "horizon": 4,
+    "job": {"organization": [0, 0], "release": [0, 1], "processing": [2, 1]},
+}
+PAIRS = {"problem": "colocation", "penalty": [[0, None], [0, 0]], "count": [2, 2], "machines": 3}
+SPEED = _claim("total_speed", "max", 2, None, "gap")
+USED = _claim("utilization", "max", "3/4", None, "gap")
+SERVERS = _claim("servers", "min", 1, None, "gap")
+PENALTY = _claim("penalty", "min", 0, None, "gap")
+
+
+@pytest.mark.parametrize(
+    ("document", "method", "claim", "answer"),
+    [
+        (JOBS, "optimal", SPEED, {"machine": [0, -1], "cores": [[2], [0]]}),  # one thread
+        (JOBS, "optimal", SPEED, {"machine": [1, 1], "cores": [[1], [1]]}),  # one core
+        (JOBS, "optimal", SPEED, {"machine": [0, -1], "cores": [[1], [1]]}),  # on no VM
+        (QUEUE, "max-utilization", USED, {"start": [0, 1], "machine": [0, 0]}),  # both at 1
+        (QUEUE, "max-utilization", USED, {"start": [2, 1], "machine": [0, 0]}),  # out of order
+        (QUEUE, "max-utilization", USED, {"start": [0, 2], "machine": [0, 1]}),  # one machine
+        (
+            {**QUEUE, "job": {**QUEUE["job"], "release": [1, 1]}},  # type: ignore[dict-item]
+            "max-utilization",
+            USED,
+            {"start": [0, 2], "machine": [0, 0]},
+        ),
+        (TWO, "min-servers", SERVERS, {"count": [[1, 1]], "server_class": [0]}),  # 5 of 4
+        (TWO, "min-servers", SERVERS, {"count": [[1, 0]], "server_class": [0]}),  # one VM
+        (
+            PAIRS,
+            "optimal",
+            PENALTY,
+            {"first": [0, 0], "second": [1, 1], "pairs": [1, 1], "single": [0, 0]},
+        ),
+        (PAIRS, "optimal", PENALTY, {"first": [], "second": [], "pairs": [], "single": [2, 2]}),
+        (PAIRS, "optimal", PENALTY, {"first": [0], "second": [0], "pairs": [1], "single": [0, 1]}),
+    ],
+)
+def test_what_is_no_answer_is_refused(
+    document: dict[str, Any], method: str, claim: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    """Each breaks one rule of its problem, and would be worth what is claimed."""
+    with pytest.raises(verify.Refused, match=r"answer|jobs of an organization|whole number"):
+        _judged(document, method=method, claim=claim, witness=answer)
+
+
+def test_a_rate_that_is_just_sustained_is_possible() -> None:
+    """Two cores serve two tasks a second, of a second each."""
+    shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 2, "refusal_limit": None}
+    times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
+    document = {
+        "problem": "numa",
+        **shape,
+        **times,
+        "class_share": [1],
+        "location_share": [1],
+    }
+    dual = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
+    claim = _claim("link_power", "min", None, None, "infeasible")
+    with pytest.raises(verify.Refused, match="not proved that there is no answer"):
+        _judged(document, method="fluid-power", steps=[dual], claim=claim)
+    faster = {**document, "rate": 2.1}
+    assert "no answer at all" in _judged(faster, method="fluid-power", steps=[dual], claim=claim)

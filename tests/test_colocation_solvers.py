@@ -582,7 +582,7 @@ def test_frontiers_count_pairs_at_alpha() -> None:
 
 
 def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:
-    instance = contention(8, 40, 1)
+    instance = contention(5, 20, 1)
     for against in ("alpha", "slack"):
         found = frontier(instance, against, points=4, time_limit=600)  # type: ignore[arg-type]
         values = [point.penalty for point in found.points if point.penalty is not None]

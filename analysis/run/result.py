@@ -17,6 +17,7 @@ import numpy as np
 
 from ...instances.problem.base import Instance, Solution, plain
 from ...instances.problem.described import KEPT, Described, describe
+from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.options import accepts
@@ -362,7 +363,7 @@ _OBJECTS = ("metrics", "options", "versions")
 
 def _expect(name: str, value: Any, holds: bool, expected: str) -> None:
     if not holds:
-        raise ValueError(f"{name} is {value!r}, expected {expected}")
+        raise ValueError(f"{name} is {shortened(value)}, expected {expected}")
 
 
 def _number(value: Any) -> bool:

@@ -18,6 +18,7 @@ from cotenant.analysis.run.result import Result
 from cotenant.instances.problem.errors import InvalidFile
 from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.proof import Level, Proof
+from cotenant.solvers.outcome import gap
 
 
 def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_path: Path) -> None:
@@ -72,6 +73,24 @@ def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered:
     )
     claims = Result.from_document(content)
     assert covers(Proof("colocation", "fair", made), instance, claims) == covered
+
+
+def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
+    instance = cotenant.read("packing/tiny")
+    content = cotenant.solve(instance, "min-servers").document()
+    least = Fraction(content["result"]["objective"])
+    proof = Proof("packing", "min-servers", (Level("servers", "min", least, least),))
+    assert covers(proof, instance, Result.from_document(content))
+    bound = float(least) + 1
+    content["result"].update(status="feasible", bound=bound, gap=gap(float(least), bound))
+    assert not covers(proof, instance, Result.from_document(content))
+    content["result"].update(status="infeasible", objective=None, bound=None, gap=None, metrics={})
+    content.update(answer=None, solution=None)
+    nobody = Result.from_document(content)
+    partial = Proof("packing", "min-servers", (Level("servers", "min", None, least),))
+    assert not covers(partial, instance, nobody)
+    none = Proof("packing", "min-servers", (Level("servers", "min", None, None, infeasible=True),))
+    assert covers(none, instance, nobody)
 
 
 def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(

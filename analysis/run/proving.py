@@ -114,8 +114,10 @@ def covers(proof: Proof, instance: Instance, result: Result) -> bool:
     if len(proof.levels) < len(told):
         return False
     for level, claim in zip(proof.levels, told, strict=False):
-        if level.says in ("infeasible", "optimal"):
+        if level.says == "infeasible":
             continue
+        if claim["status"] == "infeasible":
+            return False
         if claim["status"] != "optimal" and claim["bound"] is None:
             continue
         if level.bound is None:

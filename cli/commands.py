@@ -185,7 +185,7 @@ def compare(
     seeds: Annotated[
         int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")
     ] = 1,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 5.0,
     hard_limit: Annotated[
         float | None,
         typer.Option(

@@ -62,6 +62,14 @@ def test_without_a_bound_or_an_answer_in_words_nothing_is_decided(rows: list[Any
     assert decision(rows, METRICS) == ""
 
 
+def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() -> None:
+    rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
+    said = decision(rows, analysis_of("numa").metric_table)
+    assert said == (
+        "The flow runs 200 tasks/s: 100 % local. That is served 200.0 1/s, proved optimal (fluid)."
+    )
+
+
 def test_the_page_of_an_instance_begins_with_its_decision(tmp_path: Path) -> None:
     tiny = cotenant.read("colocation/tiny")
     names = ("web<b>", "batch", "db", "cache")

@@ -126,10 +126,10 @@ class Holders:
 
     Parameters
     ----------
-    make : "module:class" of the package, that makes an object.
+    make : "module:class" of the package; its objects have a method `ask(what, *arguments)`.
     arguments : of each object, plain values.
     labels : what each is called in messages.
-    changing : questions, methods of the object, that change it.
+    changing : questions that change an object.
     cluster : entered; None for processes on this machine.
     tell : is given a line for people when a holder is late or was replaced.
 
@@ -174,7 +174,7 @@ class Holders:
                 self._cluster.client.run(release, self._token, on_error="ignore")
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """What each object's method `what` returns, in order.
+        """What the method `ask` of each object returns, in order.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Holders:
         for number, waiting in enumerate(self._waiting):
             if waiting:  # of a question that was interrupted
                 self._answer(number, what, None)
-        question = (self._step, what, arguments)
+        question = (self._step, what, arguments, what in self._changing)
         earlier = self._notes
         if what in self._changing:  # noted first: what breaks off here was asked all the same
             self._step += 1
@@ -282,6 +282,7 @@ def held_call(
     step: int,
     what: str,
     given: tuple[Any, ...],
+    changes: bool,
 ) -> Answer:
     """Ask the object kept under `key`, made (again) with `notes` where it is not at that step.
 
@@ -299,10 +300,10 @@ def held_call(
             _HELD.pop(key, None)
             thing = resolve(make)(*arguments)
             for name, values in notes or ():
-                getattr(thing, name)(*values)
+                thing.ask(name, *values)
         _HELD[key] = (-1, None)  # a call that breaks off leaves nothing to go on from
-        answer = getattr(thing, what)(*given)
-        _HELD[key] = (step + (what in thing.changing), thing)
+        answer = thing.ask(what, *given)
+        _HELD[key] = (step + changes, thing)
     except CotenantError as error:
         return "raised", (type(error).__name__, str(error))
     except MemoryError as error:

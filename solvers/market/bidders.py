@@ -92,6 +92,10 @@ class Bidders:
         ends = float(arena.fraction.max(initial=0.0)), -float(arena.fraction.min(initial=1.0))
         return Tally((arena.fixed, tenants), (*ends, linear))
 
+    def money(self) -> Tally:
+        """The budgets of all these users, in one sum."""
+        return Tally((np.array([self.market.budget.sum()]),))
+
     def equal(self) -> Tally:
         """Bid equal money on each job; money per server."""
         return self._bid(equal_bids(self.arena))
@@ -189,8 +193,6 @@ class Blocks:
     ----------
     groups : the blocks.
     """
-
-    changing = CHANGING
 
     def __init__(self, groups: Sequence[Bidders]) -> None:
         self.groups = groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,13 +38,15 @@ class HeldParts(Blocks):
         ]
         super().__init__([group for groups in self._of for group in groups])
 
+    def ask(self, what: str, *arguments: Any) -> Tally:
+        """See `Parties`; "write" is asked of the parts as a whole."""
+        if what == "write":
+            return self.write(*arguments)
+        return super().ask(what, *arguments)
+
     def joined(self, diagonal: Floats) -> UserBlocks | None:
         """See `Parties`."""
         return None
-
-    def money(self) -> Tally:
-        """All budgets of the users held here, in one sum."""
-        return Tally((np.array([float(sum(group.market.budget.sum() for group in self.groups))]),))
 
     def write(self, folder: str) -> Tally:
         """Write the best cores of each part into a folder."""

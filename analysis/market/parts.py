@@ -10,21 +10,23 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ...baselines.market.dynamics import bid_until_still
 from ...instances.market.instance import Floats
 from ...instances.market.parts import Header, read_header, require_pyarrow
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.files import write_text
+from ...instances.problem.options import check_options
 from ...instances.problem.rules import AtLeast, checked
+from ...solvers.market.arena import Tolerance
 from ...solvers.market.bidders import CHANGING, Parties, Tally
 from ...solvers.market.exchange import Exchange
-from ...solvers.market.fisher import Ladder, Route, Tolerance
+from ...solvers.market.fisher import Ladder
 from ...solvers.market.held import HeldParts
 from ...solvers.market.linear import UserBlocks
 from ...solvers.market.proportional import Rule
@@ -80,6 +82,64 @@ class PartsResult:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    price: Floats
+    status: Status
+    stop: Stop
+    certificate: dict[str, Any]
+
+
+@checked
+def fisher(
+    exchange: Exchange,
+    clock: Clock,
+    *,
+    tolerance: Tolerance = 1e-8,
+    route: Literal["auto", "newton", "proportional"] = "auto",
+    warm_rounds: Annotated[int, AtLeast(1)] = 30,
+    rounds: Annotated[int, AtLeast(1)] = 5000,
+) -> _Found:
+    """The rungs of `solvers.market.fisher` that ask for sums per server only; options as there."""
+    ladder = Ladder(exchange, tolerance, clock)
+    try:
+        exchange.bid("equal")
+        stop = ladder.climb(route, warm_rounds, rounds)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    certificate = ladder.certificate()
+    status = Status.OPTIMAL if ladder.met else Status.FEASIBLE
+    return _Found(ladder.price, status, stop, certificate)
+
+
+@checked
+def proportional_response(
+    exchange: Exchange,
+    clock: Clock,
+    *,
+    rule: Rule = "corrected",
+    rounds: Annotated[int, AtLeast(1)] = 200,
+    movement: Annotated[float, AtLeast(0, "a share of the budget", infinite=True)] = 1e-4,
+) -> _Found:
+    """PRD, as `baselines.market.dynamics.proportional_response`; options as there."""
+    stop, certificate = bid_until_still(exchange, clock, rule, rounds, movement)
+    return _Found(exchange.price, Status.FEASIBLE, stop, certificate)
+
+
+METHODS: dict[str, Callable[..., _Found]] = {"fisher": fisher, "PRD": proportional_response}
+"""What runs over parts."""
+
+
+def method_named(name: str) -> Callable[..., Any]:
+    """The method of that name over parts; raises InvalidOption."""
+    if name not in METHODS:
+        raise InvalidOption(
+            f"method is {name!r}; expected fisher or PRD for a market in parts: others need all "
+            "jobs in one place (`cotenant convert FOLDER --from parts --out market.json`)"
+        )
+    return METHODS[name]
+
+
 @checked
 def solve_parts(
     folder: str | os.PathLike[str],
@@ -90,19 +150,14 @@ def solve_parts(
     time_limit: float | None = None,
     report: Report | None = None,
     out: str | os.PathLike[str] | None = None,
-    tolerance: Tolerance = 1e-8,
-    route: Route = "auto",
-    warm_rounds: Annotated[int, AtLeast(1)] = 30,
-    rule: Rule = "corrected",
-    rounds: Annotated[int, AtLeast(1)] | None = None,
-    movement: Annotated[float, AtLeast(0, "a share of the budget", infinite=True)] = 1e-4,
     least_users: Annotated[int, AtLeast(1)] = 1,
+    **options: Any,
 ) -> PartsResult:
     """Run `fisher` or `PRD` on a market in parts.
 
     The rungs are those of the method on one machine, but for the two that look at single jobs: the
     exact end of linear markets and the regularized Newton method. Markets with jobs of f = 1 end
-    with rounds of proportional response instead.
+    with rounds of proportional response instead, and say in their status how far that came.
 
     Parameters
     ----------
@@ -112,12 +167,11 @@ def solve_parts(
         is given.
     dask : address of a Dask scheduler whose workers hold them.
     time_limit : seconds; the best prices so far stand when they are up.
+    report : called as the method goes on, and when a process is late or had to be replaced.
     out : a new folder for the answer: prices, and the cores of each part, written where the part
         is.
-    tolerance, route, warm_rounds : of `fisher`.
-    rule, movement : of `PRD`.
-    rounds : of either; as there when not given.
     least_users : a part with fewer users is refused: the sums of a part of one user are its demand.
+    options : of the method, `fisher` or `proportional_response` in this module.
 
     Raises
     ------
@@ -128,12 +182,10 @@ def solve_parts(
     EngineError
         A process that holds parts dies again and again.
     """
-    if method not in ("fisher", "PRD"):
-        raise InvalidOption(f"method is {method!r}; expected fisher or PRD: others need all jobs")
+    search = method_named(method)
+    check_options(search, options, f"method {method!r}")
     if jobs is not None and dask is not None:
         raise InvalidOption("jobs and dask are both given; leave out one")
-    if route in ("interior",):
-        raise InvalidOption("route is 'interior'; that method needs every job in one place")
     require_pyarrow()
     header = read_header(folder)
     for part in header.parts:
@@ -154,45 +206,27 @@ def solve_parts(
 
     with ExitStack() as stack:
         parties, processes = _parties(stack, header, jobs, dask, tell)
-        exchange = Exchange(header.capacity, header.unit, parties)
         _require_money(header, float(parties.ask("money").sums[0][0]))
+        exchange = Exchange(header.capacity, header.unit, parties)
         reading = time.perf_counter() - begin
-        if method == "PRD":
-            stop, certificate = bid_until_still(exchange, clock, rule, rounds or 200, movement)
-            price, status = exchange.price, Status.FEASIBLE
-        else:
-            ladder = Ladder(exchange, tolerance, clock)
-            try:
-                exchange.bid("equal")
-                stop = ladder.climb(route, warm_rounds, rounds or 5000)
-            except KeyboardInterrupt:
-                stop = Stop.INTERRUPTED
-            certificate = ladder.certificate()
-            price = ladder.price
-            status = Status.OPTIMAL if ladder.met else Status.FEASIBLE
-        seconds = time.perf_counter() - begin
-        replaced = parties.holders.replaced if isinstance(parties, Elsewhere) else 0
+        found = search(exchange, clock, **options)
         result = PartsResult(
             header,
             method,
-            price * header.unit,
-            status,
-            stop,
-            certificate,
-            seconds,
+            found.price * header.unit,
+            found.status,
+            found.stop,
+            found.certificate,
+            time.perf_counter() - begin,
             reading,
             processes,
-            replaced,
+            parties.holders.replaced if isinstance(parties, Elsewhere) else 0,
             tuple(notes),
         )
         if target is not None:
             target.mkdir(parents=True, exist_ok=True)
             parties.ask("write", str(target.resolve()))
-            content = result.document() | {
-                "cotenant_answer": 1,
-                "price": result.price.tolist(),
-                "files": [part.file for part in header.parts],
-            }
+            content = {"cotenant_answer": 1, **result.document(), "price": result.price.tolist()}
             write_text(target / ANSWER, json.dumps(content, allow_nan=False) + "\n")
     return result
 

@@ -8,6 +8,7 @@ the noted questions in order, so that the answers go on as if nothing had happen
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -88,23 +89,20 @@ class WorkerPlace:
     def __init__(self, cluster: Cluster, worker: str) -> None:
         self._cluster, self.name = cluster, worker
         self._future: Any = None
+        self._done = threading.Event()
 
     def send(self, *arguments: Any) -> None:
         """See `Place`."""
+        self._done = done = threading.Event()
         self._future = self._cluster.client.submit(
             held_call, *arguments, workers=[self.name], pure=False
         )
+        self._future.add_done_callback(lambda future: done.set())
 
     def receive(self, seconds: float) -> Answer | None:
         """See `Place`."""
-        from distributed import wait
-
-        pause: Any = wait  # not typed
         ends = time.monotonic() + seconds
-        while not self._future.done():
-            with suppress(TimeoutError):
-                pause([self._future], timeout=min(_LOOK, max(ends - time.monotonic(), 0.01)))
-                break
+        while not self._done.wait(min(_LOOK, max(ends - time.monotonic(), 0.0))):
             if self.name not in self._cluster.workers():
                 return "died", "is gone from the cluster"
             if time.monotonic() >= ends:

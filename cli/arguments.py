@@ -19,3 +19,7 @@ As = Annotated[Form, typer.Option("--format", help="How tables are printed; wide
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
 ]
+Parts = Annotated[
+    int | None,
+    typer.Option("--parts", min=1, metavar="N", help="Write a market in N parts, in a new folder."),
+]

@@ -178,6 +178,21 @@ def test_no_division_has_more_nash_welfare_than_is_proved(seed: int, utility: st
             assert math.exp(budget @ np.log(own) / budget.sum()) <= float(bound) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_whole_cores_have_more_nash_welfare_than_is_proved(seed: int) -> None:
+    market = drawn(seed)
+    document = proved(market, "nash-welfare", whole=True)
+    value, bound = claimed(document, "value"), claimed(document, "bound")
+    budget, most = market.budget[market.active], 0.0
+    for cores in divisions(market, 4):
+        own = np.array([float(u) for u in utilities(market, cores)])[market.active]
+        if (own > 0).all():
+            most = max(most, math.exp(budget @ np.log(own) / budget.sum()))
+    assert float(value) <= most * (1 + 1e-12)
+    assert most <= float(bound) * (1 + 1e-12)
+    assert float(bound) <= 1.2 * most
+
+
 @pytest.mark.parametrize("method", ["fisher", "fisher-convex"])
 @pytest.mark.parametrize("seed", range(6))
 def test_nobody_can_buy_more_than_the_regret_of_a_proved_equilibrium_says(

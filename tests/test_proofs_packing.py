@@ -196,6 +196,8 @@ def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> Non
         options["overload"] = float(rng.choice([0.5, 0.9, 1.0]))
     if seed % 5 == 0:
         options["eta"] = "shrinking"
+    if seed % 4 == 0:
+        options["alpha"] -= 0.5
     content, proof = proof_of(tmp_path, shared(seed), method, **options)
     assert judged(content, proof).endswith("an equilibrium, to within regret 0")
 
@@ -218,22 +220,39 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
         judged(content, proof | {"witness": other})
 
 
-def test_other_weights_of_fairness_stay_claimed(tmp_path: Path) -> None:
-    with pytest.raises(Claimed, match="alpha"):
-        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.5)
+def test_weights_of_fairness_with_many_digits_stay_claimed(tmp_path: Path) -> None:
+    with pytest.raises(Claimed, match="denominator of alpha"):
+        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
 def test_utilities_are_compared_beyond_floats() -> None:
     play = verify.Play.__new__(verify.Play)
-    play.roots, play.alpha = {}, 2
+    play.roots, play.alpha, play.over = {}, 2, 1
     play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
     near = Fraction(10**60 + 1, 10**60)
-    one, two = (Fraction(1), Fraction(2)), (near, Fraction(2))
+    one, two = ((Fraction(1),), Fraction(2)), ((near,), Fraction(2))
     assert play.less(one, two)
     assert not play.less(two, one)
     assert not play.less(one, one)
     with pytest.raises(verify.Refused, match="thousand digits"):
-        play.less((Fraction(1), Fraction(2)), (Fraction(2), Fraction(1)))
+        play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
+
+
+def test_fractional_weights_are_compared_as_they_are() -> None:
+    """(1 + sqrt 2)^(2 / 3) is 1.7996...: against that and 0, and against one part less."""
+    play = verify.Play.__new__(verify.Play)
+    play.roots, play.alpha, play.over = {}, 3, 2
+    play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
+    parts, nothing = (Fraction(1), Fraction(2)), Fraction(0)
+    for bits in (64, 300):
+        low, high = play.around((parts, nothing), bits)
+        assert high - low < 9
+        assert abs(low / 2**bits - (1 + 2**0.5) ** (2 / 3)) < 1e-12
+    assert play.less((parts[:1], nothing), (parts, nothing))
+    assert not play.less((parts, nothing), (parts, nothing))
+    assert not play.less(
+        ((Fraction(1), Fraction(2) + Fraction(1, 10**40)), nothing), (parts, nothing)
+    )
 
 
 @pytest.mark.parametrize("index", [2, 3, 5, 64])

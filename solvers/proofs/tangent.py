@@ -41,13 +41,14 @@ def utilitarian(task: Task) -> Proof:
 
 
 def nash_welfare(task: Task) -> Proof:
-    """Of `nash-welfare` with Amdahl's utilities or linear ones, in divided cores."""
+    """Of `nash-welfare` with Amdahl's utilities or linear ones; of whole cores, what no division
+    passes either.
+    """
     utility = task.options.get("utility", "amdahl")
     if utility not in ("amdahl", "linear"):
         raise Claimed(f"logarithms of {utility} utilities are not proved as a file")
-    if task.options.get("whole"):
-        raise Claimed("the most Nash welfare in whole cores is not proved as a file")
-    options = {} if utility == "amdahl" else {"utility": utility}
+    options: dict[str, Any] = {} if utility == "amdahl" else {"utility": utility}
+    options |= {"whole": True} if task.options.get("whole") else {}
     at = _weighted if utility == "amdahl" else None
     return _tangents(task, "nash-welfare", "nash_welfare", options, verify.market_nash_welfare, at)
 
@@ -66,10 +67,11 @@ def _tangents(
         for digits, own in ATTEMPTS:
             if own and at is None:
                 continue
-            witness = {"cores": fractional_cores(task, cores, digits)}
+            whole = multipliers(on_grid(cores, 1), 1) if options.get("whole") else None
+            witness = {"cores": whole or fractional_cores(task, cores, digits)}
             step: dict[str, Any] = {"kind": "tangent"}
             if own and at is not None:
-                step["at"] = points(at(task, cores), witness["cores"]["over"])
+                step["at"] = points(at(task, cores), 10**digits)
             try:
                 [found] = checker(case_of(task, witness, options, [step]))
             except verify.Refused:  # numbers beyond all measure, before there are enough decimals

@@ -702,7 +702,8 @@ def colocation_fair(case: Case) -> list[Found]:
             below, parts = whole(made["below"], "below"), once * given.unit
             most = int(slack * parts) if level else below - 1
             program, cost = slack_program(given, band, most)
-            program.at_most(cost if level else [], below - 1 if level else 0)
+            if level:
+                program.at_most(cost, below - 1)
             program.impossible(made)
             parts = given.unit * given.agents if level else parts
             found[level].at_least(Fraction(below, parts))

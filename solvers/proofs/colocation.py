@@ -192,8 +192,7 @@ def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list
     below = int(value * (given.unit * given.agents if level else parts))
     most = int(slack * parts) if level else below - 1
     program, cost = verify.slack_program(given, verify.bandwidths(given), most)
-    objective = (cost, below - 1) if level else ([], 0)
-    found = tree_step(program, objective, task.clock)
+    found = tree_step(program, (cost, below - 1) if level else None, task.clock)
     return [] if found is None else [{"kind": "prop", "below": below, **found}]
 
 

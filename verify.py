@@ -1155,10 +1155,13 @@ def market_nash_welfare(case: Case) -> list[Found]:
     log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
     at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
         sum B_i log v_i - sum B + (right side of (2)).
-    Linear utilities are those of f = 1.
+    Linear utilities are those of f = 1. Of whole cores a tree of boxes may show more: in each that
+    is left, v are the numbers of its leaf, and at prices p >= 0 of cores the last term is at most
+        sum p_j C_j + sum over jobs of the most of B_i / v_i w s(y) - p y within the box.
     """
     market = Market(case)
-    step = single(case.steps[0], tangent="|at")
+    kinds = {"tangent": "|at", "tree": "nodes"} if market.whole else {"tangent": "|at"}
+    step = single(case.steps[0], **kinds)
     if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
@@ -1166,19 +1169,40 @@ def market_nash_welfare(case: Case) -> list[Found]:
     worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
     if not total or not all(worth[i] for i in market.active):
         return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
-    rest, slope = market.tangents(step)
-    for job, i in enumerate(market.user):
-        if market.work[job]:
-            rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
-            slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
-    low, high = 0, market.most(rest, slope) - total * GRID
-    for i in market.active:
-        down, up = logarithm(worth[i], market.unit)
-        low, high = low + market.budget[i] * down, high + market.budget[i] * up
+
+    def logs(numbers: list[int]) -> tuple[int, int]:
+        both = [(market.budget[i], logarithm(numbers[i], market.unit)) for i in market.active]
+        return sum(b * low for b, (low, _) in both), sum(b * high for b, (_, high) in both)
+
+    low, high = logs(worth)
+    if "nodes" not in step:
+        rest, slope = market.tangents(step)
+        for job, i in enumerate(market.user):
+            if market.work[job]:
+                rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
+                slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
+        high += market.most(rest, slope) - total * GRID
+    else:
+        boxes = Boxes(market)
+        for node, (least, most) in boxes.leaves(step["nodes"], []):
+            made = fields(node, "worth prices", what="a leaf")
+            near = wholes(made["worth"], "worth", len(market.budget), 0)
+            prices = wholes(made["prices"], "prices", len(boxes.room), 0)
+            if not all(near[i] for i in market.active):
+                raise Refused("utilities of a leaf are not above 0")
+            above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
+            for k, table in boxes.low.items():
+                i, price = market.user[k], prices[market.server[k]]
+                cores = range(least[k], most[k] + 1)
+                worths = [(table[c] + 1) * market.budget[i] * GRID for c in cores]
+                paid = zip(worths, cores, strict=True)
+                above += max(-(-gain // near[i]) - price * c for gain, c in paid)
+            high = max(high, above + logs(near)[1])
     return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
 Conditions = list[tuple[int, dict[int, tuple[Fraction, int]], bool]]
+Box = tuple[list[int], list[int]]
 
 
 class Boxes:
@@ -1261,7 +1285,27 @@ class Boxes:
             if before == (least, most):
                 return True
 
-    def root(self) -> tuple[list[int], list[int]]:
+    def leaves(self, nodes: object, goals: Conditions) -> list[tuple[object, Box]]:
+        """What a tree of boxes leaves open: the node [job, at] splits a box, at most `at` cores,
+        which comes next, or more; at [] nothing is left of it once it is squeezed.
+        """
+        stack, found = [self.root()], list[tuple[object, Box]]()
+        for node in listed(nodes, "nodes"):
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            if not self.squeeze(least, most, goals):
+                if node != []:
+                    raise Refused("a branch of an empty box")
+            elif isinstance(node, dict):
+                found.append((node, (least, most)))
+            else:
+                job, at = wholes(node, "a branch", 2, 0)
+                stack += [(least[:], most[:]), (least, most)]
+                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
+        if stack:
+            raise Refused("a tree ends before all its leaves")
+        return found
+
+    def root(self) -> Box:
         """The box of all answers."""
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
@@ -1309,17 +1353,8 @@ def market_leximin(case: Case) -> list[Found]:
         if "weights" in step:
             found.append(Found(value, boxes.weighed(step)))
             continue
-        goals, stack = boxes.conditions(value), [boxes.root()] if steps else []
-        for node in listed(step["nodes"], "nodes"):
-            least, most = stack.pop()  # an error if the tree goes on after its last leaf
-            if boxes.squeeze(least, most, goals):
-                job, at = wholes(node, "a branch", 2, 0)
-                stack += [(least[:], most[:]), (least, most)]
-                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
-            elif node != []:
-                raise Refused("a branch of an empty box")
-        if stack:
-            raise Refused("a tree ends before all its leaves")
+        if steps and boxes.leaves(step["nodes"], boxes.conditions(value)):
+            raise Refused("a box is left of the tree")
         found.append(Found(value, value if steps else None))
     return found
 
@@ -1645,7 +1680,7 @@ class Play:
         moves = [self.moves(c) for c in range(len(self.servers))]
         order = sorted((lowest, c) for c, (lowest, _) in enumerate(moves))
         self.kinds = [c for _, c in order for _ in range(self.servers[c])]
-        self.rows = self.play([moves[c][1] for c in self.kinds])
+        self.choices = [moves[c][1] for c in self.kinds]
 
     def spend(self, steps: int) -> None:
         """Count the steps, which may not be endless."""
@@ -1670,12 +1705,16 @@ class Play:
             rows = longer
         ranked = []
         for row, free in rows:
-            used = [Fraction(s - f, s) for s, f in zip(given.start[c], free, strict=True) if s]
-            squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
-            uneven = max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+            used, uneven = self.skewness(c, free)
             ranked.append((not any(row) or max(used) > self.most, -min(used), row, uneven))
         chosen = sorted(entry for entry in ranked if not entry[0])[: self.eta] or ranked[:1]
         return -chosen[-1][1], sorted((row, uneven) for _, _, row, uneven in chosen)
+
+    def skewness(self, c: int, free: list[int]) -> tuple[list[Fraction], Fraction]:
+        """What part of each resource of a server is used, and the square of its skewness."""
+        used = [Fraction(s - f, s) for s, f in zip(self.given.start[c], free, strict=True) if s]
+        squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
+        return used, max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
 
     def variance(self, total: Row) -> Powers:
         """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
@@ -1720,21 +1759,56 @@ class Play:
                 return high <= least
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
-    def play(self, moves: list[list[tuple[Row, Fraction]]]) -> list[Row]:
-        """What each server chooses, in the order of moves; nothing where caps allow none of its
-        set.
+    def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
+        """What a server may choose, with skewness^2 and the counts then; nothing where caps allow
+        none of its set.
         """
-        nothing = (0,) * len(self.cap)
+        found, nothing = [], (0,) * len(total)
+        for row, uneven in self.choices[place]:
+            more = tuple(n + added for n, added in zip(total, row, strict=True))
+            if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
+                found.append((row, uneven, more))
+        self.spend(5 * len(self.choices[place]))
+        idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
+        return found or [(nothing, idle, total)]
 
-        def after(total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-            found = []
-            for row, uneven in moves[place]:
-                more = tuple(n + added for n, added in zip(total, row, strict=True))
-                if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
-                    found.append((row, uneven, more))
-            self.spend(5 * len(moves[place]))
-            return found or [(nothing, Fraction(0), total)]
+    def least(self) -> Fraction:
+        """What no play is worth less than: servers x v + the sum of skewness. Counts alone matter
+        to the rest; all roots are rounded down.
+        """
+        sums = {(0,) * len(self.cap): 0}
+        for place in range(len(self.kinds)):
+            after = dict[Row, int]()
+            for total, done in sums.items():
+                for _, uneven, more in self.after(total, place):
+                    worth = done + self.root(uneven, 2, 256)
+                    after[more] = min(worth, after.get(more, worth))
+            sums = after
+        totals = [
+            len(self.kinds) * self.around((self.variance(total), Fraction(0)), 256)[0] + done
+            for total, done in sums.items()
+        ]
+        return Fraction(min(totals), 2**256)
 
+    def worth(self) -> Fraction:
+        """What the answer is worth, rounded up, if it is a play, its servers in order."""
+        queues: dict[int, list[Row]] = {c: [] for c in self.kinds}
+        for c, row in zip(self.given.kinds, self.given.rows, strict=True):
+            queues[c].append(tuple(row))
+        total, worth = (0,) * len(self.cap), 0
+        for place, c in enumerate(self.kinds):
+            row = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
+            choice = [entry for entry in self.after(total, place) if entry[0] == row]
+            if not choice:
+                raise Refused("the answer is no play of the game")
+            worth += self.root(choice[0][1], 2, 256) + 1
+            total = choice[0][2]
+        high = self.around((self.variance(total), Fraction(0)), 256)[1]
+        return Fraction(worth + len(self.kinds) * high, 2**256)
+
+    def play(self) -> list[Row]:
+        """What each server chooses, in the order of moves."""
+        moves, nothing, after = self.choices, (0,) * len(self.cap), self.after
         levels = [{nothing}]
         for place in range(len(moves)):
             levels.append({more for total in levels[-1] for _, _, more in after(total, place)})
@@ -1762,13 +1836,23 @@ def packing_play(case: Case) -> list[Found]:
     for step in case.steps[0]:
         step_of(step, recompute="")
         play = Play(given, case.options)
-        sides = [(play.kinds, play.rows), (given.kinds, map(tuple, given.rows))]
+        sides = [(play.kinds, play.play()), (given.kinds, map(tuple, given.rows))]
         own, shown = (
             sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
             for kinds, rows in sides
         )
         if given.answered and own == shown:
             found.epsilon = {"regret": Fraction(0)}
+    return [found]
+
+
+def packing_joint(case: Case) -> list[Found]:
+    """The least disutility of all servers together, over the plays of the game."""
+    given, found = Packing(case), Found()
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        play = Play(given, case.options)
+        found = Found(play.worth() if given.answered else None, play.least())
     return [found]
 
 
@@ -2256,6 +2340,7 @@ METHODS = {
     ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
+    ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
     ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (

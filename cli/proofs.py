@@ -134,4 +134,5 @@ def proof_words(methods: list[Method]) -> str:
     parts = [f"proof: a file, by cotenant prove: {filed}"] * bool(filed) + [
         f"proof: claimed: {claimed}"
     ] * bool(claimed)
+    parts += [f"proof: claimed: {named[m]}: {m.claimed}" for m in exact if m.claimed]
     return "\n".join(parts)

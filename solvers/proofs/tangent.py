@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from ...instances.problem.proof import Level, Proof, multipliers
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
 from .cores import ATTEMPTS, case_of, fractional_cores, points
+from .nash_tree import nash_tree
 from .rounding import on_grid
 
 ENOUGH = 5e-10
@@ -50,7 +52,17 @@ def nash_welfare(task: Task) -> Proof:
     options: dict[str, Any] = {} if utility == "amdahl" else {"utility": utility}
     options |= {"whole": True} if task.options.get("whole") else {}
     at = _weighted if utility == "amdahl" else None
-    return _tangents(task, "nash-welfare", "nash_welfare", options, verify.market_nash_welfare, at)
+    made = _tangents(task, "nash-welfare", "nash_welfare", options, verify.market_nash_welfare, at)
+    if not options.get("whole") or made.witness is None:
+        return made
+    market = verify.Market(case_of(task, dict(made.witness), options, []))
+    nodes = nash_tree(task, market)
+    if nodes is None:
+        return made
+    step = {"kind": "tree", "nodes": nodes}
+    [found] = verify.market_nash_welfare(case_of(task, dict(made.witness), options, [step]))
+    level = Level("nash_welfare", "max", found.value, found.bound, (step,))
+    return replace(made, levels=(level,)) if _gap(level) < _gap(made.levels[0]) else made
 
 
 def _tangents(

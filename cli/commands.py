@@ -710,7 +710,7 @@ def reproduce(
         ),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")
+        Path | None, typer.Option(metavar="PAGE.md", help="Write pages of all rows of --out.")
     ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -762,6 +762,7 @@ def reproduce(
         raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
     require_writable(out)
     require_writable(page)
+    require_folder(None if page is None else pages.paper_folder(page))
     require_folder(figures)
     require_folder(tables)
     if figures is not None:

@@ -17,6 +17,7 @@ so that load does not count.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -173,6 +174,7 @@ def peers_of_irving() -> dict[str, Callable[[dict[int, list[int]]], Any]]:
         from matching.games import StableRoommates
 
         def by_matching(lists: dict[int, list[int]]) -> Any:
+            sys.setrecursionlimit(100_000)  # it copies its players deeply
             with warnings.catch_warnings():  # it warns where there is no stable matching
                 warnings.simplefilter("ignore")
                 pairs = StableRoommates.create_from_dictionary(lists).solve()

@@ -9,10 +9,12 @@ import importlib.util
 import io
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from terminal import run
 
 import cotenant
 from cotenant.analysis.papers.registry import EXPERIMENTS
@@ -38,7 +40,11 @@ TEACHING = [
     *LESSONS,
 ]
 
-_EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(
+    r"^```(python|sh)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
+_SECONDS = re.compile(r"\d+\.\d{3}$", re.MULTILINE)
+"""The last number of a line: how long a run took."""
 
 
 def name_of(page: Path) -> str:
@@ -62,13 +68,34 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
+    monkeypatch.setenv("COLUMNS", "80")
     for found in _EXAMPLE.finditer(page.read_text()):
-        said = io.StringIO()
+        language, code, expected = found.groups()
         line = page.read_text()[: found.start()].count("\n") + 1
-        with contextlib.redirect_stdout(said):
-            exec(compile("\n" * line + found[1], str(page), "exec"), names)
-        if found[2] is not None:
-            assert said.getvalue() == found[2], f"{name_of(page)}, line {line}"
+        if language == "sh":
+            said = plain(said_by(code))
+            assert said == plain(expected or said), f"{name_of(page)}, line {line}"
+            assert expected or not said.startswith("error: "), said
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{name_of(page)}, line {line}"
+
+
+def said_by(commands: str) -> str:
+    """What the commands of a block print; of the last, when it is refused, the error."""
+    *before, last = (run(*shlex.split(line)[1:]) for line in commands.splitlines())
+    assert [done.stderr for done in before if done.returncode] == []
+    if last.returncode:
+        return "error: " + last.stderr.partition("error: ")[2]
+    return "".join(done.stdout for done in (*before, last))
+
+
+def plain(text: str) -> str:
+    """Without what differs from run to run: seconds, and spaces at the ends of lines."""
+    return _SECONDS.sub("#", re.sub(r" +$", "", text, flags=re.MULTILINE)).strip()
 
 
 def test_every_page_that_teaches_has_an_example() -> None:
@@ -81,6 +108,9 @@ def pages_that_lack(problem: str) -> list[str]:
         "README.md": [
             f"**{problem}**",
             f"docs/{problem}.md",
+        ],
+        "docs/questions.md": [
+            f"### {problem}",
             *(f"`{entry.name}`" for entry in METHODS if entry.problem == problem),
         ],
         f"docs/{problem}.md": [],
@@ -117,7 +147,7 @@ def test_every_page_that_has_to_speaks_of_the_problem(problem: str) -> None:
 
 
 def test_of_a_new_problem_every_page_that_lacks_it_is_named() -> None:
-    assert len(pages_that_lack("groups of jobs")) == 10
+    assert len(pages_that_lack("groups of jobs")) == 11
 
 
 def anchors(page: Path) -> set[str]:

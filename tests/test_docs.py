@@ -19,6 +19,7 @@ from terminal import run
 import cotenant
 from cotenant.analysis.papers.registry import EXPERIMENTS
 from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.solvers.packing.game.tree import fuga_tree
@@ -51,9 +52,9 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def part_maker() -> ModuleType:
-    """docs/extensions/generated.py, which is no module of the package."""
-    spec = importlib.util.spec_from_file_location("generated", DOCS / "extensions" / "generated.py")
+def extension(name: str = "generated") -> ModuleType:
+    """A file of docs/extensions, which is no module of the package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "extensions" / f"{name}.py")
     assert spec is not None and spec.loader is not None  # noqa: PT018
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -181,6 +182,25 @@ def test_pages_name_tests_and_experiments_that_exist() -> None:
     assert named > 20
 
 
+def test_the_picture_of_the_first_page_shows_what_the_methods_give() -> None:
+    cover = extension("cover")
+    assert cover.FILE.read_text() == cover.drawn(cover.measured())
+
+
+def test_the_glossary_has_the_words_that_reports_explain() -> None:
+    page = (DOCS / "glossary.md").read_text()
+    lacking = [word for word, text in WORDS.items() if f"| {word} | {text} |" not in page]
+    assert lacking == []
+
+
+def test_the_readme_names_the_papers_as_the_sources_do() -> None:
+    five = (DOCS / "cite.md").read_text().partition("## The five papers")[2].partition("\n## ")[0]
+    names = re.findall(r"https://doi\.org/([^)]+)|(ProQuest \d+)", five)
+    assert len(names) == 4  # one has neither
+    readme = (ROOT / "README.md").read_text()
+    assert [name for pair in names for name in pair if name not in readme] == []
+
+
 def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
     missing, seen = [], 0
     for page in PAGES:
@@ -196,7 +216,7 @@ def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
 
 
 def test_the_catalogue_page_has_every_method_and_metric() -> None:
-    maker = part_maker()
+    maker = extension()
     for problem in PROBLEM_NAMES:
         methods = re.findall(r"^\| ([^|]+?) \|", maker.methods(problem), re.MULTILINE)[2:]
         assert methods == [method.name for method in cotenant.methods(problem)]
@@ -207,7 +227,7 @@ def test_the_catalogue_page_has_every_method_and_metric() -> None:
 
 
 def test_what_pages_ask_the_site_for_can_be_made() -> None:
-    maker = part_maker()
+    maker = extension()
     asked = [
         (page, *found)
         for page in SITE
@@ -233,7 +253,7 @@ def test_what_pages_ask_the_site_for_can_be_made() -> None:
 
 
 def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogue() -> None:
-    maker = part_maker()
+    maker = extension()
     assert all(f"cotenant.{name}" in maker.face() for name in cotenant.__all__)
     for problem in PROBLEM_NAMES:
         text = maker.modules(problem)
@@ -246,12 +266,7 @@ def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogu
 
 def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_marks() -> None:
     pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
-    spec = importlib.util.spec_from_file_location(
-        "house_docstrings", DOCS / "extensions" / "house_docstrings.py"
-    )
-    assert spec is not None and spec.loader is not None  # noqa: PT018
-    house = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(house)
+    house = extension("house_docstrings")
     text = [
         "First.",
         "",

@@ -171,7 +171,7 @@ def peers_of_irving() -> dict[str, Callable[[dict[int, list[int]]], Any]]:
     except ImportError:
         print("\nalgmatch is not installed: its column stays empty (pip install algmatch)")
     try:
-        from matching.games import StableRoommates
+        from matching.games import StableRoommates  # type: ignore[import-not-found]
 
         def by_matching(lists: dict[int, list[int]]) -> Any:
             sys.setrecursionlimit(100_000)  # it copies its players deeply

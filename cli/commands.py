@@ -609,7 +609,7 @@ def convert(
         ),
     ] = None,
 ) -> None:
-    """Convert a file of another format to an instance."""
+    """Convert a file of a foreign format to an instance."""
     from ..instances.problem import UnknownName, problem_named, write
     from ..instances.problem.options import accepts, parse_options
     from ..instances.problem.plain import plain_form

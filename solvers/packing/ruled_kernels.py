@@ -1,0 +1,205 @@
+"""Compiled kernels of the packers that keep rules on where VMs may run; numba is imported with this
+module, so import it on first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..compiled import compiled
+from .ruled import Array, Room, RuleArrays
+
+FIRST, BEST, RANDOM = 0, 1, 2
+"""Which of the servers that can take a VM does."""
+
+
+@compiled
+def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
+    """Whether server m can take one more VM of type i."""
+    c = room.kind[m]
+    if room.count[m, i] >= rules.most[i, c]:
+        return False
+    for j in range(rules.demand.shape[1]):
+        if rules.demand[i, j] > room.free[m, j]:
+            return False
+    for place in range(rules.group_start[i], rules.group_start[i + 1]):
+        group = rules.group_item[place]
+        if room.held[m, group] >= rules.group_most[group]:
+            return False
+    for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
+        if room.count[m, rules.apart_item[place]] > 0:
+            return False
+    return in_zone(rules, room, i, rules.zone[c])
+
+
+@compiled
+def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
+    """Whether zone z can take one more VM of type i."""
+    for place in range(rules.row_start[i], rules.row_start[i + 1]):
+        row = rules.row_item[place]
+        if room.total[row, z] >= rules.row_cap[row, z]:
+            return False
+        if rules.row_counted[row, z]:
+            for other in range(room.total.shape[1]):
+                if (
+                    rules.row_counted[row, other]
+                    and other != z
+                    and room.total[row, z] + 1 - room.total[row, other] > rules.row_skew[row]
+                ):
+                    return False
+    return True
+
+
+@compiled
+def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
+    """Put VMs of type i on server m; a negative number takes them off."""
+    c = room.kind[m]
+    room.count[m, i] += number
+    for j in range(rules.demand.shape[1]):
+        room.free[m, j] -= number * rules.demand[i, j]
+    for place in range(rules.group_start[i], rules.group_start[i + 1]):
+        room.held[m, rules.group_item[place]] += number
+    for place in range(rules.row_start[i], rules.row_start[i + 1]):
+        room.total[rules.row_item[place], rules.zone[c]] += number
+
+
+@compiled
+def open_server(rules: RuleArrays, room: Room, m: int, c: int) -> None:
+    """Make row m an empty server of class c."""
+    room.kind[m] = c
+    room.left[c] -= 1
+    for j in range(rules.demand.shape[1]):
+        room.free[m, j] = rules.capacity[c, j]
+
+
+@compiled
+def place_vms(
+    rules: RuleArrays,
+    room: Room,
+    used: int,
+    order: Array,
+    mode: int,
+    draw: Array,
+    preference: Array,
+    share: Array,
+) -> Any:
+    """Place VMs one by one on the first, the fullest or a drawn server that can take them, opening
+    servers by preference.
+
+    order (n,) types, draw (n,) in [0, 1), share (p, k) weight of a free unit. A VM that nothing can
+    take waits until another one is placed: skew may let it in later. Returns the servers used, or
+    -1 - how many VMs were placed.
+    """
+    waiting = order.copy()
+    number = len(order)
+    placed = 0
+    able = np.empty(len(room.kind), dtype=np.int64)
+    while True:
+        kept = 0
+        before = placed
+        for turn in range(number):
+            i = waiting[turn]
+            chosen, found, slack = -1, 0, np.inf
+            for m in range(used):
+                if not can(rules, room, i, m):
+                    continue
+                if mode == FIRST:
+                    chosen = m
+                    break
+                if mode == RANDOM:
+                    able[found] = m
+                    found += 1
+                    continue
+                rest = 0.0
+                for j in range(rules.demand.shape[1]):
+                    rest += room.free[m, j] * share[room.kind[m], j]
+                if rest < slack:
+                    chosen, slack = m, rest
+            if found > 0:
+                chosen = able[int(draw[placed] * found)]
+            if chosen < 0 and used < len(room.kind):
+                for place in range(len(preference)):
+                    c = preference[place]
+                    if (
+                        room.left[c] > 0
+                        and rules.most[i, c] > 0
+                        and in_zone(rules, room, i, rules.zone[c])
+                    ):
+                        open_server(rules, room, used, c)
+                        chosen = used
+                        used += 1
+                        break
+            if chosen < 0:
+                waiting[kept] = i
+                kept += 1
+                continue
+            put(rules, room, i, chosen, 1)
+            placed += 1
+        number = kept
+        if number == 0:
+            return used
+        if placed == before:
+            return -1 - placed
+
+
+@compiled
+def fill_by(
+    rules: RuleArrays, room: Room, number: Array, weight: Array, norm: bool, preference: Array
+) -> Any:
+    """Open one server after the other and fill it with the VM that suits best what is free.
+
+    norm False: largest weighted dot product with what is free; True: least weighted square norm of
+    what is left. weight (p, k). The next server is of the first class by preference that can take
+    some VM. Returns the servers used, or -1 when no server can take what is left.
+    """
+    todo = number.copy()
+    remaining = todo.sum()
+    used = 0
+    while remaining > 0:
+        opened = False
+        for place in range(len(preference)):
+            c = preference[place]
+            if room.left[c] <= 0 or used == len(room.kind):
+                continue
+            for i in range(len(todo)):
+                if (
+                    todo[i] > 0
+                    and rules.most[i, c] > 0
+                    and in_zone(rules, room, i, rules.zone[c])
+                ):
+                    open_server(rules, room, used, c)
+                    used += 1
+                    opened = True
+                    break
+            if opened:
+                break
+        moved = False
+        for m in range(used - 1 if opened else 0, used):
+            c = room.kind[m]
+            while True:
+                chosen, value = -1, -np.inf
+                for i in range(len(todo)):
+                    if todo[i] == 0 or not can(rules, room, i, m):
+                        continue
+                    score = 0.0
+                    for j in range(rules.demand.shape[1]):
+                        if norm:
+                            rest = (room.free[m, j] - rules.demand[i, j]) * weight[c, j]
+                            score -= rest * rest
+                        else:
+                            score += (
+                                rules.demand[i, j] * weight[c, j] * room.free[m, j] * weight[c, j]
+                            )
+                    if score > value:
+                        chosen, value = i, score
+                if chosen < 0:
+                    break
+                put(rules, room, chosen, m, 1)
+                todo[chosen] -= 1
+                remaining -= 1
+                moved = True
+        if not opened and not moved:
+            return -1
+    return used

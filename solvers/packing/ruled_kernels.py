@@ -203,3 +203,135 @@ def fill_by(
         if not opened and not moved:
             return -1
     return used
+
+
+@compiled
+def place_by_class(
+    rules: RuleArrays, room: Room, used: int, target: Array, order: Array, share: Array, left: Array
+) -> None:
+    """Put so many VMs of each type on each class, each on the server that has most left of the
+    resource it has least left of: all servers of a class come to hold the same mixture.
+
+    target (s, p), order (s,) of the types, share (p, k) weight of a free unit. left (s,) receives
+    the VMs that found no server.
+    """
+    for turn in range(len(order)):
+        i = order[turn]
+        for c in range(target.shape[1]):
+            for _ in range(target[i, c]):
+                chosen, slack = -1, np.inf
+                for m in range(used):
+                    if room.kind[m] != c or not can(rules, room, i, m):
+                        continue
+                    rest = np.inf
+                    for j in range(rules.demand.shape[1]):
+                        rest = min(rest, (room.free[m, j] - rules.demand[i, j]) * share[c, j])
+                    if -rest < slack:
+                        chosen, slack = m, -rest
+                if chosen >= 0:
+                    put(rules, room, i, chosen, 1)
+                else:
+                    left[i] += 1
+
+
+@compiled
+def mend(
+    rules: RuleArrays,
+    room: Room,
+    used: int,
+    stack: Array,
+    waiting: int,
+    penalty: Array,
+    share: Array,
+    steps: int,
+    seed: int,
+) -> Any:
+    """Place waiting VMs by ejecting others (guided ejection search, Nagata and Braysy 2009).
+
+    The VM that waits on top of the stack goes to the fullest server that can take it. If none can,
+    its type's penalty grows, and it replaces one or two VMs of some server whose types have the
+    least penalty together, if that is less than its own; these wait in turn. Then VMs are moved at
+    random.
+
+    stack (n,) types, the first `waiting` of them wait; penalty (s,). Returns how many still wait
+    after so many steps.
+    """
+    np.random.seed(seed)
+    types = len(penalty)
+    held = np.empty(types, dtype=np.int64)
+    for _ in range(steps):
+        if waiting == 0:
+            return 0
+        i = stack[waiting - 1]
+        chosen, slack = -1, np.inf
+        for m in range(used):
+            if can(rules, room, i, m):
+                rest = 0.0
+                for j in range(rules.demand.shape[1]):
+                    rest += room.free[m, j] * share[room.kind[m], j]
+                if rest < slack:
+                    chosen, slack = m, rest
+        if chosen >= 0:
+            put(rules, room, i, chosen, 1)
+            waiting -= 1
+            continue
+        # the server and the one or two VMs on it of least penalty
+        penalty[i] += 1
+        least, where, one, two, ties = penalty[i], -1, -1, -1, 0
+        offset = np.random.randint(used)
+        for turn in range(used):
+            m = (turn + offset) % used
+            if rules.most[i, room.kind[m]] == 0:
+                continue
+            number = 0
+            for a in range(types):
+                if room.count[m, a] > 0 and a != i and penalty[a] < least:
+                    held[number] = a
+                    number += 1
+            for first in range(number):
+                a = held[first]
+                if penalty[a] > least or (penalty[a] == least and ties > 20):
+                    continue
+                put(rules, room, a, m, -1)
+                if can(rules, room, i, m):
+                    if penalty[a] < least:
+                        ties = 0
+                    ties += 1
+                    if np.random.randint(ties) == 0:
+                        least, where, one, two = penalty[a], m, a, -1
+                elif turn < 40:
+                    for second in range(first, number):
+                        b = held[second]
+                        if penalty[a] + penalty[b] >= least or room.count[m, b] == 0:
+                            continue
+                        put(rules, room, b, m, -1)
+                        if can(rules, room, i, m):
+                            least, where, one, two, ties = penalty[a] + penalty[b], m, a, b, 1
+                        put(rules, room, b, m, 1)
+                put(rules, room, a, m, 1)
+        if where >= 0:
+            put(rules, room, one, where, -1)
+            if two >= 0:
+                put(rules, room, two, where, -1)
+            put(rules, room, i, where, 1)
+            stack[waiting - 1] = one
+            if two >= 0:
+                stack[waiting] = two
+                waiting += 1
+        # moves at random
+        for _ in range(20):
+            m = np.random.randint(used)
+            other = np.random.randint(used)
+            a = np.random.randint(types)
+            found = -1
+            for turn in range(types):
+                if room.count[m, (a + turn) % types] > 0:
+                    found = (a + turn) % types
+                    break
+            if found >= 0 and m != other:
+                put(rules, room, found, m, -1)
+                if can(rules, room, found, other):
+                    put(rules, room, found, other, 1)
+                else:
+                    put(rules, room, found, m, 1)
+    return waiting

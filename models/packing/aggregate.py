@@ -19,15 +19,29 @@ class RuledPacking(RulesOnServers, Protocol):
     """A packing with rules, as the program reads it: sizes, requests, servers and their price."""
 
     @property
-    def demand(self) -> Integers: ...
+    def demand(self) -> Integers:
+        """(s, k) sizes."""
+        ...
+
     @property
-    def request(self) -> Integers: ...
+    def request(self) -> Integers:
+        """(s,) VMs of each type."""
+        ...
+
     @property
-    def capacity(self) -> Integers: ...
+    def capacity(self) -> Integers:
+        """(p, k) room of a server."""
+        ...
+
     @property
-    def price(self) -> Integers: ...
+    def price(self) -> Integers:
+        """(p,) price of a server."""
+        ...
+
     @property
-    def limit(self) -> Integers: ...
+    def limit(self) -> Integers:
+        """(p,) servers of each class that an answer could use."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +159,7 @@ def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
     return Aggregate(builder.build(), int(cost), sums, servers, count)
 
 
-def _equal(
-    builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int
-) -> None:
+def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int) -> None:
     """Make a column values . columns."""
     builder.row(np.append(columns, total), np.append(values, -1.0), lower=0.0, upper=0.0)
 

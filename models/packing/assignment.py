@@ -16,27 +16,42 @@ Integers = npt.NDArray[np.int64]
 
 
 class RulesOnServers(Protocol):
-    """What a model reads of the rules on where VMs may run.
-
-    most (s, p) VMs of a type on a server of a class; limits and zone_limits, groups of types and
-    how many of them a server, or a zone, holds; apart, pairs of types; spreads, groups of types,
-    their largest skew and the zones that count; zone (p,), -1 for none; zones, how many.
-    """
+    """What a model reads of the rules on where VMs may run."""
 
     @property
-    def most(self) -> Integers: ...
+    def most(self) -> Integers:
+        """(s, p) VMs of a type on one server of a class."""
+        ...
+
     @property
-    def limits(self) -> Iterable[tuple[Sequence[int], int]]: ...
+    def limits(self) -> Iterable[tuple[Sequence[int], int]]:
+        """Groups of types, and how many of them a server holds."""
+        ...
+
     @property
-    def zone_limits(self) -> Iterable[tuple[Sequence[int], int]]: ...
+    def zone_limits(self) -> Iterable[tuple[Sequence[int], int]]:
+        """Groups of types, and how many of them a zone holds."""
+        ...
+
     @property
-    def apart(self) -> Iterable[tuple[int, int]]: ...
+    def apart(self) -> Iterable[tuple[int, int]]:
+        """Pairs of types of which no server holds both."""
+        ...
+
     @property
-    def spreads(self) -> Iterable[tuple[Sequence[int], int, Sequence[int]]]: ...
+    def spreads(self) -> Iterable[tuple[Sequence[int], int, Sequence[int]]]:
+        """Groups of types, their largest skew, and the zones that count."""
+        ...
+
     @property
-    def zone(self) -> Integers: ...
+    def zone(self) -> Integers:
+        """(p,) zone of each class, -1 for none."""
+        ...
+
     @property
-    def zones(self) -> int: ...
+    def zones(self) -> int:
+        """How many zones there are."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

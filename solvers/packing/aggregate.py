@@ -1,5 +1,5 @@
-"""The bound of the aggregate program, in whole numbers: branch and bound over servers by class, each
-leaf closed by multipliers that are checked in exact arithmetic.
+"""The bound of the aggregate program: branch and bound over servers by class, each leaf closed by
+multipliers that are checked in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Aggregated:
     ----------
     bound : a proved lower bound on the cost of any answer; above the budget when there is none.
     closed : whether the program was solved to its optimum, which `bound` then is.
-    nodes : leaves whose multipliers prove it.
+    leaves : nodes at which the search ended, whose multipliers prove it.
     servers : (p,) servers of each class of the point found last at the bound, or None.
     count : (s, p) its VMs of each type by class (not whole numbers), or None.
     """
 
     bound: int
     closed: bool
-    nodes: int
+    leaves: int
     servers: Integers | None
     count: Floats | None
 
@@ -106,12 +106,18 @@ class ExactProgram:
 
 
 def aggregate_bound(
-    problem: Ruled, clock: Clock, *, upper: int | None = None, seconds: float | None = None
+    problem: Ruled,
+    clock: Clock,
+    *,
+    least: int = 0,
+    upper: int | None = None,
+    seconds: float | None = None,
 ) -> Aggregated:
     """Solve the aggregate program, best bound first.
 
     Parameters
     ----------
+    least : look for a point of this cost at least; the bound is then one on such answers.
     upper : stop when the bound reaches it.
     seconds : for it; the bound so far is returned when they are up.
     """
@@ -122,7 +128,8 @@ def aggregate_bound(
     top = problem.budget + 1
     if upper is not None:
         top = min(top, upper)
-    root = (built.program.lower, built.program.upper)
+    root = (built.program.lower.copy(), built.program.upper)
+    root[0][built.cost] = least
     living = LivingProgram(exact.scaled(*root))
     best: tuple[Integers, Floats] | None = None
     leaves, closed, made, proved = 1, False, 0, 0

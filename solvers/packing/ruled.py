@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.packing.instance import Integers, Packing, Placement, fits
+from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.packing.placing import Rules
+from ...instances.problem.errors import InfeasibleSolution
+from .fitting import Counts
 from .reduction import UNLIMITED, Reduced, require_whole
 
 Group = tuple[tuple[int, ...], int]
@@ -106,6 +108,25 @@ class Ruled(Reduced):
             here = np.flatnonzero(kind == place)
             given[here] = np.array(members)[np.searchsorted(ends, np.arange(len(here)), "right")]
         return Placement(self.handed_out(count), given)
+
+    def now(self) -> Counts | None:
+        """What runs now, if that is an answer."""
+        given = self.instance
+        if given.placed is None:
+            return None
+        server, kind, number = given.placed.T
+        if (np.bincount(kind, number, given.types) != given.wanted).any():
+            return None
+        count = np.zeros((int(given.available.sum()), given.types), dtype=np.int64)
+        count[server, kind] = number
+        used = np.unique(server)
+        try:
+            check(given, Placement(count[used], given.server_class[used]))
+        except InfeasibleSolution:
+            return None
+        merged = np.stack([count[:, list(group)].sum(axis=1) for group in self.members], axis=1)
+        where = {c: place for place, group in enumerate(self.kinds) for c in group}
+        return merged[used], np.array([where[c] for c in given.server_class[used].tolist()])
 
     @cached_property
     def arrays(self) -> RuleArrays:

@@ -52,9 +52,7 @@ def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
         problem.capacity, 1
     )
     room = empty_room(problem)
-    used = fill_by(
-        problem.arrays, room, problem.request, scale, rule == "L2", preference(problem)
-    )
+    used = fill_by(problem.arrays, room, problem.request, scale, rule == "L2", preference(problem))
     return None if used < 0 else (room.count[:used], room.kind[:used])
 
 

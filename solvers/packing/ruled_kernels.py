@@ -164,11 +164,7 @@ def fill_by(
             if room.left[c] <= 0 or used == len(room.kind):
                 continue
             for i in range(len(todo)):
-                if (
-                    todo[i] > 0
-                    and rules.most[i, c] > 0
-                    and in_zone(rules, room, i, rules.zone[c])
-                ):
+                if todo[i] > 0 and rules.most[i, c] > 0 and in_zone(rules, room, i, rules.zone[c]):
                     open_server(rules, room, used, c)
                     used += 1
                     opened = True

@@ -1,5 +1,5 @@
-"""Answers at or near the bound of the aggregate program: its servers, its VMs by class, and a search
-that places what does not fit.
+"""Answers at or near the bound of the aggregate program: its servers, its VMs by class, and a
+search that places what does not fit.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
 from .fitting import Counts
-from .ruled import NO_CAP, Room, Ruled, RuleArrays
+from .ruled import NO_CAP, RuleArrays, Ruled
 from .ruled_fitting import empty_room
 
-STEPS = 200
+STEPS = 20
 """Of the search between two looks at the clock."""
 
 
@@ -96,6 +96,3 @@ def _with_caps(problem: Ruled, count: Floats) -> RuleArrays:
         cap[place] = numbers
         place += 1
     return arrays._replace(row_cap=cap, row_skew=skew)
-
-
-__all__ = ["Filling", "Room"]

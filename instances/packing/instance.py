@@ -555,6 +555,11 @@ def fixed_servers(instance: Packing) -> bool:
     return bool(np.isfinite(instance.available).all()) and not instance.ruled
 
 
+def placed_now(instance: Packing) -> bool:
+    """Whether it says what runs now, and all VMs are to be placed."""
+    return serves_all(instance) and instance.placed is not None
+
+
 def ends(instance: Packing) -> bool:
     """Whether VMs stop coming or servers run out (or rules are kept that only whole requests
     know).

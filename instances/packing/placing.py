@@ -278,6 +278,44 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
             )
 
 
+def present_counts(instance: Any) -> Integers:
+    """(n, s) VMs of each type on each server now."""
+    count = np.zeros((int(instance.available.sum()), instance.types), dtype=np.int64)
+    if instance.placed is not None:
+        count[instance.placed[:, 0], instance.placed[:, 1]] = instance.placed[:, 2]
+    return count
+
+
+def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int]:
+    """On which servers a placement leaves most VMs where they are, and how many move.
+
+    Servers of a class are interchangeable, so each is matched with one of what runs now
+    (Kuhn 1955); VMs that do not run now are no moves.
+
+    Parameters
+    ----------
+    count, kind : of the placement.
+
+    Returns
+    -------
+    (n,) number of the server that each row is on, and the VMs that run now and leave their server.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    present, of = present_counts(instance), instance.server_class
+    server, stay = np.zeros(len(kind), dtype=np.int64), 0
+    for c in np.unique(kind).tolist():
+        rows, there = np.flatnonzero(kind == c), np.flatnonzero(of == c)
+        overlap = np.zeros((len(rows), len(there)), dtype=np.int64)
+        for place, m in enumerate(there.tolist()):
+            held = np.flatnonzero(present[m])
+            overlap[:, place] = np.minimum(count[np.ix_(rows, held)], present[m, held]).sum(axis=1)
+        row, place = linear_sum_assignment(overlap, maximize=True)
+        server[rows[row]] = there[place]
+        stay += int(overlap[row, place].sum())
+    return server, int(present.sum()) - stay
+
+
 def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
     """The zones with a server on which one of the types is allowed: those that count for its skew
     where none are given.

@@ -79,11 +79,90 @@ def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
     types apart no server holds both; limits within a zone; for each spread the VMs of a zone are
     between the fewest and `skew` more, and no more than whole numbers allow.
     """
+    builder, cost, pools, servers, count = _building(packing, penalty, 1.0)
+    return Aggregate(builder.build(), cost, pools, servers, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The aggregate program of moves, and where its columns stand.
+
+    Attributes
+    ----------
+    program : minimize VMs that stay (with the sign changed).
+    kept : columns: whether each server that is in use now stays so.
+    count : as in `Aggregate`.
+    """
+
+    program: LinearProgram
+    kept: Integers
+    count: Integers
+
+
+def moves_program(
+    packing: RuledPacking, placed: Integers, kind: Integers, servers: int, penalty: int
+) -> Moves:
+    """The most VMs that can stay where they are with so many servers, class by class.
+
+    On a server VMs stay if it is kept, and together with the others of its class they keep the
+    rows of the aggregate program. Every answer gives a point of it.
+
+    Parameters
+    ----------
+    placed, kind : (n, s) VMs on each server now, and (n,) its class.
+    servers : that may be in use.
+    penalty : of a VM left out.
+    """
+    builder, _, _, of_class, count = _building(packing, penalty, 0.0)
+    builder.row(of_class, upper=float(servers))
+    used = np.flatnonzero(placed.any(axis=1))
+    kept = builder.columns(len(used), upper=1.0, integer=True)
+    for c in range(len(packing.price)):
+        here = kept[kind[used] == c]
+        if len(here):
+            ones = np.append(np.ones(len(here)), -1.0)
+            builder.row(np.append(here, of_class[c]), ones, upper=0.0)
+    m, i = np.nonzero(placed[used])
+    able = count[i, kind[used[m]]] >= 0
+    m, i = m[able], i[able]
+    number = np.minimum(placed[used[m], i], packing.most[i, kind[used[m]]])
+    stay = builder.columns(len(m), upper=number, cost=-1.0)
+    rows = np.arange(len(m))
+    builder.block(
+        np.concatenate([rows, rows]),
+        np.concatenate([stay, kept[m]]),
+        np.concatenate([np.ones(len(m)), -number.astype(float)]),
+        np.full(len(m), -np.inf),
+        np.zeros(len(m)),
+    )
+    whole = count[i, kind[used[m]]]
+    columns, row = np.unique(whole, return_inverse=True)
+    builder.block(
+        np.concatenate([row, np.arange(len(columns))]),
+        np.concatenate([stay, columns]),
+        np.concatenate([np.ones(len(m)), -np.ones(len(columns))]),
+        np.full(len(columns), -np.inf),
+        np.zeros(len(columns)),
+    )
+    # a server that holds too much now cannot keep all of it
+    load = placed[used] @ packing.demand
+    for place, j in np.argwhere(load > packing.capacity[kind[used]]):
+        here = np.flatnonzero((m == place) & (packing.demand[i, j] > 0))
+        room = int(packing.capacity[kind[used[place]], j])
+        if len(here):
+            builder.row(stay[here], packing.demand[i[here], j], upper=float(room))
+    return Moves(builder.build(), kept, count)
+
+
+def _building(
+    packing: RuledPacking, penalty: int, weight: float
+) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
+    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`."""
     types, classes = packing.most.shape
     builder = ProgramBuilder()
     servers = builder.columns(classes, upper=packing.limit, integer=True)
     budget = float(packing.limit @ packing.price)
-    cost = builder.columns(1, upper=budget, cost=1.0, integer=True)[0]
+    cost = builder.columns(1, upper=budget, cost=weight, integer=True)[0]
     _equal(builder, servers, packing.price, cost)
     alike: dict[bytes, list[int]] = {}
     for c in range(classes):
@@ -156,7 +235,7 @@ def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
             builder.row(np.append(columns, fewest), ones, lower=0.0, upper=float(skew))
             if len(columns):
                 builder.row(columns, upper=float(highest))
-    return Aggregate(builder.build(), int(cost), sums, servers, count)
+    return builder, int(cost), sums, servers, count
 
 
 def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int) -> None:

@@ -86,6 +86,7 @@ def assignment_model(
     price: Integers,
     *,
     fixed: bool = False,
+    named: bool = False,
     rules: RulesOnServers | None = None,
 ) -> AssignmentModel:
     """Every VM on some server, no server above its capacity.
@@ -96,6 +97,7 @@ def assignment_model(
     capacity, price : (p, k) and (p,) of a server of each class.
     kind : (n,) class of each server that may be used, servers of one class together.
     fixed : all of them may be used at no cost: a question of feasibility.
+    named : servers are told apart, so that nothing is said about their order.
     rules : on where VMs may run, besides.
 
     Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first
@@ -134,7 +136,7 @@ def assignment_model(
         _keep(model, count, kind, rules)
     # symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
-        if kind[m] == kind[m - 1]:
+        if kind[m] == kind[m - 1] and not named:
             if not fixed:
                 model.add(used[m - 1] >= used[m])
             if count[m][0] is not None:

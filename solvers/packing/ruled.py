@@ -164,12 +164,13 @@ class Ruled(Reduced):
         )
 
 
-def reduce_ruled(instance: Packing, *, costs: bool = False) -> Ruled:
+def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) -> Ruled:
     """Merge VM types, and classes, that are equal by size and by every rule; drop what is absent.
 
     Parameters
     ----------
     costs : count a server at its class's cost, not as one.
+    merge : merge VM types; classes are merged anyway.
 
     Raises
     ------
@@ -206,7 +207,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False) -> Ruled:
         np.flatnonzero(wanted).tolist(),
         lambda i: (
             instance.demand[i].tobytes(), rules.allowed[i].tobytes(), tuple(sorted(others[i])),
-            tuple(inside[i]),
+            tuple(inside[i]), None if merge else i,
         ),
     )  # fmt: skip
     size = (instance.demand / np.maximum(capacity.max(axis=0), 1)).sum(axis=1)

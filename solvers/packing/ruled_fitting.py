@@ -62,9 +62,9 @@ def runs(problem: Ruled, order: Integers | None = None) -> Integers:
     return np.repeat(types, problem.request[types])
 
 
-def empty_room(problem: Ruled) -> Room:
-    """Room for as many servers as an answer could use, none of them open."""
-    rows = int(min(problem.limit.sum(), problem.vms))
+def empty_room(problem: Ruled, servers: int | None = None) -> Room:
+    """Room for so many servers, or as many as an answer could use, none of them open."""
+    rows = int(min(problem.limit.sum(), problem.vms)) if servers is None else servers
     arrays = problem.arrays
     return Room(
         count=np.zeros((rows, problem.types), dtype=np.int64),

@@ -240,14 +240,15 @@ def mend(
     penalty: Array,
     share: Array,
     steps: int,
+    shuffles: int,
     seed: int,
 ) -> Any:
     """Place waiting VMs by ejecting others (guided ejection search, Nagata and Braysy 2009).
 
     The VM that waits on top of the stack goes to the fullest server that can take it. If none can,
     its type's penalty grows, and it replaces one or two VMs of some server whose types have the
-    least penalty together, if that is less than its own; these wait in turn. Then VMs are moved at
-    random.
+    least penalty together, if that is less than its own; these wait in turn. Then so many VMs are
+    moved at random (`shuffles`).
 
     stack (n,) types, the first `waiting` of them wait; penalty (s,). Returns how many still wait
     after so many steps.
@@ -315,7 +316,7 @@ def mend(
                 stack[waiting] = two
                 waiting += 1
         # moves at random
-        for _ in range(20):
+        for _ in range(shuffles):
             m = np.random.randint(used)
             other = np.random.randint(used)
             a = np.random.randint(types)

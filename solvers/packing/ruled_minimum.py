@@ -93,7 +93,9 @@ def _fillings(search: Search, effort: float) -> None:
             problem, search.clock, least=cost, upper=search.upper, seconds=search.slice(0.2)
         )
         if found.servers is not None and found.count is not None:
-            filling = Filling(problem, found.servers, found.count, search.rng)
+            kind = np.repeat(np.arange(len(found.servers)), found.servers)
+            filling = Filling(problem, kind, found.count, search.rng)
+            filling.place_evenly(found.count)
             if filling.mend(search.clock, search.clock.seconds + 4 * effort):
                 search.offer(filling.counts(), "fillings of the aggregate program's servers")
         if above == 0:

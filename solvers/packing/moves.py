@@ -164,6 +164,16 @@ class _Search:
         effort = 1.0
         while self.open:
             self._fillings(built, effort)
+            if self.best is None and self.open:  # an answer, however many move
+                left = self.clock.left
+                seconds = 30.0 * effort if left is None else left / 2
+                found = min_servers(self.instance, rng=self.rng, time_limit=seconds)
+                if isinstance(found.solution, Placement):
+                    self.offer(found.solution, "min-servers")
+                if found.stop is Stop.INTERRUPTED:
+                    raise KeyboardInterrupt
+                if found.bound is not None and found.bound > self.servers:
+                    self.impossible = True
             if small and self.open:
                 self._by_cp_sat(effort)
             effort *= 2

@@ -73,7 +73,7 @@ def translate(
     mended : whether a plan also mends the rules that what runs now breaks; otherwise their pods
         stay, and nothing makes them worse.
     released : kinds of `RELEASED` that pin no pod: the user knows better.
-    emptied : names of nodes that take no pod any more, not even those they have.
+    emptied : names of nodes that take no pod any more, and keep only those that must stay.
 
     Raises
     ------
@@ -468,7 +468,8 @@ class _Builder:
                 if mark:
                     allowed[row, mark // 2 - 1] = True
         closed = [number for number, node in enumerate(nodes) if node.name in self.emptied]
-        allowed[:, closed] = False
+        leaving = [row for row, (_, mark) in enumerate(table) if mark % 2 == 0]
+        allowed[np.ix_(leaving, closed)] = False
         kept = [n for n, node in enumerate(nodes) if not node.worker and allowed[:, n].any()]
         types: dict[int, list[int]] = {}
         for row, (kind, _) in enumerate(table):

@@ -77,7 +77,7 @@ _FUGA = "Xu and Yu (2014)"
 _whole = partial(Method, needs="instances.packing.instance:serves_all",
                  needed="requests that are numbers, to be served whole")
 _shared = partial(Method, needs="instances.packing.instance:fixed_servers",
-                  needed="a number of servers")
+                  needed="a number of servers, and no rules on where VMs may run")
 _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
                      needed="bandwidth, the demand of each type")
 # fmt: on
@@ -124,8 +124,11 @@ METHODS: tuple[Method, ...] = (
            "vector packing portfolio", prover="solvers.proofs.prices:min_cost"),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", ("FFD", "dot"), prover="solvers.proofs.prices:cp_sat"),
-    _whole("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
-           "Brandão and Pedroso (2016)", ("FFD", "dot"), prover="solvers.proofs.prices:arc_flow"),
+    Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
+           "Brandão and Pedroso (2016)", ("FFD", "dot"),
+           needs="instances.packing.instance:serves_all_anywhere",
+           needed="requests to be served whole, and no rules on where VMs may run",
+           prover="solvers.proofs.prices:arc_flow"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
             f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga"),
     _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium",

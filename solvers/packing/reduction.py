@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.packing.placing import refuse_rules
 from ...instances.problem.errors import InvalidInstance
 
 UNLIMITED = 2**62
@@ -89,8 +90,10 @@ def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
     Raises
     ------
     InvalidInstance
-        A request is elastic, or may be served in part: "fewest servers" has no meaning then.
+        A request is elastic, or may be served in part: "fewest servers" has no meaning then. Or
+        there are rules on where VMs may run, which this reduction leaves out.
     """
+    refuse_rules(instance)
     if instance.elastic.any():
         i = int(np.argmax(instance.elastic))
         raise InvalidInstance(

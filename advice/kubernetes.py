@@ -7,6 +7,7 @@ they look at and this package does not model is named pod by pod.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
@@ -35,6 +36,9 @@ from .state import (
 COMMAND = "kubectl get nodes,pods,pdb -A -o json"
 """What prints a state that is read here."""
 
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+"""Of objects: names stand in what is emitted."""
+
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MIRROR = "kubernetes.io/config.mirror"
 _KEPT = {
@@ -51,14 +55,6 @@ _OWN_DISKS = (
 _USED = {
     "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode"
 }  # fmt: skip
-
-
-def is_kubernetes(content: Any) -> bool:
-    """Whether JSON is a list of the Kubernetes API, or one object of it."""
-    if not isinstance(content, dict):
-        return False
-    kind = content.get("kind")
-    return isinstance(kind, str) and "apiVersion" in content
 
 
 def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
@@ -133,6 +129,9 @@ def _named(item: Fields, kind: str, where: str) -> Fields:
     name = about.text("name")
     if not name:
         raise about.wrong("name", None, f"the name of the {kind or 'object'}")
+    for field in ("name", "namespace"):
+        if about.text(field) and not _NAME.fullmatch(about.text(field)):
+            raise about.wrong(field, about.text(field), "letters, digits, dots, hyphens")
     title = f"{about.text('namespace')}/{name}" if about.text("namespace") else name
     return Fields(item.content, f"{where}: {kind[:1].lower()}{kind[1:]} {title}")
 

@@ -22,16 +22,10 @@ from ..instances.problem.errors import InvalidInstance
 from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role, Selector, Spread
 
 Reason = tuple[str, str]
-"""The kind of a reason to stay, which `--release` names, and its words."""
-
-KINDS = (
-    "volumes", "budget", "affinity", "anti-affinity", "spread", "scheduler", "resource claims",
-    "broken",
-)  # fmt: skip
-"""Kinds of reasons for which pods are pinned."""
+"""The kind of a reason why a pod is pinned, and its words."""
 
 RELEASED = ("volumes", "budget", "scheduler", "resource claims")
-"""Those that a user may vouch for: nothing else of the state is asked to give way."""
+"""Kinds of reasons that a user may vouch for, so that they pin no pod."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +212,10 @@ class _Builder:
                 continue
             key = (pod.affinity, pod.volumes, pod.tolerations)
             if key not in matched:
-                matched[key] = [_takes(node, pod) for node in self.state.nodes]
+                matched[key] = [
+                    _takes(node, pod) and (self.relaxed or not node.unsure)
+                    for node in self.state.nodes
+                ]
             found[kind] = matched[key]
             for spread in pod.spread:
                 found[kind] &= [spread.topology in node.labels for node in self.state.nodes]

@@ -100,6 +100,7 @@ class Node:
     allocatable : amount by resource, whole numbers in the smallest unit.
     worker : whether it may be freed; control-plane nodes may not.
     closed : why it takes no pods now ("not ready"); "" when it does.
+    unsure : what is not known of it: no plan puts anything there, and the bound allows everything.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     worker: bool = True
     closed: str = ""
+    unsure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ class ClusterState:
     platform : "kubernetes", "proxmox", "openstack" or "csv".
     name : of the file.
     ignored : kinds of objects in the file that are not used, with their number.
+    notes : what was assumed, and what such a file does not say; for people.
     """
 
     platform: str
@@ -184,6 +187,7 @@ class ClusterState:
     pods: tuple[Pod, ...]
     budgets: tuple[Budget, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def one(self) -> str:

@@ -101,8 +101,7 @@ class Scheduler:
         """
         pod, node = self.state.pods[number], self.nodes[name]
         found = []
-        if node.closed:
-            found.append(node.closed)
+        found += [why for why in (node.closed, node.unsure) if why]
         if taint := untolerated(pod, node):
             found.append(f"taint {taint}")
         if not node_selected(node, pod.affinity):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..instances.problem.text import printable
 from .plan import Advice, Draining
@@ -38,6 +39,7 @@ def advice_lines(advice: Advice) -> list[str]:
     if state.ignored:
         kinds = [f"{number} {kind}" for kind, number in state.ignored.items()]
         lines.append(f"  not read: {_some(kinds)}")
+    lines += [f"  note: {words}" for words in state.notes]
     if advice.freed:
         means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
         lines.append(f"  how to do it: --emit {means.get(state.platform, 'csv')}")
@@ -239,6 +241,23 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
         if advice.mended:
             lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
     return _wrapped(lines)
+
+
+def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
+    """What `drain_lines` says, as plain JSON values."""
+    pods = state.pods
+    return {
+        "node": found.node,
+        "empties": found.empties,
+        "impossible": found.impossible,
+        "blocked": {pods[n].title: list(why) for n, why in found.blocked.items()},
+        "open_to": {pods[n].title: list(names) for n, names in found.open_to.items()},
+        "refused": {
+            pods[n].title: {name: list(why) for name, why in by.items() if why}
+            for n, by in found.refused.items()
+        },
+        "plan": None if found.advice is None else found.advice.document(),
+    }
 
 
 def _some(names: Sequence[str]) -> str:

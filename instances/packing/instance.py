@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -17,6 +18,7 @@ from .placing import (
     Rules,
     Spread,
     check_rules,
+    cordoned_fields,
     given_rules,
     rules_document,
     rules_of,
@@ -257,6 +259,25 @@ class Packing(Instance):
     def server_class(self) -> Integers:
         """(n,) class of each server, where their number is finite: class by class."""
         return np.repeat(np.arange(self.classes), self.available.astype(np.int64))
+
+    def cordoned(self, servers: Iterable[str | int]) -> Self:
+        """The instance without room on some servers, so that an answer has to free them.
+
+        They become classes of their own, behind the others, on which no VM is allowed; `placed` and
+        `server_names` follow (servers are numbered class by class). A zone left without servers for
+        a type no longer counts for its skew, as if they were gone.
+
+        Parameters
+        ----------
+        servers : names, or numbers, of servers.
+
+        Raises
+        ------
+        InvalidInstance
+            The number of servers is not finite, or a name is not known, or a VM fits no other
+            server.
+        """
+        return type(self)(**cordoned_fields(self, servers), name=self.name, source=self.source)
 
     @property
     def size(self) -> int:
@@ -553,6 +574,11 @@ def fixed_servers(instance: Packing) -> bool:
     shared.
     """
     return bool(np.isfinite(instance.available).all()) and not instance.ruled
+
+
+def placed_now(instance: Packing) -> bool:
+    """Whether it says what runs now, and all VMs are to be placed."""
+    return serves_all(instance) and instance.placed is not None
 
 
 def ends(instance: Packing) -> bool:

@@ -270,12 +270,52 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
             name: int(held[where == name].sum())
             for name in rule.zones or counted_zones(instance, rule.types)
         }
+        if not numbers:
+            continue
         most, least = max(numbers, key=numbers.__getitem__), min(numbers, key=numbers.__getitem__)
         if numbers[most] - numbers[least] > rule.skew:
             raise InfeasibleSolution(
                 f"zone {most!r} holds {numbers[most]} VMs of {what}, zone {least!r} "
                 f"{numbers[least]}; the largest skew is {rule.skew}"
             )
+
+
+def present_counts(instance: Any) -> Integers:
+    """(n, s) VMs of each type on each server now."""
+    count = np.zeros((int(instance.available.sum()), instance.types), dtype=np.int64)
+    if instance.placed is not None:
+        count[instance.placed[:, 0], instance.placed[:, 1]] = instance.placed[:, 2]
+    return count
+
+
+def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int]:
+    """On which servers a placement leaves most VMs where they are, and how many move.
+
+    Servers of a class are interchangeable, so each is matched with one of what runs now
+    (Kuhn 1955); VMs that do not run now are no moves.
+
+    Parameters
+    ----------
+    count, kind : of the placement.
+
+    Returns
+    -------
+    (n,) number of the server that each row is on, and the VMs that run now and leave their server.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    present, of = present_counts(instance), instance.server_class
+    server, stay = np.zeros(len(kind), dtype=np.int64), 0
+    for c in np.unique(kind).tolist():
+        rows, there = np.flatnonzero(kind == c), np.flatnonzero(of == c)
+        overlap = np.zeros((len(rows), len(there)), dtype=np.int64)
+        for place, m in enumerate(there.tolist()):
+            held = np.flatnonzero(present[m])
+            overlap[:, place] = np.minimum(count[np.ix_(rows, held)], present[m, held]).sum(axis=1)
+        row, place = linear_sum_assignment(overlap, maximize=True)
+        server[rows[row]] = there[place]
+        stay += int(overlap[row, place].sum())
+    return server, int(present.sum()) - stay
 
 
 def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
@@ -290,6 +330,49 @@ def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
         and (instance.allowed is None or any(instance.allowed[i, c] for i in types))
     }
     return sorted(found)
+
+
+def cordoned_fields(instance: Any, servers: Iterable[str | int]) -> dict[str, Any]:
+    """The fields of an instance in which these servers are classes that allow nothing."""
+    if not np.isfinite(instance.available).all():
+        raise InvalidInstance("servers", "as many as needed", "a number of servers of every class")
+    of = instance.server_class
+    places = {name: m for m, name in enumerate(instance.server_names)}
+    shut = np.zeros(len(of), dtype=np.bool_)
+    for server in [servers] if isinstance(servers, str | int) else servers:
+        m = places.get(server, server) if isinstance(server, str) else int(server)
+        if isinstance(m, str) or not 0 <= m < len(of):
+            raise InvalidInstance(
+                "server_names", f"without {server!r}", "the name or number of a server",
+                f"Name one of {', '.join(instance.server_names[:5]) or f'0 to {len(of) - 1}'}, ...",
+            )  # fmt: skip
+        shut[m] = True
+    classes = instance.classes
+    kinds = np.unique(of[shut])
+    source = np.concatenate([np.arange(classes), kinds])  # the class that each new one is like
+    moved = np.where(shut, classes + np.searchsorted(kinds, of), of)
+    order = np.argsort(moved, kind="stable")
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    found = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    for name in ("capacity", "initial", "cost"):
+        found[name] = found[name][source]
+    found["servers"] = np.bincount(moved, minlength=len(source)).astype(float)
+    allowed = rules_of(instance).allowed[:, source].copy()
+    allowed[:, classes:] = False
+    found["allowed"] = allowed
+    if instance.zone:
+        found["zone"] = tuple(instance.zone[c] for c in source.tolist())
+    if instance.class_names:
+        shut_names = (f"{instance.class_names[c]} (cordoned)" for c in kinds.tolist())
+        found["class_names"] = (*instance.class_names, *shut_names)
+    if instance.server_names:
+        found["server_names"] = tuple(instance.server_names[m] for m in order.tolist())
+    if instance.placed is not None:
+        placed = instance.placed.copy()
+        placed[:, 0] = number[placed[:, 0]]
+        found["placed"] = placed
+    return {key: value for key, value in found.items() if key not in ("name", "source")}
 
 
 def _set_zone(instance: Any, classes: int) -> None:

@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit warm new completion`.
+reproduce audit advise prove verify warm new completion`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
-from . import parts, proofs
+from . import advice, parts, proofs
 from .arguments import As, Json, Options, Parts, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
@@ -660,6 +660,7 @@ def convert(
     parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
+    from ..advice.reading import FORMATS
     from ..instances.problem import UnknownName, problem_named, read, write
     from ..instances.problem.options import accepts, parse_options
     from ..instances.problem.plain import plain_form
@@ -669,7 +670,7 @@ def convert(
         name: path
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
-    }
+    } | FORMATS
     if form == "csv":
         form = plain_form(source)
     if form not in formats and form != "json":
@@ -953,6 +954,7 @@ def warm() -> None:
     typer.echo(kept)
 
 
+advice.add_to(app)
 proofs.add_to(app)
 
 making = typer.Typer(

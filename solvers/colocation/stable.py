@@ -181,11 +181,11 @@ def stable(
         instance,
         alpha,
         alpha_mode,
-        uncertainty,
         engine,
         clock,
         np.random.default_rng(0) if rng is None else rng,
         begin,
+        uncertainty,
     )
     try:
         # stable partitions are of one order of each agent, not of one to leave by and one to go by
@@ -212,11 +212,11 @@ class _Search:
         instance: Colocation,
         alpha: float,
         alpha_mode: AlphaMode,
-        uncertainty: Uncertainty,
         engine: Literal["highs", "cp-sat"],
         clock: Clock,
         rng: np.random.Generator,
         begin: Pairing,
+        uncertainty: Uncertainty = "none",
     ) -> None:
         self.instance, self.alpha, self.alpha_mode = instance, alpha, alpha_mode
         self.uncertainty: Uncertainty = uncertainty

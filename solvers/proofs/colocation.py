@@ -48,6 +48,8 @@ def stable(task: Task) -> Proof:
     """
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
+    if task.options.get("uncertainty", "none") != "none":
+        raise Claimed("what holds within intervals of penalties is not proved as a file")
     options: dict[str, Any] = {}
     if task.options.get("alpha"):
         options["alpha"] = option(task.options["alpha"])
@@ -114,6 +116,8 @@ def optimal(task: Task) -> Proof:
     """
     if task.outcome.solution is None:
         raise Claimed("that there is no pairing at all is not proved as a file")
+    if task.options.get("worst"):
+        raise Claimed("the worst case within intervals of penalties is not proved as a file")
     given = verify.Colocation(task.case({}, []))
     bound, steps = _least_mean(task, given)
     level = Level("penalty", "min", given.mean(), bound, tuple(steps))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import worst_case
-from ...instances.colocation.undecided import undecided_pairs
 from ...instances.problem.errors import NoSolution
 from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
 from ...solvers.colocation.bounds import least_penalty_bound

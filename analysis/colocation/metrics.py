@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.objective import (
     agent_penalties,
     attribution_slack,
@@ -54,6 +55,11 @@ METRICS: tuple[Metric, ...] = (
         short="blocking, expected",
     ),
     Metric(
+        "robust_alpha",
+        "least alpha without blocking pair for any matrix within the intervals",
+        short="robust from alpha",
+    ),
+    Metric(
         "worst_case_penalty",
         "mean penalty with every penalty at the upper end of its interval",
         short="worst-case mean penalty",
@@ -87,8 +93,9 @@ def metrics(
 
     With intervals also `certain_blocking_pairs` and `possible_blocking_pairs`, those for every and
     for some matrix within them (see `instances.colocation.stability`), `expected_blocking_pairs`
-    (up to `MOST_TYPES` types), and `worst_case_penalty`, the mean with every penalty at its upper
-    end. They hold with the confidence of the intervals.
+    (up to `MOST_TYPES` types), `robust_alpha`, the least alpha in points of penalty at which none
+    is possible, and `worst_case_penalty`, the mean with every penalty at its upper end. They hold
+    with the confidence of the intervals.
     """
     _, value, number = agent_penalties(instance, pairing)
     blocking = blocking_pairs(instance, pairing, alpha, alpha_mode)
@@ -109,6 +116,7 @@ def metrics(
             result[f"{which}_blocking_pairs"] = float(count)
         if instance.types <= MOST_TYPES:
             result["expected_blocking_pairs"] = expected_blocking_pairs(instance, pairing, *read)
+        result["robust_alpha"] = stable_alpha(instance, pairing, "possible")
         result["worst_case_penalty"] = mean_penalty(worst_case(instance), pairing)
     if instance.bandwidth is not None:
         result["slack"] = attribution_slack(instance, pairing)

@@ -32,6 +32,7 @@ stable for any one matrix. It is one that no agents leave whom the data prove a 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -154,6 +155,12 @@ def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) 
 def decimal(value: float) -> Fraction:
     """The decimal that a float was written as: the shortest that reads as it."""
     return Fraction(repr(value))
+
+
+def least_float(value: Fraction) -> float:
+    """The least float whose decimal is not below a number."""
+    near = float(value)
+    return near if decimal(near) >= value else math.nextafter(near, math.inf)
 
 
 def better_partners(

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.colocation.groups import stable_alpha
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Pairing
 from ...instances.colocation.objective import mean_penalty
-from ...instances.colocation.stability import blocking_pairs, decimal, require_intervals
+from ...instances.colocation.stability import (
+    compared,
+    decimal,
+    least_float,
+    require_intervals,
+)
 from ...instances.problem.rules import checked
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Status, Stop
 from .blocking import zero_blocking
 from .feasible import starting_pairing
+
+MANY = 20_000
+"""Differences that are made decimals: of more, alphas between them are tried first."""
+
+_NEAR = 1e-9
+"""Differences of floats are those of their decimals to this."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +37,7 @@ class RobustAlpha:
 
     Attributes
     ----------
-    alpha : at it `pairing` has no possibly blocking pair (recounted); None where the instance has
+    alpha : at it `pairing` has no possibly blocking pair; None where the instance has
         no feasible pairing, or none was found in time.
     pairing : of least mean penalty at `alpha`, where time sufficed for that.
     penalty, bound : its mean penalty, and the proved bound on that at `alpha`.
@@ -104,44 +116,60 @@ def robust_alpha(
 
 
 class _Bisection:
-    """The breakpoints, the highest one that is proved too low, and the lowest that is known to
-    do.
-    """
+    """An alpha that is proved too low, and the least that is known to do, of the best pairing."""
 
     def __init__(
         self, instance: Colocation, engine: EngineName, clock: Clock, begin: Pairing
     ) -> None:
         self.instance, self.engine, self.clock = instance, engine, clock
-        self.alphas = breakpoints(instance)
         self.best, self.stop, self.programs = begin, Stop.FINISHED, 0
         self.bound: float | None = None
-        self.below = -1
-        self.enough = self._reached(begin, len(self.alphas) - 1)
+        self.below = -1.0  # nothing is proved too low
+        self.enough = stable_alpha(instance, begin, "possible")
+        self.decided = False
 
     def run(self) -> None:
-        """Halve until nothing is between, then look for the least penalty at the least alpha."""
-        while self.enough - self.below > 1:
-            middle = (self.below + self.enough) // 2
-            found = self._program(middle, penalty=False)
-            if found is None:
+        """Halve until no difference is between, then look for the least penalty at the least
+        alpha.
+        """
+        while _number_between(self.instance, self.below, self.enough) > MANY:
+            if not self._tried((max(self.below, 0.0) + self.enough) / 2):
                 return
-            if found.status is Status.INFEASIBLE:
-                self.below = middle
-            else:
-                assert isinstance(found.solution, Pairing)
-                self.best = found.solution
-                self.enough = self._reached(self.best, middle)
+        between = breakpoints(self.instance, self.below, self.enough)
+        first, last = 0, bisect_left(between, self.enough)
+        while first < last:
+            middle = (first + last) // 2
+            if not self._tried(between[middle]):
+                return
+            last = bisect_left(between, self.enough)
+            first = bisect_right(between, self.below)
+        self.decided = True
         cheapest = self._program(self.enough, penalty=True)
         if cheapest is not None and isinstance(cheapest.solution, Pairing):
-            self.best, self.bound = cheapest.solution, cheapest.bound
+            self.best, self.bound = cheapest.solution, cheapest.bound  # recounted there
 
-    def _program(self, place: int, *, penalty: bool) -> Outcome | None:
-        """What a program at a breakpoint says; None when it was not decided in time."""
+    def _tried(self, alpha: float) -> bool:
+        """Move one of the two ends by what a program says at an alpha; False when it was not
+        decided in time.
+        """
+        found = self._program(alpha, penalty=False)
+        if found is None:
+            return False
+        if found.status is Status.INFEASIBLE:
+            self.below = alpha
+        else:
+            assert isinstance(found.solution, Pairing)
+            self.best = found.solution
+            self.enough = stable_alpha(self.instance, self.best, "possible")
+        return True
+
+    def _program(self, alpha: float, *, penalty: bool) -> Outcome | None:
+        """What a program says at an alpha; None when it was not decided in time."""
         if self.clock.over:
             self.stop = Stop.TIME_LIMIT
             return None
         found = zero_blocking(
-            self.instance, self.alphas[place], uncertainty="possible", penalty=penalty,
+            self.instance, alpha, uncertainty="possible", penalty=penalty,
             time_limit=self.clock.share(), engine=self.engine, start=self.best if penalty else None,
         )  # fmt: skip
         self.programs += 1
@@ -152,66 +180,54 @@ class _Bisection:
             return None
         return found
 
-    def _reached(self, pairing: Pairing, known: int) -> int:
-        """The least breakpoint at which a pairing has no possibly blocking pair; it has none at
-        `known`.
-        """
-        low = self.below
-        while known - low > 1:
-            middle = (low + known) // 2
-            if blocking_pairs(
-                self.instance, pairing, self.alphas[middle], uncertainty="possible"
-            ).count:
-                low = middle
-            else:
-                known = middle
-        return known
-
     def result(self) -> RobustAlpha:
         """What is known by now."""
-        decided = self.enough - self.below == 1
         return RobustAlpha(
-            alpha=self.alphas[self.enough],
+            alpha=self.enough,
             pairing=self.best,
             penalty=mean_penalty(self.instance, self.best),
             bound=self.bound,
-            below=None if self.below < 0 else self.alphas[self.below],
-            status=Status.OPTIMAL if decided else Status.FEASIBLE,
+            below=None if self.below < 0 else self.below,
+            status=Status.OPTIMAL if self.decided else Status.FEASIBLE,
             stop=self.stop,
             certainty=self.instance.certainty,
             programs=self.programs,
         )
 
 
-def breakpoints(instance: Colocation) -> list[float]:
+def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.inf) -> list[float]:
     """0 and the alphas, ascending, at which a possible gain ends: high[a, b] - low[a, c] for b
     other than c, of pairs that can come about, each as the least float whose decimal is not below
-    it.
+    it; those above one alpha and at most another.
     """
-    low, high = require_intervals(instance, "breakpoints", "asked for")
+    found = {0.0}
+    for leaves, offered, inside in _differences(instance, above, upto):
+        lows, highs = ([decimal(v) for v in side.tolist()] for side in (offered, leaves))
+        differences = {highs[b] - lows[c] for b, c in np.argwhere(inside).tolist()}
+        found |= {least_float(value) for value in differences if value > 0}
+    return sorted(alpha for alpha in found if above < alpha <= upto)
+
+
+def _number_between(instance: Colocation, above: float, upto: float) -> int:
+    """How many differences lie between, equal ones and neighbors of the ends included."""
+    return sum(int(inside.sum()) for *_, inside in _differences(instance, above, upto))
+
+
+def _differences(
+    instance: Colocation, above: float, upto: float
+) -> Iterator[tuple[Floats, Floats, Booleans]]:
+    """For each type what its agents may leave and go to (b and c; nobody last), and for which of
+    them the difference may lie above one number and at most at another.
+    """
+    leaves, offered = compared(instance, "possible")
     present = instance.count > 0
     allowed = instance.allowed & present & present[:, None]
-    found = {0.0}
     for a in np.flatnonzero(present).tolist():
         partners = np.flatnonzero(allowed[a])
-        differences = high[a, partners, None] - low[a, partners]
-        np.fill_diagonal(differences, -1.0)
-        here, there = np.nonzero(differences > -_NEAR)
-        lows = [decimal(value) for value in low[a, partners].tolist()]
-        highs = [decimal(value) for value in high[a, partners].tolist()]
-        found |= set(_floats({highs[b] - lows[c] for b, c in zip(here, there, strict=True)}))
+        left, joined = leaves[a, partners], offered[a, partners]
         if instance.unpaired is not None:
-            left = decimal(instance.unpaired)
-            found |= set(_floats({left - value for value in lows}))
-    return sorted(found)
-
-
-_NEAR = 1e-9
-"""Differences of floats below minus this are below 0 as decimals too."""
-
-
-def _floats(differences: set[Fraction]) -> Iterator[float]:
-    for difference in differences:
-        if difference > 0:
-            value = float(difference)
-            yield value if decimal(value) >= difference else math.nextafter(value, math.inf)
+            left = np.append(left, instance.unpaired)
+        difference = left[:, None] - joined
+        inside = (difference > max(above, 0.0) - _NEAR) & (difference < upto + _NEAR)
+        np.fill_diagonal(inside, False)
+        yield left, joined, inside

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...instances.colocation import BlockingPairs, Colocation, Pairing, blocking_pairs
+from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import (
     Alpha,
@@ -15,7 +16,6 @@ from ...instances.colocation.stability import (
     compared,
     validate_alpha,
 )
-from ...instances.colocation.undecided import undecided_pairs
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked

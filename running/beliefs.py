@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..instances.colocation.instance import LEAST_PENALTY, Colocation, computed_penalty
 from ..instances.problem.errors import InvalidOption
-from .statistics import CONTROL, Booleans, Estimate, Floats, Observations, estimate, jackknife_plus
+from .statistics import CONTROL, Booleans, Estimate, Observations, estimate, jackknife_plus
 
 Voids = Mapping[tuple[int, int], str]
 """Pairs (the lower place first) that failed twice, with the reason."""
@@ -124,7 +124,9 @@ def to_instance(
             f"measured ones hold together with {100 * held.confidence:.12g} % ({words}); "
             f"{predicted.sum()} predicted ones with about that each by itself (jackknife+)"
         )
-    middle, low, high = (computed_penalty(part) for part in (middle, np.maximum(low, ends[0]), high))
+    middle, low, high = (
+        computed_penalty(part) for part in (middle, np.maximum(low, ends[0]), high)
+    )
     for part in (middle, low, high):
         part[forbidden] = np.inf
     agents = sum(counts)

@@ -120,7 +120,7 @@ class Computer:
             _members(answer["members"], offset),
             begin,
             answer["seconds"],
-            None if pressure is None else pressure / max(answer["seconds"], 1e-9),
+            None if pressure is None else min(1.0, pressure / max(answer["seconds"], 1e-9)),
             answer["steal"],
             frequency,
         )

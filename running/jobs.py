@@ -145,8 +145,8 @@ def _job(table: dict[str, Any], number: int, folder: Path, where: str) -> Job:
                 "command[0]", repr(job.command[0]), f"a program that can be run in {job.directory}"
             )
     except InvalidInstance as error:
-        name = table.get("name")
-        named = f" ({name!r})" if isinstance(name, str) and len(name) <= LONGEST_NAME else ""
+        given = table.get("name")
+        named = f" ({given!r})" if isinstance(given, str) and len(given) <= LONGEST_NAME else ""
         raise error.within(f"{where}: job {number}{named}") from None
     return job
 

@@ -15,7 +15,7 @@ from .topology import SYSFS, Seats, cpu_text
 def machine_facts(seats: Seats) -> dict[str, str]:
     """Facts of this computer that a penalty may depend on; a change of any is another machine."""
     psutil = require_linux()
-    cpu = {}
+    cpu: dict[str, str] = {}
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             name, _, value = line.partition(":")

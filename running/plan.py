@@ -157,10 +157,7 @@ class Plan:
         """The pairs that failed twice, those of a job that fails alone too."""
         jobs = range(len(self.counts))
         return {
-            (a, c): reason
-            for a in jobs
-            for c in jobs
-            if a <= c and (reason := self._void((a, c)))
+            (a, c): reason for a in jobs for c in jobs if a <= c and (reason := self._void((a, c)))
         }
 
     def extend(self, held: Beliefs, alpha: float) -> list[Cell]:

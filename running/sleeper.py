@@ -3,7 +3,7 @@
     python -I -S sleeper.py NAME SECONDS FOLDER [OTHER=PENALTY ...]
 
 For trying `cotenant measure` without a quiet machine: it needs no processor, only the clock
-(`--time wall`). Jobs see each other by files of the folder. `sleeping_job` makes one.
+(`--time wall`). Jobs see each other by files of the folder, which must be there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 
 _STEP = 0.004  # seconds between two looks at who is there
 
@@ -24,10 +25,8 @@ def beside(folder: str) -> str:
         try:
             os.kill(int(process), 0)
         except ProcessLookupError:  # killed before it could take its file away
-            try:
+            with suppress(OSError):
                 os.unlink(os.path.join(folder, entry))
-            except OSError:
-                pass
             continue
         return name
     return ""

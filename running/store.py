@@ -53,6 +53,10 @@ CREATE INDEX visit_of_machine ON visit (machine, round);
 # runs beside one that failed are void, and under too much pressure busy: kept, and never used.
 
 
+Failed = tuple[int, int | None, str, int, str, float]
+"""A visit: rows of its jobs, kind, round, reason, begin."""
+
+
 @dataclass(frozen=True)
 class Look:
     """A visit that counts, as it is read back: the times of each member's runs.
@@ -140,9 +144,7 @@ class Store:
     def end_session(self, session: int, end: float, stop: str) -> None:
         """Note why and when a command ended."""
         with self.writing() as rows:
-            rows.execute(
-                "UPDATE session SET end = ?, stop = ? WHERE id = ?", (end, stop, session)
-            )
+            rows.execute("UPDATE session SET end = ?, stop = ? WHERE id = ?", (end, stop, session))
 
     def last_session(self) -> tuple[int, dict[str, Any], str]:
         """The machine, the settings and the end of the last command.
@@ -226,10 +228,10 @@ class Store:
         ):
             before = found.get(row[0])
             runs = () if before is None else before.runs
-            found[row[0]] = Look(*row[1:6], runs=(*runs, row[6:10]))
+            found[row[0]] = Look(row[1], row[2], row[3], row[4], row[5], (*runs, row[6:10]))
         return list(found.values())
 
-    def visits(self, machine: int, state: str) -> list[tuple[int, int | None, str, int, str, float]]:
+    def visits(self, machine: int, state: str) -> list[Failed]:
         """(first, second, kind, round, reason, begin) of every visit of a machine in a state, in
         order.
         """

@@ -25,6 +25,7 @@ from contextlib import suppress
 from typing import Any
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_UNHEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LAST_WORDS = 2000
 """Bytes of what a job wrote to its standard error that are told of a run that failed."""
 
@@ -87,8 +88,8 @@ class _Member:
             step = f"cannot be pinned to CPUs {self.given['cpus']}"
             os.sched_setaffinity(0, self.given["cpus"])
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
-                signal.signal(number, signal.SIG_DFL)
+            for name in (*_UNHEARD, signal.SIGCHLD, signal.SIGPIPE):
+                signal.signal(name, signal.SIG_DFL)
             if self.control:
                 # The loop of an empty iterator of the interpreter: a few instructions and one
                 # object, all of it in registers and the first cache.
@@ -165,8 +166,8 @@ class _Supervisor:
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        for name in _UNHEARD:
+            signal.signal(name, signal.SIG_IGN)
 
     def visit(self, request: Plain) -> Plain:
         """Run the members of a visit, and say what came of it."""
@@ -182,10 +183,10 @@ class _Supervisor:
         after, seconds = _surroundings(request["cpus"]), time.monotonic() - begin
         for member, end in stays:
             member.given["cut"] = [member.begin, end]
-        changed = {
-            name: None if value is None or after[name] is None else after[name] - value
-            for name, value in before.items()
-        }
+        changed = {}
+        for name, value in before.items():
+            now = after[name]
+            changed[name] = None if value is None or now is None else now - value
         return {
             "begin": begin,
             "seconds": seconds,

@@ -131,8 +131,8 @@ def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
                 f"{cpu_text(allowed)} (its affinity or its container says so)"
             )
     else:
-        usable = [[cpu for cpu in group if cpu in allowed] for group in topology.domains()]
-        chosen = tuple(max(usable, key=len, default=[]))
+        usable = [tuple(cpu for cpu in group if cpu in allowed) for group in topology.domains()]
+        chosen = max(usable, key=len)
     if len(chosen) < 2:
         where = "cpus names" if cpus is not None else "this process may use"
         raise InvalidOption(

@@ -217,7 +217,9 @@ def test_a_store_of_another_machine_is_refused_unless_said(tmp_path: Path) -> No
     store = tmp_path / "lab.db"
     measured(store)
     other = AnotherMachine(TWO, [5, 7], noise=0.005)
-    with pytest.raises(InvalidFile, match=r"another machine .machine SimulatedMachine, now Another"):
+    with pytest.raises(
+        InvalidFile, match=r"another machine .machine SimulatedMachine, now Another"
+    ):
         measured(store, machine=other)
     found = measured(store, machine=other, other_machine=True)
     assert found.stop == "reached"

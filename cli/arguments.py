@@ -8,6 +8,8 @@ import typer
 
 from ..analysis.report.console import Form
 
+__all__ = ["As", "Form", "Json", "Options", "TimeLimit"]
+
 Options = Annotated[
     list[str] | None,
     typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more."),

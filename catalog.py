@@ -103,7 +103,7 @@ METHODS: tuple[Method, ...] = (
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
            claimed="over types or at alpha, that more than 5 blocking pairs are too few, and the "
-           "penalty at so many"),
+           "penalty at so many",
            instead=(("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",

@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit warm new completion`.
+reproduce audit advise measure profiles prove verify warm new completion`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
-from . import proofs
-from .arguments import As, Json, Options, TimeLimit
+from . import advice, measuring, parts, proofs
+from .arguments import As, Json, Options, Parts, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
 from .completion import methods as method_names
@@ -111,17 +111,52 @@ def solve(
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes that hold a market in parts."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
+        ),
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Run one method on an instance; print its answer's value, bound, gap and metrics."""
+    """Run one method on an instance; print its answer's value, bound, gap and metrics.
+
+    A folder that holds a market in parts stays where it is: see the guide on markets in parts.
+    """
     from .. import catalog
     from ..analysis.registry import analysis_of
     from ..analysis.run.solve import solve as run
-    from ..instances.problem import read
+    from ..instances.market.parts import is_parts
+    from ..instances.problem import InvalidOption, read
     from ..instances.problem.described import SHOWN
     from ..instances.problem.options import parse_options
 
+    if is_parts(file):
+        require_writable(log)
+        if parts.solve_folder(
+            file,
+            method,
+            option or [],
+            jobs=jobs,
+            dask=dask,
+            time_limit=time_limit,
+            out=out,
+            log=log,
+            as_json=as_json,
+            form=form,
+        ):
+            _interrupted("the best prices so far are kept")
+        return
+    if jobs is not None or dask is not None:
+        raise InvalidOption(
+            f"jobs and dask say who holds the parts of a market; {file} is not in parts; leave "
+            "them out"
+        )
     instance = read(file)
     require_writable(out, file)
     require_writable(log, file)
@@ -507,13 +542,17 @@ def show(
 ) -> None:
     """Show what an instance holds, or list the bundled instances."""
     from ..analysis.report.tables import facts_table
+    from ..instances.market.parts import is_parts, read_header
     from ..instances.problem import bundled, read
 
+    rows: dict[str, object]
     if file is None:
         rows = {name: read(name).source for name in bundled()}
         title = "bundled instances"
+    elif is_parts(file):
+        rows, title = read_header(file).summary(), file
     else:
-        rows = {name: value for name, value in read(file).summary().items() if value != ""}  # type: ignore[misc]
+        rows = {name: value for name, value in read(file).summary().items() if value != ""}
         title = file
     if as_json:
         print_json(rows)
@@ -551,11 +590,12 @@ def generate(
         int | None,
         typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
     ] = None,
+    parted: Parts = None,
 ) -> None:
     """Generate an instance, or a folder of them."""
     import numpy as np
 
-    from ..instances.problem import UnknownName, problem_named, write
+    from ..instances.problem import InvalidOption, UnknownName, problem_named, write
     from ..instances.problem.options import parse_options
     from ..instances.problem.registry import resolve
 
@@ -573,6 +613,11 @@ def generate(
             source=f"{instance.source}; generator {chosen}, seed {seed}",
         )
 
+    if parted is not None:
+        if seeds is not None:
+            raise InvalidOption("parts and seeds are both given; leave out one")
+        parts.write_market(drawn(seed), out, parted)
+        return
     if seeds is None:
         require_writable(out)
         _said(drawn(seed), write, out)
@@ -593,11 +638,15 @@ def convert(
             "--from",
             metavar="FORMAT",
             help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
-            "they are.",
+            "they are; json for an instance of this package.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --parts, a folder.",
+        ),
     ],
     option: Options = None,
     fill: Annotated[
@@ -608,9 +657,11 @@ def convert(
             "them.",
         ),
     ] = None,
+    parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
-    from ..instances.problem import UnknownName, problem_named, write
+    from ..advice.reading import FORMATS
+    from ..instances.problem import UnknownName, problem_named, read, write
     from ..instances.problem.options import accepts, parse_options
     from ..instances.problem.plain import plain_form
     from ..instances.problem.registry import resolve
@@ -619,18 +670,22 @@ def convert(
         name: path
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
-    }
+    } | FORMATS
     if form == "csv":
         form = plain_form(source)
-    if form not in formats:
-        raise UnknownName("format", form, [*formats, "csv"])
-    function = resolve(formats[form])
+    if form not in formats and form != "json":
+        raise UnknownName("format", form, [*formats, "csv", "json"])
+    function = read if form == "json" else resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))
-    require_writable(out, source)
+    if parted is None:
+        require_writable(out, source)
     instance = function(source, **options)
-    _said(instance, write, out)
+    if parted is None:
+        _said(instance, write, out)
+    else:
+        parts.write_market(instance, out, parted)
     say(f"{instance.problem}: {instance.source}")
 
 
@@ -899,7 +954,9 @@ def warm() -> None:
     typer.echo(kept)
 
 
+advice.add_to(app)
 proofs.add_to(app)
+measuring.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-FLOORS = ("instances", "models", "solvers", "baselines", "analysis")
+FLOORS = ("instances", "models", "solvers", "baselines", "analysis", "running")
 INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
 """Names of modules that are for the inside only."""
 

@@ -1028,7 +1028,7 @@ def _say_what_starting_took() -> None:
     from ..solvers.compiled import why_uncached
 
     why = why_uncached()
-    anew = f"; kernels are compiled anew in every run: {why}" if why else ""
+    anew = f"; kernels are compiled again in every run: {why}" if why else ""
     say(
         f"+ {start_seconds():.1f} s to start (libraries, kernels, processes), in no run's "
         f"seconds{anew}"

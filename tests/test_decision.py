@@ -45,7 +45,7 @@ def test_an_answer_that_is_not_proved_says_how_far_it_may_be() -> None:
 
 def test_a_policy_that_is_as_good_is_named() -> None:
     rows = [row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)]
-    assert decision(rows, METRICS).endswith("(optimal); GR finds as good a one.")
+    assert decision(rows, METRICS).endswith("(optimal); GR is as good.")
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def _told(found: Sequence[Row], answered: Sequence[Row], metric: Metric) -> str:
     policy = min(policies, key=lambda row: sign * _value(row, metric))
     other = _value(policy, metric)
     if agree(value, other, best.get("scale", 1.0)) or not other:
-        return f"{said}; {policy['method']} finds as good a one."
+        return f"{said}; {policy['method']} is as good."
     share = sign * (other - value) / abs(other)
     return f"{said}; {percent(share)} better than {policy['method']}, the best of the policies."
 

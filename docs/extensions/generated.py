@@ -139,6 +139,40 @@ def modules(name: str, before: str = "", page: str = "") -> str:
     return "\n".join(_module_part(module) for module in listed)
 
 
+def commands(name: str = "", before: str = "", page: str = "") -> str:
+    """Every command of the command line, with its arguments and options."""
+    import typer
+
+    from cotenant.cli.commands import app
+
+    parts = []
+    todo = [("cotenant", typer.main.get_command(app))]
+    while todo:
+        called, command = todo.pop(0)
+        below = getattr(command, "commands", {})
+        todo = [(f"{called} {sub}", below[sub]) for sub in sorted(below)] + todo
+        if not below:
+            parts.append(f"## `{called}`\n\n{command.help}\n\n{_arguments(command)}")
+    return "\n".join(parts)
+
+
+def _arguments(command: Any) -> str:
+    """A command's arguments and options, as a table."""
+    from cotenant.analysis.report.table import Column, Table
+
+    rows = []
+    for given in command.params:
+        if given.param_type_name == "argument":
+            told = given.metavar or given.name
+        else:
+            told = ", ".join((*given.opts, *given.secondary_opts))
+            told += f" {given.metavar}" if given.metavar else ""
+        rows.append((f"`{told}`", given.help or "", "yes" if given.required else ""))
+    columns = tuple(map(Column, ("argument or option", "meaning", "required")))
+    text = Table("arguments", "", columns, tuple(rows)).markdown() if rows else ""
+    return text.replace("\\`", "`")  # here they do mark code
+
+
 def face(name: str = "", before: str = "", page: str = "") -> str:
     """Every name of `import cotenant`."""
     import cotenant
@@ -210,6 +244,7 @@ PARTS: dict[str, Callable[[str, str, str], str]] = {
     function.__name__: function
     for function in (
         face,
+        commands,
         methods,
         metrics,
         formats,

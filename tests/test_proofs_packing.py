@@ -87,13 +87,6 @@ def test_that_there_is_no_answer_is_not_certified_where_there_is_one(tmp_path: P
         proof_of(tmp_path, packing(0), "min-servers", none)
 
 
-def deep(tree: Any) -> Any:
-    """The tree below so many questions that nothing can read it."""
-    for _ in range(700):
-        tree = {**tree, "low": tree}
-    return tree
-
-
 def _step(change: dict[str, Any]) -> Any:
     return lambda proof: proof["steps"][0].update(change)
 
@@ -114,23 +107,25 @@ FORGERIES: dict[str, Any] = {
     "a target above": lambda p: p["steps"][0].update(target=p["steps"][0]["target"] + 1),
     "no target": lambda p: p["steps"][0].pop("target"),
     "no tree": lambda p: p["steps"][0].pop("tree"),
-    "a tree cut off": lambda p: p["steps"][0]["tree"].pop("low"),
-    "a tree that goes on": lambda p: p["steps"][0]["tree"].update(
-        third=p["steps"][0]["tree"]["low"]
-    ),
-    "a leaf of nothing": lambda p: p["steps"][0]["tree"].update(
-        low=[0] * len(p["steps"][0]["tree"]["low"])
-    ),
-    "a leaf cut off": lambda p: p["steps"][0]["tree"]["low"].pop(),
-    "a leaf below 0": lambda p: p["steps"][0]["tree"]["low"].__setitem__(-1, -1),
-    "a branch left out": lambda p: p["steps"][0].update(tree=p["steps"][0]["tree"]["low"]),
-    "the same branch twice": lambda p: p["steps"][0]["tree"].update(
-        high=p["steps"][0]["tree"]["low"]
-    ),
-    "a node that holds half a copy": lambda p: p["steps"][0]["tree"].update(holds=[[0, "1/2"]]),
-    "a node below 0": lambda p: p["steps"][0]["tree"].update(most=-1),
-    "a node of another kind": lambda p: p["steps"][0].update(tree=7),
-    "a tree without end": lambda p: p["steps"][0].update(tree=deep(p["steps"][0]["tree"])),
+    "a tree without sums": lambda p: p["steps"][0].pop("sums"),
+    "a tree cut off": lambda p: p["steps"][0]["tree"].pop(),
+    "a tree that goes on": lambda p: p["steps"][0]["tree"].append(-1),
+    "a tree of nothing": _step({"tree": []}),
+    "one leaf": _step({"tree": [-1]}),
+    "a leaf of nothing": lambda p: p["steps"][0].update(leaves=[[], []]),
+    "a leaf cut off": lambda p: p["steps"][0]["leaves"][0].pop(),
+    "a leaf left out": lambda p: p["steps"][0]["leaves"].pop(),
+    "a leaf of no row": lambda p: p["steps"][0]["leaves"][0].__setitem__(0, 10**6),
+    "a leaf below 0": lambda p: p["steps"][0]["leaves"][0].__setitem__(1, -1),
+    "the same leaf twice": lambda p: p["steps"][0].update(leaves=p["steps"][0]["leaves"][:1] * 2),
+    "a sum that holds half a copy": lambda p: p["steps"][0]["sums"][0].__setitem__(2, "1/2"),
+    "a sum of other fillings": lambda p: p["steps"][0]["sums"][0].__setitem__(1, 2),
+    "a sum below 0": lambda p: p["steps"][0]["sums"][0].__setitem__(1, -1),
+    "a sum of half a pair": lambda p: p["steps"][0]["sums"][0].pop(),
+    "a split beyond all": lambda p: p["steps"][0]["tree"].__setitem__(1, 99),
+    "a split of no column": lambda p: p["steps"][0]["tree"].__setitem__(0, 10**6),
+    "a tree of another kind": lambda p: p["steps"][0].update(tree=7),
+    "a tree in a tree": lambda p: p["steps"][0].update(tree=[p["steps"][0]["tree"]]),
     "a step twice over": lambda p: p["steps"][0].update(trust=1),
     "half a server": lambda p: p["witness"]["count"].pop(),
     "a server too full": lambda p: p["witness"]["count"].__setitem__(
@@ -379,8 +374,9 @@ def test_a_leaf_that_leans_on_the_target_pays_for_it(tmp_path: Path) -> None:
             for price, size in zip(step["prices"], packing(0).demand, strict=True)
         }
     )
-    step["target"] = least
-    step["tree"] = [1] * items + [0] * packing(0).classes + [10**6]
+    target = items + packing(0).classes  # its row
+    step |= {"target": least, "sums": [], "tree": [-1]}
+    step["leaves"] = [[n for r in range(items) for n in (r, 1)] + [target, 10**6]]
     proof["claim"] |= {"value": None, "bound": least + 1, "says": "gap"}
-    with pytest.raises(verify.Refused, match="contradiction"):
+    with pytest.raises(verify.Refused, match="do not close"):
         judged(content, proof | {"witness": None})

@@ -88,11 +88,8 @@ class _Search:
         self._living: dict[tuple[int, ...], LivingProgram] = {}
 
     def columns_of_rows(self) -> None:
-        """The verifier's own index: the rows of each column."""
-        self.program.of = [[] for _ in self.program.low]
-        for r, (terms, _) in enumerate(self.program.rows):
-            for j, _factor in terms:
-                self.program.of[j].append(r)
+        """The verifier's own index of rows; here it may take as long as there is time."""
+        self.program.columns_of_rows()
         self.program.work = 10**12
 
     def root_cuts(self) -> list[list[int]]:

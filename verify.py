@@ -1527,7 +1527,10 @@ class Priced:
             program.at_most(limited, number or 0)
         paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
-        for entry in listed(self.made["sums"], "sums"):
+        sums = listed(self.made["sums"], "sums")
+        if len(sums) * len(kinds) > 10**7:
+            raise Refused("so many sums that this would take too long")
+        for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
             counted = [
@@ -1749,7 +1752,7 @@ class Play:
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
         """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
         powers, uneven = worth
-        self.spend(bits // 8 * len(powers))
+        self.spend(bits // 8 * len(powers) * self.over)
         sums = [powers[0]] * 2
         if self.over > 1:
             roots = sum(self.root(power, self.over, bits) for power in powers)

@@ -290,13 +290,13 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         if worth is not None:
             known = best.get(place)
             best[place] = worth if known is None else (max if up else min)(known, worth)
-            told = _measured(start, proof, claim["objective"])
+            measured = _measured(start, proof, claim["objective"]) if told else None
             if (
-                told is not None
-                and abs(told - float(worth)) > 1e-6 * max(1.0, abs(told))
+                measured is not None
+                and abs(measured - float(worth)) > 1e-6 * max(1.0, abs(measured))
                 and claim["says"] != "equilibrium"
             ):
-                return f"that the answer is worth {float(worth)}, where it is {told}"
+                return f"that the answer is worth {float(worth)}, where it is {measured}"
         if told and (optimum := start.optima.get(start.key[1])) is not None:
             best[place] = optimum
         known = best.get(place)

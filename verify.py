@@ -1573,38 +1573,94 @@ def packing_cost(case: Case) -> list[Found]:
     return packing_servers(case, costs=True)
 
 
-def packing_share(case: Case) -> list[Found]:
-    """The largest least dominant share of the users who want something.
+class Shares:
+    """Dominant shares: that of the resource of which a user has most, of all there is."""
 
-    A user's share is that of the resource of which it has most. If there is no room for so many VMs
-    of each that all shares are above some share (or somebody does not want as many), that is a
-    bound.
+    def __init__(self, given: Packing) -> None:
+        there = [0] * len(given.room[0])
+        for room, number in zip(given.room, given.servers, strict=True):
+            if number is None:
+                raise Refused("the number of servers is not fixed")
+            there = [n + number * r for n, r in zip(there, room, strict=True)]
+        if not given.partial and any(given.request):
+            raise Refused("a request is no cap")
+        parts = [[Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)]
+                 for row in given.size]  # fmt: skip
+        self.given, self.unit = given, [max(part) for part in parts]
+        self.users = [i for i, most in enumerate(given.request) if most != 0]
+        self.order = sorted(given.total[i] * self.unit[i] for i in self.users)
+        self.found: list[list[dict[int, int]]] = []
+
+    def fillings(self) -> list[list[dict[int, int]]]:
+        """Every maximal filling of a server of each class, of VMs that somebody wants."""
+        given, place = self.given, self.users
+        items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
+                 for i in place]  # fmt: skip
+        for c in range(len(given.room) if not self.found else 0):
+            found = given.fillings(c, items, [0] * len(given.room[c]), 1)
+            self.found.append([{place[i]: n for i, n in filling.items()} for _, filling in found])
+        return self.found
+
+    def program(self, level: int) -> Program:
+        """What is true of a placement whose shares, in order, are no less than the answer's before
+        a level, and larger at it.
+
+        Columns: how often each maximal filling is taken by the servers of a class, which may hold
+        more than is wanted; and for each of these conditions and each user, whether it misses it.
+        For each share of the answer before the level no more users are below it than in the answer;
+        and no more than `level` are not above its share at the level. Who misses a condition does
+        not want as many VMs as it takes, or has fewer.
+        """
+        program, held = Program(), list[dict[int, int]]()
+        for found, number in zip(self.fillings(), self.given.servers, strict=True):
+            program.at_most([(program.column(number or 0), 1) for _ in found], number or 0)
+            held += found
+        reached = sorted(set(self.order[:level]))
+        goals = [(self.order.index(share), share, False) for share in reached]
+        for below, share, above in [*goals, (level, self.order[level], True)]:
+            missing = list[int]()
+            for i in self.users:
+                exactly, most = share / self.unit[i], self.given.request[i]
+                need = int(exactly) + 1 if above else -int(-exactly // 1)
+                missing.append(program.column(1))
+                if most is not None and most < need:
+                    program.low[-1] = 1
+                terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
+                program.at_most([*terms, (missing[-1], -need)], -need)
+            program.at_most([(j, 1) for j in missing], below)
+        return program
+
+
+def packing_share(case: Case) -> list[Found]:
+    """The largest least dominant share of the users who want something; then, of placements whose
+    lower shares are no less than here, the largest next one.
+
+    If there is no room for so many VMs of each that all shares are above some share (or somebody
+    does not want as many), that is a bound ("share"). Or a tree shows that nothing is better than
+    the answer at a level ("prop").
     """
-    given, found = Packing(case), Found()
-    there = [0] * len(given.room[0])
-    for room, number in zip(given.room, given.servers, strict=True):
-        if number is None:
-            raise Refused("the number of servers is not fixed")
-        there = [n + number * r for n, r in zip(there, room, strict=True)]
-    parts = [
-        [Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)] for row in given.size
-    ]
-    unit, wanted = [max(part) for part in parts], given.request
-    users = [i for i, most in enumerate(wanted) if most != 0]
-    if not given.partial and any(wanted):
-        raise Refused("a request is no cap")
-    if given.answered:
-        found.value = min(given.total[i] * unit[i] for i in users)
-    for step in case.steps[0]:
-        _, made = step_of(step, share="above|prices")
-        share = rational(made["above"], "above")
-        owed = [int(share // unit[i]) + 1 if i in users else 0 for i in range(len(unit))]
-        content = any(most is not None and most < owed[i] for i, most in enumerate(wanted))
-        prices = None if content else Priced(given, owed, given.cost, made.get("prices"))
-        if share < 0 or (prices and prices.bound() is not None):
-            raise Refused("it is not shown that nothing gives everybody more")
-        found.at_most(share)
-    return [found]
+    given = Packing(case)
+    shares, found = Shares(given), list[Found]()
+    for level, steps in enumerate(case.steps):
+        found.append(Found(shares.order[level] if given.answered else None))
+        for step in steps:
+            kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
+            kind, made = step_of(step, **kinds)
+            if kind == "prop":
+                if not given.answered:
+                    raise Refused("a tree is about an answer, and there is none")
+                shares.program(level).impossible(made)
+                found[-1].at_most(shares.order[level])
+                continue
+            share, unit = rational(made["above"], "above"), shares.unit
+            owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
+            wanted = zip(owed, given.request, strict=True)
+            content = any(most is not None and most < number for number, most in wanted)
+            prices = None if content else Priced(given, owed, given.cost, made.get("prices"))
+            if share < 0 or (prices and prices.bound() is not None):
+                raise Refused("it is not shown that nothing gives everybody more")
+            found[-1].at_most(share)
+    return found
 
 
 def packing_utilization(case: Case) -> list[Found]:
@@ -1809,8 +1865,8 @@ class Play:
             queues[c].append(tuple(row))
         total, worth = (0,) * len(self.cap), 0
         for place, c in enumerate(self.kinds):
-            row = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
-            choice = [entry for entry in self.after(total, place) if entry[0] == row]
+            own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
+            choice = [entry for entry in self.after(total, place) if entry[0] == own]
             if not choice:
                 raise Refused("the answer is no play of the game")
             worth += self.root(choice[0][1], 2, 256) + 1
@@ -2355,7 +2411,8 @@ METHODS = {
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
-    ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
+    ("packing", "max-min-share"): (
+        "", (("dominant_share_min", "max"), *((("dominant_share", "max"),) * 999)), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),

@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from cotenant.instances.admission.instance import Admission
 from cotenant.instances.numa.instance import Numa
+from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
 from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
@@ -67,6 +68,11 @@ def cheapest(instance: Packing, *, costs: bool) -> int | None:
 
     found = least(wanted, start)
     return None if np.isinf(found) else int(found)
+
+
+def gap() -> Packing:
+    """Thirty items whose relaxation needs 8 bins, and which need 9."""
+    return caprara_toth(number=1, items=30, rng=np.random.default_rng(135))
 
 
 def shared(seed: int) -> Packing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -11,17 +12,25 @@ from typing import Any
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
-from small_cases import cheapest, largest_least_share, most_utilization, packing, shared
+from small_cases import (
+    cheapest,
+    gap,
+    largest_least_share,
+    most_utilization,
+    packing,
+    reached,
+    shared,
+)
 
 from cotenant import verify
 from cotenant.baselines.packing import fuga_algorithm_1
 from cotenant.instances.packing.generators import caprara_toth
-from cotenant.instances.packing.instance import Packing
 from cotenant.instances.problem.files import read
-from cotenant.solvers.outcome import Outcome, Status
+from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.proofs import Claimed
+from cotenant.solvers.proofs.tree import tree_step
 
 
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat", "arc-flow"])
@@ -47,11 +56,6 @@ def test_too_few_servers_are_certified_and_nobody_else_is_told_so(tmp_path: Path
         assert proof["claim"]["bound"] == least
         said.add(proof["claim"]["says"])
     assert said == {"optimal", "infeasible"}
-
-
-def gap() -> Packing:
-    """Thirty items whose relaxation needs 8 bins, and which need 9."""
-    return caprara_toth(number=1, items=30, rng=np.random.default_rng(135))
 
 
 def test_a_tree_over_the_fillings_left_proves_more_than_the_relaxation(tmp_path: Path) -> None:
@@ -173,6 +177,39 @@ def test_the_largest_least_share_is_certified(tmp_path: Path, seed: int) -> None
     assert judged(content, proof).endswith("optimal")
     bound = verify.rational(proof["claim"]["bound"], "bound")
     assert bound == largest_least_share(shared(seed))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_level_of_the_shares_is_certified(tmp_path: Path, seed: int) -> None:
+    instance = shared(seed)
+    content, proof = proof_of(tmp_path, instance, "max-min-share")
+    assert judged(content, proof).count("optimal") == 1 + len(proof["levels"])
+    document = verify.parse(json.dumps(instance.document()).encode(), decimals=True)
+    given = verify.Shares(verify.Packing(verify.Case(document, {}, None, [])))
+    best = max(sorted(vms[i] * given.unit[i] for i in given.users) for vms in reached(instance))
+    claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
+    assert [verify.rational(claim["bound"], "bound") for claim in claims] == best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(seed: int) -> None:
+    """And none where there is no better one, as the producer's trees show."""
+    instance = shared(seed)
+    content = json.dumps(instance.document()).encode()
+    for vms in itertools.islice(sorted(reached(instance)), 12):
+        given = verify.Packing(verify.Case(verify.parse(content, True), {}, None, []))
+        given.total = list(vms)
+        shares = verify.Shares(given)
+        others = [
+            sorted(other[i] * shares.unit[i] for i in shares.users) for other in reached(instance)
+        ]
+        for level, share in enumerate(shares.order):
+            better = any(
+                other[level] > share
+                and all(x >= y for x, y in zip(other[:level], shares.order[:level], strict=True))
+                for other in others
+            )
+            assert (tree_step(shares.program(level), None, Clock()) is None) == better
 
 
 def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:

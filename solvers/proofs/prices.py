@@ -29,6 +29,7 @@ from ..packing.shares import combinations
 from . import Claimed, Task
 from .filling_tree import Fillings, hints_of, refuted, sums_of
 from .rounding import common, on_grid, option
+from .tree import tree_step
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
@@ -68,8 +69,8 @@ def min_cost(task: Task) -> Proof:
 
 
 def max_min_share(task: Task) -> Proof:
-    """Of `max-min-share`, its first level: that there is no room for VMs that give everybody a
-    larger share.
+    """Of `max-min-share`: that there is no room for VMs that give everybody a larger share; and by
+    trees that no placement is better at a later level, as far as time allows.
     """
     given, solution = task.instance, task.outcome.solution
     if not isinstance(solution, Placement):
@@ -90,8 +91,19 @@ def max_min_share(task: Task) -> Proof:
         [found] = verify.packing_share(task.case({}, steps))
     except verify.Refused as why:
         raise Claimed(str(why)) from None
-    level = Level("dominant_share_min", "max", found.value, found.bound, steps)
-    return Proof("packing", "max-min-share", (level,), {}, task.witness)
+    levels = [Level("dominant_share_min", "max", found.value, found.bound, steps)]
+    told = len(task.outcome.certificate.get("levels", [])) if levels[0].says == "optimal" else 1
+    shares = verify.Shares(verify.Packing(task.case({}, [])))
+    for level in range(1, told):
+        try:
+            tree = tree_step(shares.program(level), None, task.clock)
+        except verify.Refused:  # so many fillings that the verifier would not list them
+            break
+        if tree is None:
+            break
+        best, next_step = shares.order[level], ({"kind": "prop", **tree},)
+        levels.append(Level("dominant_share", "max", best, best, next_step))
+    return Proof("packing", "max-min-share", tuple(levels), {}, task.witness)
 
 
 def max_utilization(task: Task) -> Proof:

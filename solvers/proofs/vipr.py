@@ -261,6 +261,8 @@ def _program(
     """The program whose points would be better than the answer, as the verifier makes it."""
     if made["problem"] == "packing":
         packing = verify.Packing(case)
+        if step["kind"] == "prop":
+            return verify.Shares(packing).program(level)
         cost = packing.cost if made["method"] == "min-cost" else [1] * len(packing.room)
         owed = [verify.whole(number, "request") for number in packing.request]
         return verify.Priced(packing, owed, cost, step).program()

@@ -5,6 +5,7 @@ enumeration.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -106,14 +107,18 @@ def reached(instance: Packing) -> set[tuple[int, ...]]:
     return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in found}
 
 
-def largest_least_share(instance: Packing) -> Fraction:
-    """Over all placements."""
+def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
+    """The dominant shares of those who want something, in order."""
     total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
     unit = [
         max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
     ]
-    users = [i for i, n in enumerate(instance.wanted) if n]
-    return max(min(vms[i] * unit[i] for i in users) for vms in reached(instance))
+    return sorted(vms[i] * unit[i] for i, n in enumerate(instance.wanted) if n)
+
+
+def largest_least_share(instance: Packing) -> Fraction:
+    """Over all placements."""
+    return max(shares_of(instance, vms)[0] for vms in reached(instance))
 
 
 def most_utilization(instance: Packing) -> Fraction:

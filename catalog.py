@@ -6,7 +6,7 @@ To run one: `cotenant.solve`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -35,6 +35,7 @@ class Method:
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
     needed : what such an instance has, in words.
+    instead : (option, value, metric): what it optimizes when an option has this value.
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     claimed : of a method with a prover, what stays a claim, and why.
@@ -52,6 +53,14 @@ class Method:
     needed: str = ""
     prover: str = ""
     claimed: str = ""
+    instead: tuple[tuple[str, object, str], ...] = ()
+
+    def objective_of(self, options: Mapping[str, Any]) -> str:
+        """The metric it optimizes with these options."""
+        for option, value, metric in self.instead:
+            if options.get(option) == value:
+                return metric
+        return self.objective
 
     def suits(self, instance: Instance) -> bool:
         """Whether it is meant for this instance of its problem."""
@@ -79,7 +88,7 @@ _FUGA = "Xu and Yu (2014)"
 _whole = partial(Method, needs="instances.packing.instance:serves_all",
                  needed="requests that are numbers, to be served whole")
 _shared = partial(Method, needs="instances.packing.instance:fixed_servers",
-                  needed="a number of servers")
+                  needed="a number of servers, and no rules on where VMs may run")
 _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
                      needed="bandwidth, the demand of each type")
 # fmt: on
@@ -89,11 +98,14 @@ _NUMA = "Llull (thesis 2017)"
 # fmt: off
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
-           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal"),
+           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal",
+           instead=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
            claimed="over types or at alpha, that more than 5 blocking pairs are too few, and the "
-           "penalty at so many"),
+           "penalty at so many",
+           instead=(("uncertainty", "certain", "certain_blocking_pairs"),
+                    ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", _STARTS, prover="solvers.proofs.colocation:fair"),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
@@ -129,8 +141,14 @@ METHODS: tuple[Method, ...] = (
            "vector packing portfolio", prover="solvers.proofs.prices:min_cost"),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", ("FFD", "dot"), prover="solvers.proofs.prices:cp_sat"),
-    _whole("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
-           "Brandão and Pedroso (2016)", ("FFD", "dot"), prover="solvers.proofs.prices:arc_flow"),
+    Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",
+           "this package", needs="instances.packing.instance:placed_now",
+           needed="requests to be served whole, and what runs now (placed)"),
+    Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
+           "Brandão and Pedroso (2016)", ("FFD", "dot"),
+           needs="instances.packing.instance:serves_all_anywhere",
+           needed="requests to be served whole, and no rules on where VMs may run",
+           prover="solvers.proofs.prices:arc_flow"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
             f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga",
             claimed="an alpha that is no fraction of numbers up to 64; too large a game"),

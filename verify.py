@@ -451,7 +451,7 @@ class Colocation:
     """
 
     def __init__(self, case: Case) -> None:
-        others = "names bandwidth machines unpaired"
+        others = "names bandwidth machines unpaired low high looks confidence intervals"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0)
         self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)

@@ -37,7 +37,7 @@ def prove(
     given: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="RESULT.json", help="Prove this result instead of solving anew."
+            "--from", metavar="RESULT.json", help="Prove this result; do not solve again."
         ),
     ] = None,
     vipr: Annotated[
@@ -105,9 +105,7 @@ def prove(
 
 def verify(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
-    proof: Annotated[
-        str, typer.Argument(metavar="PROOF.json", help="A proof, of whoever made it.")
-    ],
+    proof: Annotated[str, typer.Argument(metavar="PROOF.json", help="A proof, made by anybody.")],
 ) -> None:
     """Judge a proof of an instance by `verify.py`, which needs nothing else of this package: exit 0
     accepted, 1 refused.

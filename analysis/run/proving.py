@@ -68,6 +68,8 @@ def prove(
     method = catalog.find(instance.problem, result.method)
     if not method.prover:
         return Proved("claimed", CLAIMED.format(name=method.name))
+    if instance.beyond_proofs:
+        return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)
     try:
         task = Task.of(content, instance, result.options, result.outcome, clock)

@@ -49,6 +49,8 @@ def stable(task: Task) -> Proof:
     """
     if task.outcome.solution is None:
         return _nobody(task, "stable", "blocking_pairs")
+    if task.options.get("uncertainty", "none") != "none":
+        raise Claimed("what holds within intervals of penalties is not proved as a file")
     options: dict[str, Any] = {}
     if task.options.get("alpha"):
         options["alpha"] = option(task.options["alpha"])
@@ -115,6 +117,8 @@ def optimal(task: Task) -> Proof:
     """
     if task.outcome.solution is None:
         return _nobody(task, "optimal", "penalty")
+    if task.options.get("worst"):
+        raise Claimed("the worst case within intervals of penalties is not proved as a file")
     given = verify.Colocation(task.case({}, []))
     bound, steps = _least_mean(task, given)
     level = Level("penalty", "min", given.mean(), bound, tuple(steps))
@@ -128,7 +132,7 @@ def _nobody(task: Task, method: str, objective: str) -> Proof:
     if task.outcome.status is not Status.INFEASIBLE:
         raise Claimed("no pairing was found, nor that there is none")
     instance: Colocation = task.instance
-    anybody = instance.replace(penalty=np.where(instance.allowed, 0.0, 1.0))
+    anybody = instance.without_intervals(penalty=np.where(instance.allowed, 0.0, 1.0))
     found = least_penalty_matching(anybody, feasible_pairing(anybody, task.clock), task.clock)
     hints = multipliers(anybody, found.pairing, task.clock)
     given = verify.Colocation(task.case({}, []))

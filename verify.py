@@ -222,6 +222,10 @@ class Found:
         """A bound from below that is proved besides those there are."""
         self.bound = bound if self.bound is None else max(self.bound, bound)
 
+    def at_most(self, bound: Fraction) -> None:
+        """The same from above."""
+        self.bound = bound if self.bound is None else min(self.bound, bound)
+
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
     """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
@@ -361,6 +365,13 @@ class Program:
         self.at_most(terms, value)
         self.at_most([(j, -a) for j, a in terms], -value)
 
+    def columns_of_rows(self) -> None:
+        """The rows in which each column is."""
+        self.of: list[list[int]] = [[] for _ in self.low]
+        for r, (terms, _) in enumerate(self.rows):
+            for j, _ in terms:
+                self.of[j].append(r)
+
     def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
         """Rows added up; the hint names each and, behind it, how many times, at least once."""
         total: dict[int, int] = {}
@@ -402,10 +413,7 @@ class Program:
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)
             self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
-        self.of: list[list[int]] = [[] for _ in self.low]
-        for r, (terms, _) in enumerate(self.rows):
-            for j, _ in terms:
-                self.of[j].append(r)
+        self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
         leaves = iter(listed(made.get("leaves", []), "leaves"))
         cases = [(self.low, self.high, list(range(len(self.rows))))]
@@ -1462,7 +1470,7 @@ class Packing:
 
 
 class Priced:
-    """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
+    """What answers that serve `owed` VMs cost at least, by a step of "prices".
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
     server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An
@@ -1471,16 +1479,16 @@ class Priced:
     rounded up. If t is 0 and gain above 0 there is no answer (bound None).
     With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
     What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
-    All fillings as good are listed. The answer takes each of them a whole number of times, x: they
-    serve what is owed with at most n_c servers and cost at most target. Each node asks whether the
-    sum of x over the fillings of a class (null: any) that hold so many copies of some items is at
-    most k ("low") or at least k + 1 ("high"). Each leaf adds these rows up with multipliers (of
-    items, classes, target, nodes) to a contradiction; so there is no such answer.
+    All fillings as good are listed. The answer takes each of them a whole number of times, a
+    column: they serve what is owed with at most n_c servers and cost at most target. Further
+    columns are sums: how many fillings of a class (-1: any) hold so many copies of some items. The
+    tree shows that no whole numbers are like this; so there is no such answer.
     """
 
     def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
-        _, made = step_of(step, prices="prices scale rents weights|target tree")
-        self.given, self.cost, classes = given, cost, len(given.room)
+        needed = "prices scale rents weights"
+        _, made = step_of(step, prices=f"{needed}|target sums tree leaves cuts")
+        self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
         self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
@@ -1491,53 +1499,57 @@ class Priced:
                 alike[price, tuple(size)] = alike.get((price, tuple(size)), 0) + number
         items = [(price, number, list(size)) for (price, size), number in alike.items()]
         self.owed = list(alike.values())
-        gain = self.gain([price for price, _, _ in items], rents)
-        reach = max(self.target * scale - gain, -1) if "tree" in made else -1
+        if any(r and n is None for r, n in zip(rents, given.servers, strict=True)):
+            raise Refused("servers of which there are as many as needed have a rent")
+        self.gain = sum(price * number for price, number, _ in items)
+        self.gain -= sum(r * (n or 0) for r, n in zip(rents, given.servers, strict=True))
+        reach = max(self.target * scale - self.gain, -1) if "sums" in made else -1
         self.found = list[tuple[int, dict[int, int]]]()
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
             limit = cost[c] * scale + rents[c]
-            least = max(1, limit - reach)
-            for worth, filling in given.fillings(c, items, weights, least):
+            for worth, filling in given.fillings(c, items, weights, max(1, limit - reach)):
                 if worth > limit:
                     raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
-        if "tree" in made:
-            self.close(made["tree"], [])
-        elif not scale and gain <= 0:
+
+    def program(self) -> Program:
+        """Of the fillings listed. Rows: each item, each class, the target, and two for each sum."""
+        program, servers, kinds = Program(), self.given.servers, [c for c, _ in self.found]
+        for c in kinds:  # there are at most so many, or each costs at least 1
+            number = servers[c]
+            program.column(self.target // self.cost[c] if number is None else number)
+        held = [filling for _, filling in self.found]
+        for i, number in enumerate(self.owed):
+            program.at_most([(k, -filling.get(i, 0)) for k, filling in enumerate(held)], -number)
+        for c, number in enumerate(servers):
+            limited = [(k, 1) for k, kind in enumerate(kinds) if kind == c and number is not None]
+            program.at_most(limited, number or 0)
+        paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
+        program.at_most(paid, self.target if self.scale else 0)
+        sums = listed(self.made["sums"], "sums")
+        if len(sums) * len(kinds) > 10**7:
+            raise Refused("so many sums that this would take too long")
+        for entry in sums:
+            kind, *holds = wholes(entry, "a sum", None, -1)
+            pairs = list(zip(holds[::2], holds[1::2], strict=True))
+            counted = [
+                k
+                for k, (c, filling) in enumerate(self.found)
+                if kind in (-1, c) and all(filling.get(i, 0) >= n for i, n in pairs)
+            ]
+            total = program.column(sum(program.high[k] for k in counted))
+            program.equal([*((k, 1) for k in counted), (total, -1)], 0)
+        return program
+
+    def bound(self) -> int | None:
+        """No answer costs less; None if there is none at all."""
+        if "sums" in self.made:
+            self.program().impossible(self.made)
+            return self.target + 1 if self.scale else None
+        if not self.scale and self.gain <= 0:
             raise Refused("the prices prove nothing")
-        self.bound = None if not scale else self.target + 1 if "tree" in made else -(-gain // scale)
-
-    def gain(self, prices: list[int], rents: list[int]) -> int:
-        """What is owed, at prices by item, less the rent of all servers."""
-        if any(r and n is None for r, n in zip(rents, self.given.servers, strict=True)):
-            raise Refused("servers of which there are as many as needed have a rent")
-        paid = sum(r * (n or 0) for r, n in zip(rents, self.given.servers, strict=True))
-        return sum(y * n for y, n in zip(prices, self.owed, strict=True)) - paid
-
-    def close(self, node: object, rows: list[tuple[int, int, object, list[list[int]]]]) -> None:
-        """Every leaf below a node is a contradiction; rows: (sign, bound, class, what is held)."""
-        if isinstance(node, dict):
-            made = fields(node, "class holds most low high", what="a node")
-            held = [wholes(pair, "holds", 2, 0) for pair in listed(made["holds"], "holds")]
-            most = whole(made["most"], "most", 0)
-            self.close(made["low"], [*rows, (-1, most, made["class"], held)])
-            self.close(made["high"], [*rows, (1, most + 1, made["class"], held)])
-            return
-        items, classes = len(self.owed), len(self.cost)
-        leaf = wholes(node, "a leaf", items + classes + 1 + len(rows), 0, MOST_PRICE)
-        y, r, (of_target, *signs) = leaf[:items], leaf[items:][:classes], leaf[items + classes :]
-        total = self.gain(y, r) - of_target * self.target
-        total += sum(m * sign * bound for m, (sign, bound, _, _) in zip(signs, rows, strict=True))
-        if total <= 0 or (of_target and not self.scale):
-            raise Refused("a leaf is no contradiction")
-        for c, filling in self.found:
-            worth = sum(y[i] * n for i, n in filling.items()) - r[c] - of_target * self.cost[c]
-            for m, (sign, _, kind, held) in zip(signs, rows, strict=True):
-                if kind in (None, c) and all(filling.get(i, 0) >= n for i, n in held):
-                    worth += m * sign
-            if worth > 0:
-                raise Refused("a leaf is no contradiction: a filling is worth more")
+        return -(-self.gain // self.scale) if self.scale else None
 
 
 def packing_servers(case: Case, costs: bool = False) -> list[Found]:
@@ -1550,9 +1562,9 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = Priced(given, owed, cost, step).bound
+        bound = Priced(given, owed, cost, step).bound()
         found.infeasible = found.infeasible or bound is None
-        found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
+        found.at_least(Fraction(bound or 0))
     return [found]
 
 
@@ -1561,37 +1573,94 @@ def packing_cost(case: Case) -> list[Found]:
     return packing_servers(case, costs=True)
 
 
-def packing_share(case: Case) -> list[Found]:
-    """The largest least dominant share of the users who want something.
+class Shares:
+    """Dominant shares: that of the resource of which a user has most, of all there is."""
 
-    A user's share is that of the resource of which it has most. If there is no room for so many VMs
-    of each that all shares are above some share (or somebody does not want as many), that is a
-    bound.
+    def __init__(self, given: Packing) -> None:
+        there = [0] * len(given.room[0])
+        for room, number in zip(given.room, given.servers, strict=True):
+            if number is None:
+                raise Refused("the number of servers is not fixed")
+            there = [n + number * r for n, r in zip(there, room, strict=True)]
+        if not given.partial and any(given.request):
+            raise Refused("a request is no cap")
+        parts = [[Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)]
+                 for row in given.size]  # fmt: skip
+        self.given, self.unit = given, [max(part) for part in parts]
+        self.users = [i for i, most in enumerate(given.request) if most != 0]
+        self.order = sorted(given.total[i] * self.unit[i] for i in self.users)
+        self.found: list[list[dict[int, int]]] = []
+
+    def fillings(self) -> list[list[dict[int, int]]]:
+        """Every maximal filling of a server of each class, of VMs that somebody wants."""
+        given, place = self.given, self.users
+        items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
+                 for i in place]  # fmt: skip
+        for c in range(len(given.room) if not self.found else 0):
+            found = given.fillings(c, items, [0] * len(given.room[c]), 1)
+            self.found.append([{place[i]: n for i, n in filling.items()} for _, filling in found])
+        return self.found
+
+    def program(self, level: int) -> Program:
+        """What is true of a placement whose shares, in order, are no less than the answer's before
+        a level, and larger at it.
+
+        Columns: how often each maximal filling is taken by the servers of a class, which may hold
+        more than is wanted; and for each of these conditions and each user, whether it misses it.
+        For each share of the answer before the level no more users are below it than in the answer;
+        and no more than `level` are not above its share at the level. Who misses a condition does
+        not want as many VMs as it takes, or has fewer.
+        """
+        program, held = Program(), list[dict[int, int]]()
+        for found, number in zip(self.fillings(), self.given.servers, strict=True):
+            program.at_most([(program.column(number or 0), 1) for _ in found], number or 0)
+            held += found
+        reached = sorted(set(self.order[:level]))
+        goals = [(self.order.index(share), share, False) for share in reached]
+        for below, share, above in [*goals, (level, self.order[level], True)]:
+            missing = list[int]()
+            for i in self.users:
+                exactly, most = share / self.unit[i], self.given.request[i]
+                need = int(exactly) + 1 if above else -int(-exactly // 1)
+                missing.append(program.column(1))
+                if most is not None and most < need:
+                    program.low[-1] = 1
+                terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
+                program.at_most([*terms, (missing[-1], -need)], -need)
+            program.at_most([(j, 1) for j in missing], below)
+        return program
+
+
+def packing_share(case: Case) -> list[Found]:
+    """The largest least dominant share of the users who want something; then, of placements whose
+    lower shares are no less than here, the largest next one.
+
+    If there is no room for so many VMs of each that all shares are above some share (or somebody
+    does not want as many), that is a bound ("share"). Or a tree shows that nothing is better than
+    the answer at a level ("prop").
     """
-    given, found = Packing(case), Found()
-    there = [0] * len(given.room[0])
-    for room, number in zip(given.room, given.servers, strict=True):
-        if number is None:
-            raise Refused("the number of servers is not fixed")
-        there = [n + number * r for n, r in zip(there, room, strict=True)]
-    parts = [
-        [Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)] for row in given.size
-    ]
-    unit, wanted = [max(part) for part in parts], given.request
-    users = [i for i, most in enumerate(wanted) if most != 0]
-    if not given.partial and any(wanted):
-        raise Refused("a request is no cap")
-    if given.answered:
-        found.value = min(given.total[i] * unit[i] for i in users)
-    for step in case.steps[0]:
-        _, made = step_of(step, share="above|prices")
-        share = rational(made["above"], "above")
-        owed = [int(share // unit[i]) + 1 if i in users else 0 for i in range(len(unit))]
-        content = any(most is not None and most < owed[i] for i, most in enumerate(wanted))
-        if share < 0 or (not content and Priced(given, owed, given.cost, made.get("prices")).scale):
-            raise Refused("it is not shown that nothing gives everybody more")
-        found.bound = share if found.bound is None else min(share, found.bound)
-    return [found]
+    given = Packing(case)
+    shares, found = Shares(given), list[Found]()
+    for level, steps in enumerate(case.steps):
+        found.append(Found(shares.order[level] if given.answered else None))
+        for step in steps:
+            kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
+            kind, made = step_of(step, **kinds)
+            if kind == "prop":
+                if not given.answered:
+                    raise Refused("a tree is about an answer, and there is none")
+                shares.program(level).impossible(made)
+                found[-1].at_most(shares.order[level])
+                continue
+            share, unit = rational(made["above"], "above"), shares.unit
+            owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
+            wanted = zip(owed, given.request, strict=True)
+            content = any(most is not None and most < number for number, most in wanted)
+            prices = None if content else Priced(given, owed, given.cost, made.get("prices"))
+            if share < 0 or (prices and prices.bound() is not None):
+                raise Refused("it is not shown that nothing gives everybody more")
+            found[-1].at_most(share)
+    return found
 
 
 def packing_utilization(case: Case) -> list[Found]:
@@ -1633,8 +1702,7 @@ def packing_utilization(case: Case) -> list[Found]:
                 raise Refused("VMs without a cap have a price below what they add")
             most += max(0, w * over - price) * (cap or 0)
         shared = math.gcd(*weight)
-        bound = begin + Fraction(most // (over * shared) * shared, unit)
-        found.bound = bound if found.bound is None else min(bound, found.bound)
+        found.at_most(begin + Fraction(most // (over * shared) * shared, unit))
     return [found]
 
 
@@ -1740,7 +1808,7 @@ class Play:
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
         """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
         powers, uneven = worth
-        self.spend(bits // 8 * len(powers))
+        self.spend(bits // 8 * len(powers) * self.over)
         sums = [powers[0]] * 2
         if self.over > 1:
             roots = sum(self.root(power, self.over, bits) for power in powers)
@@ -1797,8 +1865,8 @@ class Play:
             queues[c].append(tuple(row))
         total, worth = (0,) * len(self.cap), 0
         for place, c in enumerate(self.kinds):
-            row = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
-            choice = [entry for entry in self.after(total, place) if entry[0] == row]
+            own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
+            choice = [entry for entry in self.after(total, place) if entry[0] == own]
             if not choice:
                 raise Refused("the answer is no play of the game")
             worth += self.root(choice[0][1], 2, 256) + 1
@@ -1939,8 +2007,10 @@ class Admission:
 def admission_speed(case: Case) -> list[Found]:
     """The most total speed."""
     given = Admission(case)
-    bounds = [given.bound(step) for step in case.steps[-1]]
-    return [Found(given.total, min(bounds, default=None))]
+    found = Found(given.total)
+    for step in case.steps[-1]:
+        found.at_most(given.bound(step))
+    return [found]
 
 
 def admission_jobs(case: Case) -> list[Found]:
@@ -2042,14 +2112,14 @@ def numa_fluid(case: Case) -> list[Found]:
     rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
     for step in case.steps[0]:
         earned, cost = given.priced(step, joules=False)
-        found[0].bound = min(earned / cost, found[0].bound or earned / cost)
+        found[0].at_most(earned / cost)
     found[0].value = rate
     for step in case.steps[1] if len(found) > 1 else []:
         if rate is None:
             raise Refused("the second level is about an answer, and there is none")
         earned, cost = given.priced(step, joules=True)
         found[1].value = rate * given.joules
-        found[1].bound = max(rate * cost - earned, found[1].bound or Fraction(0))
+        found[1].at_least(max(rate * cost - earned, Fraction(0)))
     return found
 
 
@@ -2064,7 +2134,7 @@ def numa_power(case: Case) -> list[Found]:
         earned, cost = given.priced(step, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
         earned, cost = given.priced(step, joules=True)
-        found.bound = max(rate * cost - earned, found.bound or Fraction(0))
+        found.at_least(rate * cost - earned)
     if case.witness is not None:
         if rate * max(given.work) > given.cores:
             raise Refused("the answer gives a processor more work than it can do")
@@ -2309,7 +2379,7 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
     for step in case.steps[0]:
         kind, made = step_of(step, recompute="", dual="times prices")
         most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
-        found.bound = min(Fraction(most, unit), found.bound or Fraction(most, unit))
+        found.at_most(Fraction(most, unit))
     return [found]
 
 
@@ -2341,7 +2411,8 @@ METHODS = {
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
-    ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
+    ("packing", "max-min-share"): (
+        "", (("dominant_share_min", "max"), *((("dominant_share", "max"),) * 999)), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),

@@ -63,6 +63,13 @@ def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | 
     return made if next(answers(made), None) is not None else None
 
 
+def drawn_with_types() -> dict[str, Any]:
+    """Six agents of four types, of whom two block whatever is done."""
+    rows = [[0.9, 0.6, 0.6, 0.1], [0.8, 0.7, 0.5, 0.4], [0.8, 0.3, 0.4, 0.6], [0.9, 0.3, 0.2, 0.6]]
+    count = [3, 1, 1, 1]
+    return {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows, "count": count}
+
+
 def nobody(number: int) -> list[dict[str, Any]]:
     """So many documents of which no pairing is an answer, though everybody has somebody."""
     found: list[dict[str, Any]] = []

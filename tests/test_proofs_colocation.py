@@ -14,7 +14,17 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from proof_cases import Truth, answers, case_of, cases, nobody, preferences, proved, written
+from proof_cases import (
+    Truth,
+    answers,
+    case_of,
+    cases,
+    drawn_with_types,
+    nobody,
+    preferences,
+    proved,
+    written,
+)
 
 from cotenant import verify
 from cotenant.instances.problem.files import locate
@@ -310,13 +320,6 @@ def near_each_other() -> dict[str, Any]:
     return {
         "cotenant": 1, "problem": "colocation", "name": "near", "penalty": rows, "count": [1] * 14
     }  # fmt: skip
-
-
-def drawn_with_types() -> dict[str, Any]:
-    """Six agents of four types, of whom two block whatever is done."""
-    rows = [[0.9, 0.6, 0.6, 0.1], [0.8, 0.7, 0.5, 0.4], [0.8, 0.3, 0.4, 0.6], [0.9, 0.3, 0.2, 0.6]]
-    count = [3, 1, 1, 1]
-    return {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows, "count": count}
 
 
 @pytest.fixture(scope="module")

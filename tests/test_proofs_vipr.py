@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_cases import drawn, proved, written
+from proof_cases import drawn, drawn_with_types, proved, written
 from proved import proof_of
+from small_cases import gap, shared
 from terminal import run as terminal
-from test_proofs_colocation import drawn_with_types
-from test_proofs_packing import gap
 from vipr_rules import infeasible
 
 from cotenant import verify
@@ -38,12 +37,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]:
         content, proof = proved(document, method)
         found += certificates(content, json.dumps(written(content, proof)).encode())
-    content, nine = proof_of(tmp_path_factory.mktemp("nine"), gap(), "min-servers")
-    return found + certificates(content, json.dumps(nine).encode())
+    for instance, method in ((gap(), "min-servers"), (shared(0), "max-min-share")):
+        content, tree = proof_of(tmp_path_factory.mktemp("trees"), instance, method)
+        found += certificates(content, json.dumps(tree).encode())
+    return found
 
 
 def test_certificates_follow_by_the_rules(made: list[str]) -> None:
-    assert len(made) == 7
+    assert len(made) == 9
     assert all(infeasible(text) for text in made)
     used = {word for text in made for word in re.findall(r"\{ (\w+)", text)}
     assert used == {"asm", "lin", "rnd", "uns"}

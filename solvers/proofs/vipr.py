@@ -221,57 +221,6 @@ class _Bounds:
             cases.close(false)
 
 
-class _Listed(verify.Priced):
-    """A step of prices with the fillings that its tree is about."""
-
-    tree: object
-
-    def close(self, node: object, rows: list[Any]) -> None:
-        """Keep the tree, which is checked already."""
-        self.tree = node
-
-
-def _fillings(listed: _Listed) -> _Certificate:
-    """The tree of `verify.Priced`: a column for each filling, rows for items, classes and cost."""
-    made = _Certificate(len(listed.found))
-    nothing = [made.give("G", 0, [(k, 1)]) for k in range(len(listed.found))]
-    rows: list[_Row | None] = []
-    for i, number in enumerate(listed.owed):
-        holds = [(k, held[i]) for k, (_, held) in enumerate(listed.found) if held.get(i)]
-        rows.append(made.give("G", number, holds))
-    for c, number in enumerate(listed.given.servers):
-        ones = [(k, 1) for k, (kind, _) in enumerate(listed.found) if kind == c]
-        rows.append(None if number is None else made.give("L", number, ones))
-    paid = [(k, listed.cost[kind]) for k, (kind, _) in enumerate(listed.found)]
-    rows.append(made.give("L", listed.target, paid) if listed.scale else None)
-    cases, stack = _Cases(made), [(listed.tree, rows)]
-    while stack:
-        node, rows = stack.pop()
-        if isinstance(node, dict):
-            counted = tuple(
-                (k, 1)
-                for k, (kind, held) in enumerate(listed.found)
-                if node["class"] in (None, kind)
-                and all(held.get(i, 0) >= n for i, n in node["holds"])
-            )
-            below = _Row("L", node["most"], counted, "asm")
-            above = _Row("G", node["most"] + 1, counted, "asm")
-            cases.split(below, above)
-            stack += [(node["high"], [*rows, above]), (node["low"], [*rows, below])]
-            continue
-        parts, total, right = [], [0] * len(listed.found), Fraction(0)
-        for row, times in zip(rows, node, strict=True):  # type: ignore[call-overload]
-            if row is not None and times:
-                sign = -times if row.sense == "G" else times
-                parts.append((row, Fraction(sign)))
-                right += sign * row.right
-                for k, a in row.terms:
-                    total[k] += sign * a
-        parts += [(nothing[k], Fraction(-a)) for k, a in enumerate(total) if a]
-        cases.close(_Row("L", right, (), "lin", tuple(parts)))
-    return made
-
-
 def certificates(instance: bytes, proof: bytes) -> list[str]:
     """The certificates of the trees in a proof that `verify.py` accepts, in the order of its steps;
     none if it has no tree over a program in whole numbers.
@@ -292,41 +241,40 @@ def certificates(instance: bytes, proof: bytes) -> list[str]:
     trees = [
         (level, step) for level, part in enumerate(levels) for step in part["steps"] if _tree(step)
     ]
-    method, texts = made["method"], []
+    texts = []
     for level, step in trees:
         about = levels[level]["claim"]["objective"]
-        why = f"{made['problem']} {method} of the instance {made['instance']['sha256']}: {about}"
-        if made["problem"] == "colocation":
-            program = _program(case, method, level, step, made["claim"]["value"])
-            texts.append(_Bounds(program, step).made.text(why))
-        elif method != "max-min-share":
-            given = verify.Packing(case)
-            cost = given.cost if method == "min-cost" else [1] * len(given.room)
-            owed = [verify.whole(number, "request") for number in given.request]
-            texts.append(_fillings(_Listed(given, owed, cost, step)).text(why))
+        why = f"{made['problem']} {made['method']} of the instance {made['instance']['sha256']}"
+        program = _program(case, made, level, step)
+        texts.append(_Bounds(program, step).made.text(f"{why}: {about}"))
     return texts
 
 
 def _tree(step: dict[str, Any]) -> bool:
     """Whether a step holds a tree over a program."""
-    return step["kind"] == "prop" or (step["kind"] == "prices" and "tree" in step)
+    return step["kind"] == "prop" or (step["kind"] == "prices" and "sums" in step)
 
 
 def _program(
-    case: verify.Case, method: str, level: int, step: dict[str, Any], value: object
+    case: verify.Case, made: dict[str, Any], level: int, step: dict[str, Any]
 ) -> verify.Program:
-    """The program whose points would be better pairings than the answer, as the verifier makes
-    it.
-    """
-    given = verify.Colocation(case)
-    if method == "stable":
+    """The program whose points would be better than the answer, as the verifier makes it."""
+    if made["problem"] == "packing":
+        packing = verify.Packing(case)
+        if step["kind"] == "prop":
+            return verify.Shares(packing).program(level)
+        cost = packing.cost if made["method"] == "min-cost" else [1] * len(packing.room)
+        owed = [verify.whole(number, "request") for number in packing.request]
+        return verify.Priced(packing, owed, cost, step).program()
+    given, value = verify.Colocation(case), made["claim"]["value"]
+    if made["method"] == "stable":
         few = verify.rational(value, "value") if level else step.get("few", 0)
         gains = verify.Gains(given, case.options)
-        program, cost = verify.stable_program(given, gains, int(few))
+        program, cost_of = verify.stable_program(given, gains, int(few))
     else:
         parts = given.unit * math.lcm(*(n for n in given.count if n))
         slack = verify.rational(value, "value") * parts if level else step["below"] - 1
-        program, cost = verify.slack_program(given, verify.bandwidths(given), int(slack))
+        program, cost_of = verify.slack_program(given, verify.bandwidths(given), int(slack))
     if level:
-        program.at_most(cost, step["below"] - 1)
+        program.at_most(cost_of, step["below"] - 1)
     return program

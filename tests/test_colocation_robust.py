@@ -142,6 +142,7 @@ def test_two_engines_agree_at_and_just_below_robust_alpha() -> None:
     instance = measured(1)
     found = robust_alpha(instance)
     assert found.status is Status.OPTIMAL
+    assert found.confirmed
     assert found.alpha is not None
     assert found.below is not None
     for engine in ("highs", "cp-sat"):
@@ -178,6 +179,25 @@ def test_robust_alpha_says_what_it_knows_when_time_is_up(monkeypatch: pytest.Mon
     monkeypatch.setattr(robust, "zero_blocking", interrupted)
     found = robust_alpha(instance)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+
+
+def test_a_pairing_that_refutes_what_was_proved_takes_the_proof_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HiGHS, made to say no where there is a pairing, is not believed against CP-SAT."""
+    instance = measured(1)
+
+    def lying(given: Colocation, alpha: float, **options: Any) -> Any:
+        found = zero_blocking(given, alpha, **options)
+        lies = options["engine"] == "highs" and not options["penalty"]
+        return replace(found, solution=None, status=Status.INFEASIBLE) if lies else found
+
+    monkeypatch.setattr(robust, "zero_blocking", lying)
+    found = robust_alpha(instance)
+    assert (found.status, found.confirmed, found.below) == (Status.FEASIBLE, False, None)
+    assert found.pairing is not None
+    assert found.alpha is not None
+    assert found.alpha >= stable_alpha(instance, found.pairing, "possible")
 
 
 def test_robust_alpha_of_an_instance_without_pairing() -> None:

@@ -451,7 +451,9 @@ class _Search:
         tell.
         """
         given = (self.instance, most, self.alpha, self.alpha_mode)
-        how = {"uncertainty": self.uncertainty, "penalty": False, "engine": "cp-sat"}
+        how: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "penalty": False, "engine": "cp-sat"
+        }  # fmt: skip
         found: Outcome | None
         left = self.clock.share()
         if self.instance.types < APART_FROM or left is None:
@@ -534,7 +536,9 @@ class _Search:
         process of its own, which is ended.
         """
         given = (instance, self.alpha, self.alpha_mode)
-        how = {"uncertainty": self.uncertainty, "engine": self.engine, "start": start}
+        how: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "engine": self.engine, "start": start
+        }  # fmt: skip
         if seconds is None or not _large(instance):
             return zero_blocking(*given, **how, time_limit=seconds)
         return call_apart(
@@ -618,7 +622,9 @@ class _Search:
         """Which gains count, with what confidence, and what to measure again."""
         if self.uncertainty == "none":
             return {}
-        facts = {"uncertainty": self.uncertainty, "intervals": self.instance.certainty}
+        facts: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "intervals": self.instance.certainty
+        }  # fmt: skip
         if self.uncertainty == "certain" or self.value == 0:
             return facts
         again = undecided_pairs(self.instance, self.best, self.alpha, self.alpha_mode)

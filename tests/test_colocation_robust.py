@@ -415,6 +415,18 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
     assert PriceFrontier.from_document(json.loads(json.dumps(last.document()))) == last
 
 
+def test_an_interrupted_search_for_robust_alpha_leaves_an_empty_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*given: object, **options: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(robust, "zero_blocking", interrupted)
+    assert alpha_frontiers(measured(), points=2) == {}
+    *_, last = price_frontiers(measured(), points=2, time_limit=20)
+    assert (last.points, last.stop) == ((), Stop.INTERRUPTED)
+
+
 def test_the_command_line_from_generating_to_checking(tmp_path: Path) -> None:
     given, answer = str(tmp_path / "jobs.json"), str(tmp_path / "answer.json")
     made = terminal.run(

@@ -21,7 +21,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import interval_cases
 
-
 TOLD = 500
 """Instances after which the numbers so far are printed."""
 

@@ -35,10 +35,10 @@ class Method:
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
     needed : what such an instance has, in words.
-    instead : triples of an option, a value and the metric that it optimizes with that value.
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     claimed : of a method with a prover, what stays a claim, and why.
+    instead : triples of an option, a value and the metric that it optimizes with that value.
     """
 
     name: str

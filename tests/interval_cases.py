@@ -136,8 +136,10 @@ def _blocks(
     return gains(i, j) and gains(j, i)
 
 
-def compare(case: Case) -> Counter[str]:
-    """Hold everything that is worked out of an instance against enumeration; what was looked at."""
+def compare(case: Case, solve: bool = True) -> Counter[str]:
+    """Hold everything that is worked out of an instance against enumeration, what is solved too if
+    so asked; what was looked at.
+    """
     instance, alpha = case.instance, case.least_gain
     every = pairings(instance)
     seen = Counter({"instances": 1, "pairings": len(every)})
@@ -155,8 +157,7 @@ def compare(case: Case) -> Counter[str]:
         again = sum(e["pairs"] for e in undecided_pairs(instance, pairing, alpha))
         assert again == expected[2] - expected[0], case
         counts.append(expected)
-    seen += _compare_solved(case, every, np.array(counts))
-    return seen
+    return seen + _compare_solved(case, every, np.array(counts)) if solve else seen
 
 
 def _compare_solved(
@@ -164,7 +165,7 @@ def _compare_solved(
 ) -> Counter[str]:
     instance, alpha = case.instance, case.least_gain
     penalty = np.array([mean_penalty(instance, pairing) for _, pairing in every])
-    seen = Counter[str]()
+    seen = Counter({"solved": 1})
     for column, kind in ((0, "certain"), (2, "possible")):
         answer = stable(instance, alpha=alpha, uncertainty=kind)  # type: ignore[arg-type]
         fewest = int(counts[:, column].min())

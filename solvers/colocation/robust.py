@@ -30,6 +30,9 @@ MANY = 20_000
 NARROW = 1e-6
 """Alphas nearer than this are not halved further: so many equal differences are between."""
 
+CONFIRM_SECONDS = 5.0
+"""Seconds for the other engine to confirm that nothing is possible below."""
+
 QUICK = 1.0
 """Seconds for the first engine to say whether there is a pairing at an alpha."""
 
@@ -167,7 +170,9 @@ class _Bisection:
         """
         if self.below < 0 or self.clock.over:
             return
-        found = self._asked(self.below, self._other, self.clock.share())
+        left = self.clock.share()
+        seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
+        found = self._asked(self.below, self._other, seconds)
         self.confirmed = found.status is Status.INFEASIBLE
         if isinstance(found.solution, Pairing):
             self.best, self.below, self.decided = found.solution, -1.0, False

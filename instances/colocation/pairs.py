@@ -201,9 +201,8 @@ def pairs_csv(
 
 
 _WHY_NONE = {
-    True: "no intervals, as some pairs were run once (-o intervals=pooled takes one deviation for "
-    "all)",
-    False: "no intervals, as predictions have none",
+    True: "no intervals: some pairs were run once",
+    False: "no intervals: predictions have none",
 }
 
 

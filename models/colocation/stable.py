@@ -53,14 +53,13 @@ def stable_program(
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
     chains = _Chains(shared, sets, at_most_one_of_own=True)
     flags = [_flags(shared.builder, chain, chains.shared(chain)) for chain in chains.chains]
-    flag = chains.value_of_pair([columns for columns, _ in flags])
+    flag = chains.value_of_pair([columns for columns, _ in flags]).astype(np.int64)
     several = chains.own_most > 1
     flag[chains.own] = chains.own_column
     here, there = (side[several] for side in chains.own)
     flag[here, there] = own_flags = shared.builder.columns(len(here), upper=1.0, integer=True)
     _below(shared.builder, chains.own_column[several], own_flags, chains.own_most[several])
     a, c = np.nonzero(np.triu(sets.blocks, 1))
-    flag = flag.astype(np.int64)
     _at_most_one(shared.builder, flag[a, c], flag[c, a])
 
     def others(chosen: Floats) -> Floats:

@@ -90,6 +90,11 @@ class Instance(_Record):
         """How many agents, jobs or items there are: what the work of a heuristic grows with."""
         return 0
 
+    @property
+    def beyond_proofs(self) -> str:
+        """What of it the checker of proofs does not know, in words; "" where it knows all."""
+        return ""
+
     def summary(self) -> dict[str, object]:
         """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
         return {"problem": self.problem, "name": self.name, "source": self.source}

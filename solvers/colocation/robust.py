@@ -27,6 +27,9 @@ from .feasible import starting_pairing
 MANY = 20_000
 """Differences that are made decimals: of more, alphas between them are tried first."""
 
+QUICK = 1.0
+"""Seconds for the first engine to say whether there is a pairing at an alpha."""
+
 _NEAR = 1e-9
 """Differences of floats are those of their decimals to this."""
 
@@ -168,14 +171,24 @@ class _Bisection:
         if self.clock.over:
             self.stop = Stop.TIME_LIMIT
             return None
-        found = zero_blocking(
-            self.instance, alpha, uncertainty="possible", penalty=penalty,
-            time_limit=self.clock.share(), engine=self.engine, start=self.best if penalty else None,
-        )  # fmt: skip
-        self.programs += 1
+        # without an objective HiGHS mostly tells at once, and else is lost for long: then the other
+        # engine is asked
+        other: EngineName = "cp-sat" if self.engine == "highs" else "highs"
+        left = self.clock.share()
+        quick = QUICK if left is None else min(QUICK, left)
+        tries = [(self.engine, left)] if penalty else [(self.engine, quick), (other, left)]
+        for engine, seconds in tries:
+            found = zero_blocking(
+                self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
+                engine=engine, start=self.best if penalty else None,
+            )  # fmt: skip
+            self.programs += 1
+            decided = found.solution is not None or found.status is Status.INFEASIBLE
+            if decided or found.stop is Stop.INTERRUPTED or self.clock.over:
+                break
         if found.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
-        if found.solution is None and found.status is not Status.INFEASIBLE:
+        if not decided:
             self.stop = Stop.TIME_LIMIT if self.clock.over else found.stop
             return None
         return found

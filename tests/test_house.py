@@ -34,6 +34,7 @@ FLOORS = {
     "solvers": 4,
     "baselines": 5,
     "analysis": 6,
+    "advice": 7,
     "running": 7,
     "cli": 8,
 }

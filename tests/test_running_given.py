@@ -14,7 +14,8 @@ import pytest
 from simulated_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running import command, measure, topology
+from cotenant.running import command, topology
+from cotenant.running.campaign import Summary
 from cotenant.running.jobs import Job, read_jobs
 from cotenant.running.measure import measure as run
 from cotenant.running.profiles import profiles
@@ -203,7 +204,7 @@ def test_lists_of_cpus_are_read_and_written() -> None:
     assert cpu_text((8, 0, 1, 2, 3, 11, 10)) == "0-3,8,10-11"
 
 
-def measured(store: Path, **options: object) -> measure.Summary:
+def measured(store: Path, **options: object) -> Summary:
     machine = SimulatedMachine(TWO, [5, 7], noise=0.005)
     given = {"machine": machine, "half_width": 0.05, **options}
     return run(simulated_jobs(2), store, **given)

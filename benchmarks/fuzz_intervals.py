@@ -21,6 +21,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import interval_cases
 
+TOLD = 500
+"""Instances after which the numbers so far are printed."""
+
 
 def main() -> None:
     """Draw, compare, count."""
@@ -32,7 +35,8 @@ def main() -> None:
     while seen["instances"] < chosen.number:
         if (case := interval_cases.draw(rng)) is not None:
             seen += interval_cases.compare(case)
-    print(", ".join(f"{number} {what}" for what, number in seen.items()))
+            if seen["instances"] % TOLD == 0 or seen["instances"] == chosen.number:
+                print(", ".join(f"{number} {what}" for what, number in seen.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import terminal
 
 import cotenant
 from cotenant.analysis.run.result import fingerprint
@@ -32,6 +33,11 @@ def boxed(**changes: Any) -> Colocation:
         "intervals": "by hand",
     }
     return Colocation(**{**fields, **changes})
+
+
+def where_allowed(value: float) -> Any:
+    """The same for every pair that is not forbidden."""
+    return np.where(np.isfinite(PENALTY), value, np.inf)
 
 
 def test_intervals_survive_their_file_and_pickling(tmp_path: Path) -> None:
@@ -98,19 +104,38 @@ def test_what_nobody_looks_at_may_be_missing() -> None:
     assert given.document()["low"][0] == [None, 0.3]
 
 
+def test_a_file_of_wrong_intervals_is_refused_with_its_place(tmp_path: Path) -> None:
+    document = {"cotenant": 1, "problem": "colocation", **boxed().document()}
+    path = tmp_path / "wrong.json"
+    for change, told in (
+        ({"high": [[0.05] * 3] * 3}, "low"),
+        ({"penalty": None}, "penalty"),
+        ({"low": [["a"] * 3] * 3}, "low[0][0]"),
+    ):
+        path.write_text(json.dumps(document | change))
+        found = terminal.run("solve", str(path), "-m", "stable")
+        assert found.returncode == 2
+        assert told in found.stderr
+        assert "Traceback" not in found.stderr
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"low": None}, "low is absent beside high; expected both ends of the intervals"),
         ({"high": None}, "high is absent beside low; expected both ends of the intervals"),
         ({"low": np.zeros((2, 2))}, r"low is of shape \(2, 2\); expected shape \(3, 3\)"),
-        ({"low": [[0.4] * 3] * 3}, r"low\[0, 0\] is 0.4 with penalty 0.1 and high 0.12; expected"),
-        ({"high": np.full((3, 3), 0.3)}, r"low\[1, 1\] is 0.38 with penalty 0.4 and high 0.3"),
+        (
+            {"low": where_allowed(0.4)},
+            r"low\[0, 0\] is 0.4 with penalty 0.1 and high 0.12; expected",
+        ),
+        ({"high": where_allowed(0.3)}, r"low\[1, 1\] is 0.38 with penalty 0.4 and high 0.3"),
         ({"penalty": np.array(PENALTY) + 0.03}, r"expected the penalty inside its interval"),
         ({"high": np.full((3, 3), np.inf)}, r"high\[0, 0\] is inf; expected a penalty from -1 to"),
         ({"high": np.full((3, 3), 1.1)}, r"high\[0, 0\] is 1.1; expected a penalty from -1 to 1"),
         ({"low": np.full((3, 3), np.nan)}, r"low\[0, 0\] is nan"),
         ({"low": np.full((3, 3), -2)}, r"low\[0, 0\] is -2"),
+        ({"low": np.full((3, 3), -0.5)}, r"low\[0, 2\] is -0.5, with high inf and no penalty"),
         ({"looks": np.full((3, 3), -1)}, r"looks\[0, 0\] is -1; expected how often"),
         ({"looks": np.full((3, 3), 0.5)}, r"looks\[0, 0\] is 0.5; expected a whole number"),
         ({"looks": [3]}, "looks is an array of shape"),

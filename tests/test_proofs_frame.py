@@ -238,6 +238,7 @@ def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     assert proof_words([*named, without]).splitlines() == [
         "proof: a file, by cotenant prove: colocation optimal, market nash-welfare",
         "proof: claimed: packing min-cost",
+        f"proof: claimed: colocation optimal: {named[0].claimed}",
         f"proof: claimed: market nash-welfare: {named[1].claimed}",
     ]
 

@@ -21,6 +21,7 @@ from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
 from ...instances.colocation.stability import (
+    UNCERTAINTIES,
     Alpha,
     AlphaMode,
     Uncertainty,
@@ -206,7 +207,7 @@ def alpha_frontiers(
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
-    there is one.
+    there is one. Frontiers that an interrupt left undone are missing.
 
     Parameters
     ----------
@@ -223,6 +224,8 @@ def alpha_frontiers(
     clock, found = Clock(time_limit), dict[Uncertainty, Frontier]()
     free = optimal(instance, time_limit=clock.share(4)) if free is None else free
     robust = robust_alpha(instance, time_limit=clock.share(4))
+    if Stop.INTERRUPTED in (free.stop, robust.stop):
+        return found
     for left, kind in ((3, "possible"), (2, "none"), (1, "certain")):
         uncertainty: Uncertainty = kind  # type: ignore[assignment]
         values, starts = None, list(known)
@@ -252,6 +255,8 @@ def _robust(
     )
 
     def marks(kind: Uncertainty) -> tuple[PricePoint, ...]:
+        if kind not in lines:
+            return ()
         priced = [
             replace(
                 point.priced,
@@ -271,7 +276,7 @@ def _robust(
     names: dict[Uncertainty, str] = {"none": "measured", "certain": "certain"}
     beside = tuple((name, marks(kind)) for kind, name in names.items() if kind in lines)
     stops = [line.stop for line in lines.values() if line.stop is not Stop.FINISHED]
-    stop = stops[0] if stops else Stop.FINISHED
+    stop = Stop.INTERRUPTED if len(lines) < len(UNCERTAINTIES) else [*stops, Stop.FINISHED][0]
     return PriceFrontier("penalty", "robust_alpha", marks("possible"), note, stop, beside)
 
 

@@ -56,7 +56,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "robust_alpha",
-        "least alpha without blocking pair for any matrix within the intervals",
+        "alpha from which on no pair possibly blocks",
         short="robust from alpha",
     ),
     Metric(

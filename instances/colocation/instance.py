@@ -314,7 +314,9 @@ class Colocation(Instance):
         return {"intervals": f"{width}widest +-{half.max(initial=0.0):.3g}{level}"}
 
     def _validate_intervals(self) -> None:
-        low, high = valid_intervals(self.penalty, self.low, self.high, self.allowed, LEAST_PENALTY)
+        low, high = valid_intervals(
+            self.penalty, self.low, self.high, self.count, self.allowed, LEAST_PENALTY
+        )
         set_field(self, "low", low)
         set_field(self, "high", high)
         set_field(self, "looks", valid_looks(self.looks, self.penalty))

@@ -21,7 +21,7 @@ Booleans = npt.NDArray[np.bool_]
 
 
 def valid_intervals(
-    penalty: Floats, low: Any, high: Any, allowed: Booleans, least: float
+    penalty: Floats, low: Any, high: Any, count: Integers, allowed: Booleans, least: float
 ) -> tuple[Floats | None, Floats | None]:
     """The ends of the intervals as read-only arrays, or None twice where none are given.
 
@@ -29,6 +29,7 @@ def valid_intervals(
     ----------
     penalty : (T, T) the measured penalties.
     low, high : (T, T) the ends, as given.
+    count : (T,) agents of each type.
     allowed : (T, T) where they are looked at; elsewhere what is not finite becomes inf.
     least : the lowest penalty there is.
 
@@ -58,6 +59,16 @@ def valid_intervals(
                 "Every allowed pair has both ends; an entry known exactly has low = high = penalty",
             )  # fmt: skip
     below, above = ends["low"], ends["high"]
+    looked_at = ~np.diag(count < 2)
+    wrong = looked_at & ~np.isfinite(penalty) & (np.isfinite(below) | np.isfinite(above))
+    if wrong.any():
+        x, y = _first(wrong)
+        raise InvalidInstance(
+            f"low[{x}, {y}]",
+            f"{below[x, y]:.12g}, with high {above[x, y]:.12g} and no penalty",
+            "a penalty inside the interval",
+            "Give the penalty, or null (inf) for both ends of a pair that is forbidden",
+        )
     for wrong, expected in (
         (allowed & (below > above), "low at most high"),
         (allowed & ((penalty < below) | (penalty > above)), "the penalty inside its interval"),

@@ -66,7 +66,7 @@ class Measured:
         if self.what == "penalty":
             return value
         with np.errstate(divide="ignore"):
-            lost = np.where(value > 0, 1 - 1 / value, -np.inf)
+            lost = np.where(value <= 0, -np.inf, 1 - 1 / value)
         return computed_penalty(np.where(np.isinf(value), np.inf, lost))
 
     def intervals(self, used: Booleans, which: Intervals) -> dict[str, Any]:

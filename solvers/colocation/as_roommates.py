@@ -137,7 +137,7 @@ def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | Non
     kept = possible_pairs(lists)
     if instance.unpaired is None and not kept.any(axis=1).all():
         return None
-    return instance.replace(penalty=np.where(kept, instance.penalty, np.inf))
+    return instance.without_intervals(penalty=np.where(kept, instance.penalty, np.inf))
 
 
 def forgiving(

@@ -37,6 +37,9 @@ from .common import (
 from .feasible import NO_PAIRING
 from .penalty import optimal
 
+KINDS: dict[Uncertainty, str] = {"none": "", "certain": "certainly ", "possible": "possibly "}
+"""What such blocking pairs are called."""
+
 
 @checked
 def zero_blocking(
@@ -295,7 +298,7 @@ def _within(
             )
     # infeasible by proof
     if answer.status is Status.INFEASIBLE and begin is None:
-        kind = "" if uncertainty == "none" else f"{_ADVERB[uncertainty]} "
+        kind = KINDS[uncertainty]
         needed = (
             f"has a {kind}blocking pair"
             if most == 0
@@ -343,9 +346,6 @@ def _within(
     return outcome(
         instance, best, mean_penalty(instance, best), bound, answer.stop, certificate, clock
     )
-
-
-_ADVERB = {"certain": "certainly", "possible": "possibly"}
 
 
 def _mean(instance: Colocation, total: float | None) -> float | None:

@@ -27,6 +27,9 @@ from .feasible import starting_pairing
 MANY = 20_000
 """Differences that are made decimals: of more, alphas between them are tried first."""
 
+NARROW = 1e-6
+"""Alphas nearer than this are not halved further: so many equal differences are between."""
+
 QUICK = 1.0
 """Seconds for the first engine to say whether there is a pairing at an alpha."""
 
@@ -48,6 +51,7 @@ class RobustAlpha:
         blocking pair; None where nothing is proved, or nothing is below (`alpha` 0).
     status : optimal when no alpha between `below` and `alpha` changes any gain, so that `alpha` is
         the least; then every pairing has a possibly blocking pair at *every* alpha below it.
+    confirmed : whether the other engine, asked last, finds no pairing possible at `below` too.
     stop : why the search ended.
     certainty : the confidence that the intervals claim.
     programs : integer programs that were solved.
@@ -59,6 +63,7 @@ class RobustAlpha:
     bound: float | None
     below: float | None
     status: Status
+    confirmed: bool
     stop: Stop
     certainty: str
     programs: int
@@ -108,7 +113,7 @@ def robust_alpha(
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):
         return RobustAlpha(
-            None, None, None, None, None, begin.status, begin.stop, instance.certainty, 0
+            None, None, None, None, None, begin.status, False, begin.stop, instance.certainty, 0
         )
     search = _Bisection(instance, engine, clock, begin)
     try:
@@ -125,17 +130,21 @@ class _Bisection:
         self, instance: Colocation, engine: EngineName, clock: Clock, begin: Pairing
     ) -> None:
         self.instance, self.engine, self.clock = instance, engine, clock
+        self._other: EngineName = "cp-sat" if engine == "highs" else "highs"
         self.best, self.stop, self.programs = begin, Stop.FINISHED, 0
         self.bound: float | None = None
         self.below = -1.0  # nothing is proved too low
         self.enough = stable_alpha(instance, begin, "possible")
-        self.decided = False
+        self.decided = self.confirmed = False
 
     def run(self) -> None:
         """Halve until no difference is between, then look for the least penalty at the least
         alpha.
         """
-        while _number_between(self.instance, self.below, self.enough) > MANY:
+        while (
+            self.enough - self.below > NARROW
+            and _number_between(self.instance, self.below, self.enough) > MANY
+        ):
             if not self._tried((max(self.below, 0.0) + self.enough) / 2):
                 return
         between = breakpoints(self.instance, self.below, self.enough)
@@ -147,9 +156,22 @@ class _Bisection:
             last = bisect_left(between, self.enough)
             first = bisect_right(between, self.below)
         self.decided = True
+        self._confirm()
         cheapest = self._program(self.enough, penalty=True)
         if cheapest is not None and isinstance(cheapest.solution, Pairing):
             self.best, self.bound = cheapest.solution, cheapest.bound  # recounted there
+
+    def _confirm(self) -> None:
+        """Ask the other engine about the alpha that is too low; a pairing at it would refute all
+        that was proved.
+        """
+        if self.below < 0 or self.clock.over:
+            return
+        found = self._asked(self.below, self._other, self.clock.share())
+        self.confirmed = found.status is Status.INFEASIBLE
+        if isinstance(found.solution, Pairing):
+            self.best, self.below, self.decided = found.solution, -1.0, False
+            self.enough = stable_alpha(self.instance, self.best, "possible")
 
     def _tried(self, alpha: float) -> bool:
         """Move one of the two ends by what a program says at an alpha; False when it was not
@@ -173,24 +195,30 @@ class _Bisection:
             return None
         # without an objective HiGHS mostly tells at once, and else is lost for long: then the other
         # engine is asked
-        other: EngineName = "cp-sat" if self.engine == "highs" else "highs"
         left = self.clock.share()
         quick = QUICK if left is None else min(QUICK, left)
-        tries = [(self.engine, left)] if penalty else [(self.engine, quick), (other, left)]
+        tries = [(self.engine, left)] if penalty else [(self.engine, quick), (self._other, left)]
         for engine, seconds in tries:
-            found = zero_blocking(
-                self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
-                engine=engine, start=self.best if penalty else None,
-            )  # fmt: skip
-            self.programs += 1
+            found = self._asked(alpha, engine, seconds, penalty=penalty)
             decided = found.solution is not None or found.status is Status.INFEASIBLE
-            if decided or found.stop is Stop.INTERRUPTED or self.clock.over:
+            if decided or self.clock.over:
                 break
-        if found.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
         if not decided:
             self.stop = Stop.TIME_LIMIT if self.clock.over else found.stop
             return None
+        return found
+
+    def _asked(
+        self, alpha: float, engine: EngineName, seconds: float | None, *, penalty: bool = False
+    ) -> Outcome:
+        """What an engine says at an alpha; Ctrl-C is raised."""
+        self.programs += 1
+        found = zero_blocking(
+            self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
+            engine=engine, start=self.best if penalty else None,
+        )  # fmt: skip
+        if found.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
         return found
 
     def result(self) -> RobustAlpha:
@@ -202,6 +230,7 @@ class _Bisection:
             bound=self.bound,
             below=None if self.below < 0 else self.below,
             status=Status.OPTIMAL if self.decided else Status.FEASIBLE,
+            confirmed=self.confirmed,
             stop=self.stop,
             certainty=self.instance.certainty,
             programs=self.programs,
@@ -215,8 +244,9 @@ def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.in
     """
     found = {0.0}
     for leaves, offered, inside in _differences(instance, above, upto):
-        lows, highs = ([decimal(v) for v in side.tolist()] for side in (offered, leaves))
-        differences = {highs[b] - lows[c] for b, c in np.argwhere(inside).tolist()}
+        b, c = np.nonzero(inside)
+        pairs = np.unique(np.stack([leaves[b], offered[c]]), axis=1).T.tolist()
+        differences = {decimal(left) - decimal(joined) for left, joined in pairs}
         found |= {least_float(value) for value in differences if value > 0}
     return sorted(alpha for alpha in found if above < alpha <= upto)
 

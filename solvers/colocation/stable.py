@@ -30,7 +30,7 @@ from .as_roommates import (
     solve_roommates,
     without_blocking,
 )
-from .blocking import at_most_blocking, fewest_blocking, zero_blocking
+from .blocking import KINDS, at_most_blocking, fewest_blocking, zero_blocking
 from .bounds import least_penalty_bound
 from .common import INSIDE, outcome
 from .feasible import starting_pairing
@@ -387,11 +387,12 @@ class _Search:
         self._took(found, "program over types")
         if found.status is Status.INFEASIBLE:
             self.certificate["proof"] = (
-                "the program over types shows that zero blocking pairs are impossible"
+                "the program over types shows that zero "
+                f"{KINDS[self.uncertainty]}blocking pairs are impossible"
             )
             self.prove(1, "zero is impossible")
         elif found.solution is not None and self.value == 0:
-            self.certificate["proof"] = "a pairing without blocking pair is its own proof"
+            self.certificate["proof"] = self._own_proof
             self.penalty_bound = found.bound
 
     def _fewest_possible(self) -> None:
@@ -450,7 +451,9 @@ class _Search:
         tell.
         """
         given = (self.instance, most, self.alpha, self.alpha_mode)
-        how = {"uncertainty": self.uncertainty, "penalty": False, "engine": "cp-sat"}
+        how: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "penalty": False, "engine": "cp-sat"
+        }  # fmt: skip
         found: Outcome | None
         left = self.clock.share()
         if self.instance.types < APART_FROM or left is None:
@@ -533,7 +536,9 @@ class _Search:
         process of its own, which is ended.
         """
         given = (instance, self.alpha, self.alpha_mode)
-        how = {"uncertainty": self.uncertainty, "engine": self.engine, "start": start}
+        how: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "engine": self.engine, "start": start
+        }  # fmt: skip
         if seconds is None or not _large(instance):
             return zero_blocking(*given, **how, time_limit=seconds)
         return call_apart(
@@ -599,18 +604,27 @@ class _Search:
             "levels": self._levels(),
         }
         if self.value == 0:
-            facts.setdefault("proof", "a pairing without blocking pair is its own proof")
+            facts.setdefault("proof", self._own_proof)
         stop = Stop.FINISHED if self.proved and self.stop is Stop.TIME_LIMIT else self.stop
         return outcome(
             self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)),
             stop, facts, self.clock, COUNTED[self.uncertainty],
         )  # fmt: skip
 
+    @property
+    def _own_proof(self) -> str:
+        proof = f"a pairing without {KINDS[self.uncertainty]}blocking pair is its own proof"
+        if self.uncertainty == "possible":
+            proof += ": it is stable for every matrix within the intervals"
+        return proof
+
     def _about_intervals(self) -> dict[str, Any]:
         """Which gains count, with what confidence, and what to measure again."""
         if self.uncertainty == "none":
             return {}
-        facts = {"uncertainty": self.uncertainty, "intervals": self.instance.certainty}
+        facts: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "intervals": self.instance.certainty
+        }  # fmt: skip
         if self.uncertainty == "certain" or self.value == 0:
             return facts
         again = undecided_pairs(self.instance, self.best, self.alpha, self.alpha_mode)

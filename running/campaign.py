@@ -216,8 +216,8 @@ class Campaign:
                 )
             if by_cpu and run.cpu < MOSTLY_WAITING * run.wall:
                 self.notes.append(
-                    f"{job.name} had its processor for {run.cpu / run.wall:.0%} of its time: others "
-                    "ran, or it waited, which only --time wall sees"
+                    f"{job.name} had its processor for {run.cpu / run.wall:.0%} of its time: "
+                    "others ran, or it waited, which only --time wall sees"
                 )
             if run.wall < SHORT_SECONDS:
                 self.notes.append(

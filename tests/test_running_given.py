@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -210,7 +211,7 @@ def measured(store: Path, **options: object) -> Summary:
     return run(simulated_jobs(2), store, **given)
 
 
-class AnotherMachine(SimulatedMachine):
+class AnotherMachine(SimulatedMachine):  # type: ignore[misc]
     """Of other facts."""
 
 
@@ -291,7 +292,7 @@ def test_a_full_disk_ends_it_with_every_row_kept(
     before = profiles(store).surroundings["ok"]
     connect = sqlite3.connect
 
-    def small(*given: object, **keywords: object) -> sqlite3.Connection:
+    def small(*given: Any, **keywords: Any) -> sqlite3.Connection:
         made = connect(*given, **keywords)
         pages = made.execute("PRAGMA page_count").fetchone()[0]
         made.execute(f"PRAGMA max_page_count = {pages}")

@@ -183,6 +183,7 @@ def test_a_failure_voids_the_cell_is_tried_once_more_and_is_no_number(tmp_path: 
     assert not shown.instance("forbid").allowed[0, 1]
     guess = shown.instance("predict")
     assert guess.allowed.all()
+    assert guess.looks is not None
     assert guess.looks[0, 1] == 0
     assert guess.confidence is None  # a prediction's interval is not one that holds with the others
     with opened(store) as rows:
@@ -300,7 +301,9 @@ def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
             hours = number / 10
             seconds = 5 * math.exp(slope * hours + rng.normal(0, 0.005))
             seen.add(Look(number, 1, None, "alone", hours * 3600, ((0, seconds, seconds, 0.0),)))
-        found, low, high = seen.drift(0)
+        told = seen.drift(0)
+        assert told is not None
+        found, low, high = told
         assert low <= slope <= high
         assert found == pytest.approx(slope, abs=0.03)
         assert drifts == (not low <= 0 <= high)

@@ -26,7 +26,7 @@ from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
-    from ..running.measure import Status, Summary
+    from ..running.campaign import Status, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

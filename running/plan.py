@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..instances.colocation.instance import Colocation
+from ..instances.colocation.groups import undecided_pairs
+from ..instances.colocation.instance import Colocation, Pairing
 from ..instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
 from ..solvers.filtering import Booleans
 from .beliefs import Beliefs, Voids, to_instance
@@ -30,7 +31,7 @@ MOST_LOOKS = 200
 """Looks that a cell without a budget may need."""
 
 CHOICE_SECONDS = 10.0
-"""Time limit of the pairing by which the next pairs are chosen."""
+"""Time limit of the search for the pairing by which the next pairs are chosen."""
 
 
 def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -> list[Cell]:
@@ -55,31 +56,28 @@ def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -
 
 
 def useful_pairs(instance: Colocation, known: Booleans, alpha: float) -> list[Cell]:
-    """The unmeasured pairs on which it depends whether a pairing that is stable by the midpoints
-    may have a blocking pair; the widest intervals first.
+    """The unmeasured pairs on which it depends whether the most robust pairing has a blocking pair;
+    those of most agents first, none when it is stable for every matrix within the intervals.
 
     Two jobs possibly block when each may gain more than alpha: the highest penalty that it may have
     now, less the lowest that it may have beside the other.
     """
     from ..analysis.run.solve import solve
-    from ..instances.colocation.instance import Pairing
 
-    assert instance.low is not None and instance.high is not None  # noqa: PT018
     found = solve(
-        instance.without_intervals(), "stable", alpha=alpha, time_limit=CHOICE_SECONDS
+        instance, "stable", alpha=alpha, uncertainty="possible", time_limit=CHOICE_SECONDS
     ).solution
     if not isinstance(found, Pairing):
         return []
-    beside = np.zeros(known.shape, dtype=bool)
-    beside[found.first, found.second] = beside[found.second, found.first] = True
-    now = np.where(beside & np.isfinite(instance.high), instance.high, -np.inf)
-    gain = now.max(axis=1)[:, None] - instance.low > alpha
-    blocking = gain & gain.T & instance.allowed
-    involved = blocking | (beside & blocking.any(axis=1)[:, None])
-    involved = (involved | involved.T) & ~known & instance.allowed
-    width = np.maximum(instance.high - instance.low, (instance.high - instance.low).T)
-    pairs = np.argwhere(np.triu(involved)).tolist()
-    return [(a, c) for a, c in sorted(pairs, key=lambda pair: -width[tuple(pair)])]
+    place = {name: at for at, name in enumerate(instance.names)}
+    pairs: dict[Cell, None] = {}
+    for entry in undecided_pairs(instance, found, alpha):
+        sides = [entry["types"], *zip(entry["types"], entry["beside"], strict=True)]
+        for one, other in sides:
+            if other is not None and not known[place[one], place[other]]:
+                first, second = sorted((place[one], place[other]))
+                pairs[first, second] = None
+    return list(pairs)
 
 
 @dataclass(frozen=True)

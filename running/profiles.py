@@ -185,7 +185,7 @@ class Profile:
         states = ", ".join(f"{around[name]:.0f} {name}" for name in ("ok", "busy", "failed"))
         middle, most = around["median pressure"], around["most pressure"]
         pressed = (
-            "this system tells no pressure"
+            "no pressure is told"
             if middle is None or most is None
             else f"pressure {middle:.2f} in the median, {most:.2f} at most"
         )

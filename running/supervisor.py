@@ -129,7 +129,7 @@ class _Member:
             words = self.errors.read().decode(errors="replace").strip()
             self.errors.close()
         if self.given.get("meter") and code == 0:
-            code = self._metered(words, run)
+            code, words = self._metered(words, run), ""
         if code and not self.error:
             how = f"signal {-code}" if code < 0 else f"exit {code}"
             last = words.splitlines()[-1:] or [""]

@@ -34,6 +34,7 @@ FLOORS = {
     "solvers": 4,
     "baselines": 5,
     "analysis": 6,
+    "advice": 7,
     "running": 7,
     "cli": 8,
 }
@@ -189,6 +190,16 @@ def test_only_the_command_line_imports_the_papers() -> None:
         or named.search(path.read_text())
     }
     assert users == {"cli/commands.py"}
+
+
+def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in sources()
+        if not path.is_relative_to(ROOT / "running")
+        and any(module.startswith("running") for module in imported_modules(path))
+    }
+    assert users == {"cli/measuring.py"}
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

@@ -8,13 +8,15 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from simulated_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running import command, measure, topology
+from cotenant.running import command, topology
+from cotenant.running.campaign import Summary
 from cotenant.running.jobs import Job, read_jobs
 from cotenant.running.measure import measure as run
 from cotenant.running.profiles import profiles
@@ -203,13 +205,13 @@ def test_lists_of_cpus_are_read_and_written() -> None:
     assert cpu_text((8, 0, 1, 2, 3, 11, 10)) == "0-3,8,10-11"
 
 
-def measured(store: Path, **options: object) -> measure.Summary:
+def measured(store: Path, **options: object) -> Summary:
     machine = SimulatedMachine(TWO, [5, 7], noise=0.005)
     given = {"machine": machine, "half_width": 0.05, **options}
     return run(simulated_jobs(2), store, **given)
 
 
-class AnotherMachine(SimulatedMachine):
+class AnotherMachine(SimulatedMachine):  # type: ignore[misc]
     """Of other facts."""
 
 
@@ -290,7 +292,7 @@ def test_a_full_disk_ends_it_with_every_row_kept(
     before = profiles(store).surroundings["ok"]
     connect = sqlite3.connect
 
-    def small(*given: object, **keywords: object) -> sqlite3.Connection:
+    def small(*given: Any, **keywords: Any) -> sqlite3.Connection:
         made = connect(*given, **keywords)
         pages = made.execute("PRAGMA page_count").fetchone()[0]
         made.execute(f"PRAGMA max_page_count = {pages}")

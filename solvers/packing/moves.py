@@ -68,9 +68,9 @@ def fewest_moves(
     Examples
     --------
     >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("packing/cluster-tiny"), "fewest-moves")
+    >>> result = cotenant.solve(cotenant.read("packing/cluster-12-40"), "fewest-moves")
     >>> print(result.status, round(result.objective, 3))
-    optimal 2.0
+    optimal 26.0
     """
     if instance.placed is None:
         raise InvalidInstance(

@@ -99,6 +99,17 @@ class Moves:
     count: Integers
 
 
+def even_program(packing: RuledPacking, servers: Integers, budget: int) -> Aggregate:
+    """The aggregate program with room to spare: servers of a total cost of `budget` at most, and of
+    each resource of each class a part of what so many servers (p,) have stays empty, the largest
+    that can. Whole VMs find room most easily there.
+    """
+    builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, servers)
+    program = builder.build()
+    program.upper[cost] = min(program.upper[cost], float(budget))
+    return Aggregate(program, cost, pools, of_class, count)
+
+
 def moves_program(
     packing: RuledPacking, placed: Integers, kind: Integers, servers: int, penalty: int
 ) -> Moves:
@@ -155,9 +166,12 @@ def moves_program(
 
 
 def _building(
-    packing: RuledPacking, penalty: int, weight: float
+    packing: RuledPacking, penalty: int, weight: float, even: Integers | None = None
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
-    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`."""
+    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
+
+    even : servers by class; a column, the part of all room that stays empty, is maximized then.
+    """
     types, classes = packing.most.shape
     builder = ProgramBuilder()
     servers = builder.columns(classes, upper=packing.limit, integer=True)
@@ -189,12 +203,17 @@ def _building(
         packing.request,
     )
     # the room of each class
+    empty = None if even is None else builder.columns(1, upper=1.0, cost=-1.0)[0]
     for c in range(classes):
         here = np.flatnonzero(there[:, c])
         for j, room in enumerate(packing.capacity[c].tolist()):
             needing = here[packing.demand[here, j] > 0]
+            columns, values = count[needing, c], packing.demand[needing, j]
+            if even is not None and even[c]:
+                columns = np.append(columns, empty)
+                values = np.append(values, room * even[c])
             if len(needing):
-                _at_most(builder, count[needing, c], packing.demand[needing, j], servers[c], room)
+                _at_most(builder, columns, values, servers[c], room)
     # limits on a server: a type's own where rules or whole VMs make it less than the room does
     place, c = np.nonzero(there & (packing.most < packing.request[:, None]))
     rows = np.arange(len(place))

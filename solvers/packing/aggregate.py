@@ -11,15 +11,18 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
-from ...models.packing.aggregate import Aggregate, aggregate_program
+from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
-from ..engines import LivingProgram
+from ..engines import LivingProgram, solve_program
 from ..outcome import Clock, Stop
 from .ruled import Ruled
 
 BITS = 40
 """Multipliers of rows (scaled to coefficients of 1 at most) are whole multiples of 2**-BITS."""
 
+
+SPREADING = 3.0
+"""Seconds for servers that all have room to spare."""
 
 WHOLE = 1e-6
 """Servers nearer to a whole number are that number."""
@@ -179,6 +182,24 @@ def aggregate_bound(
         max(proved, 1), closed, leaves, None if best is None else best[0],
         None if best is None else best[1],
     )  # fmt: skip
+
+
+def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> Aggregated:
+    """Servers of that cost at most, and VMs by class, such that all of them have room to spare, as
+    far as can be found in a few seconds; those found before where nothing is.
+    """
+    assert found.servers is not None
+    built = even_program(problem, found.servers + 1, cost)
+    exact = ExactProgram(built.program)
+    program = exact.scaled(built.program.lower, built.program.upper)
+    whole = replace(program, integer=built.program.integer)
+    answer = solve_program(whole, time_limit=clock.share(4, most=SPREADING))
+    if answer.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    if answer.point is None:
+        return found
+    servers = np.round(answer.point[built.servers]).astype(np.int64)
+    return replace(found, servers=servers, count=_counts(built, answer.point))
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:

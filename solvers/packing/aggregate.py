@@ -13,16 +13,13 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
-from ..engines import LivingProgram, solve_program
+from ..engines import LivingProgram
 from ..outcome import Clock, Stop
 from .ruled import Ruled
 
 BITS = 40
 """Multipliers of rows (scaled to coefficients of 1 at most) are whole multiples of 2**-BITS."""
 
-
-SPREADING = 3.0
-"""Seconds for servers that all have room to spare."""
 
 WHOLE = 1e-6
 """Servers nearer to a whole number are that number."""
@@ -185,21 +182,43 @@ def aggregate_bound(
 
 
 def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> Aggregated:
-    """Servers of that cost at most, and VMs by class, such that all of them have room to spare, as
-    far as can be found in a few seconds; those found before where nothing is.
+    """Servers of that cost at most, and VMs by class, such that all have room to spare; those found
+    before where that leaves a VM out.
+
+    A dive: the class whose servers are nearest to a whole number is fixed there, or else at the
+    next one, and the program solved again.
     """
     assert found.servers is not None
     built = even_program(problem, found.servers + 1, cost)
     exact = ExactProgram(built.program)
-    program = exact.scaled(built.program.lower, built.program.upper)
-    whole = replace(program, integer=built.program.integer)
-    answer = solve_program(whole, time_limit=clock.share(4, most=SPREADING))
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
-    if answer.point is None:
+    lower, upper = built.program.lower.copy(), built.program.upper.copy()
+    living = LivingProgram(exact.scaled(lower, upper))
+
+    def solved() -> Floats | None:
+        answer = living.again(exact.scaled(lower, upper), clock.share(4))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        point = answer.point
+        if point is None or (_counts(built, point).sum(axis=1) < problem.request - WHOLE).any():
+            return None
+        return point
+
+    point = solved()
+    free = built.servers.tolist()
+    while point is not None and free and not clock.over:
+        apart = np.abs(point[free] - np.round(point[free]))
+        column = free.pop(int(np.argmin(apart)))
+        nearest = float(np.round(point[column]))
+        other = nearest + (1.0 if point[column] > nearest else -1.0)
+        for value in (nearest, other):
+            lower[column] = upper[column] = max(value, 0.0)
+            point = solved()
+            if point is not None:
+                break
+    if point is None or free:
         return found
-    servers = np.round(answer.point[built.servers]).astype(np.int64)
-    return replace(found, servers=servers, count=_counts(built, answer.point))
+    servers = np.round(point[built.servers]).astype(np.int64)
+    return replace(found, servers=servers, count=_counts(built, point))
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:

@@ -258,8 +258,7 @@ class _Search:
         moves = self.total - sum(stay)
         model.add(moves >= self.lower)
         model.add(moves <= self.upper)
-        model.clear_objective()
-        model.minimize(moves)
+        model.minimize(moves)  # instead of the servers
         answer = solve_cp_sat(model, time_limit=self.clock.share(most=5.0 * effort))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt

@@ -53,11 +53,11 @@ class RuleArrays(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Servers being filled: count (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
+    """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
     total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
     """
 
-    count: Array
+    vms: Array
     kind: Array
     free: Array
     held: Array
@@ -132,7 +132,7 @@ class Ruled(Reduced):
     def arrays(self) -> RuleArrays:
         """The rules as the kernels read them."""
         groups = [members for members, _ in self.limits]
-        rows = [members for members, *_ in (*self.zone_limits, *self.spreads)]
+        rows = [rule[0] for rule in self.zone_limits] + [rule[0] for rule in self.spreads]
         pairs = [[] for _ in range(self.types)]  # type: list[list[int]]
         for i, other in self.apart:
             pairs[i].append(other)
@@ -199,9 +199,10 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
         others[i].add(other)
         others[other].add(i)
     inside: list[list[tuple[int, int]]] = [[] for _ in range(instance.types)]
-    for number, groups in enumerate(rules_that_bind):
+    binding = ([rule[0] for rule in rules] for rules in rules_that_bind)
+    for number, groups in enumerate(binding):
         for place, group in enumerate(groups):
-            for i in group[0]:
+            for i in group:
                 inside[i].append((number, place))
     members = _alike(
         np.flatnonzero(wanted).tolist(),

@@ -37,7 +37,7 @@ def fit_ruled(
     draw = np.zeros(len(order)) if rng is None else draw
     room = empty_room(problem)
     used = place_vms(problem.arrays, room, 0, order, mode, draw, preference(problem), share)
-    return None if used < 0 else (room.count[:used], room.kind[:used])
+    return None if used < 0 else (room.vms[:used], room.kind[:used])
 
 
 def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
@@ -53,7 +53,7 @@ def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
     )
     room = empty_room(problem)
     used = fill_by(problem.arrays, room, problem.request, scale, rule == "L2", preference(problem))
-    return None if used < 0 else (room.count[:used], room.kind[:used])
+    return None if used < 0 else (room.vms[:used], room.kind[:used])
 
 
 def runs(problem: Ruled, order: Integers | None = None) -> Integers:
@@ -67,7 +67,7 @@ def empty_room(problem: Ruled, servers: int | None = None) -> Room:
     rows = int(min(problem.limit.sum(), problem.vms)) if servers is None else servers
     arrays = problem.arrays
     return Room(
-        count=np.zeros((rows, problem.types), dtype=np.int64),
+        vms=np.zeros((rows, problem.types), dtype=np.int64),
         kind=np.zeros(rows, dtype=np.int64),
         free=np.zeros((rows, problem.demand.shape[1]), dtype=np.int64),
         held=np.zeros((rows, len(arrays.group_most)), dtype=np.int64),

@@ -103,7 +103,7 @@ class Filling:
 
     def counts(self) -> Counts:
         """The answer, when nothing waits."""
-        return self.room.count[: self.used].copy(), self.room.kind[: self.used].copy()
+        return self.room.vms[: self.used].copy(), self.room.kind[: self.used].copy()
 
 
 def _rounded(count: Floats, problem: Ruled) -> Integers:

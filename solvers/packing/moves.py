@@ -237,7 +237,7 @@ class _Search:
         filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
         filling.place_now(self.placed[chosen])
         if filling.mend(self.clock, self.clock.seconds + 4 * effort):
-            self._offer_rows(filling.counts()[0], chosen)
+            self._offer_rows(filling.room.vms[: len(chosen)], chosen)
 
     def _by_cp_sat(self, effort: float) -> None:
         """CP-SAT with servers that are told apart."""

@@ -4,7 +4,7 @@ are merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -133,7 +133,7 @@ class Ruled(Reduced):
         """The rules as the kernels read them."""
         groups = [members for members, _ in self.limits]
         rows = [rule[0] for rule in self.zone_limits] + [rule[0] for rule in self.spreads]
-        pairs = [[] for _ in range(self.types)]  # type: list[list[int]]
+        pairs: list[list[int]] = [[] for _ in range(self.types)]
         for i, other in self.apart:
             pairs[i].append(other)
             pairs[other].append(i)
@@ -273,11 +273,11 @@ def _binding(
     )
 
 
-def _alike(places: Iterable[int], key: object) -> list[tuple[int, ...]]:
+def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[int, ...]]:
     """The places by equal keys, in the order of the first of each."""
-    found: dict[object, list[int]] = {}
+    found: dict[Hashable, list[int]] = {}
     for place in places:
-        found.setdefault(key(place), []).append(place)  # type: ignore[operator]
+        found.setdefault(key(place), []).append(place)
     return [tuple(group) for group in found.values()]
 
 

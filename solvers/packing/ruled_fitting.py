@@ -32,9 +32,8 @@ def fit_ruled(
     from .ruled_kernels import place_vms
 
     share = 1.0 / np.maximum(problem.capacity, 1)
-    draw = np.zeros(1) if rng is None else rng.random(len(order))
     mode = ("first", "best", "random").index(rule)
-    draw = np.zeros(len(order)) if rng is None else draw
+    draw = np.zeros(len(order)) if rng is None else rng.random(len(order))
     room = empty_room(problem)
     used = place_vms(problem.arrays, room, 0, order, mode, draw, preference(problem), share)
     return None if used < 0 else (room.vms[:used], room.kind[:used])

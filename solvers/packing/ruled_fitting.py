@@ -10,8 +10,8 @@ from ...instances.packing.instance import Integers
 from .fitting import Counts, decreasing, preference
 from .ruled import Room, Ruled
 
-MOST_VMS = 5_000_000
-"""The packers with rules go VM by VM: more are refused."""
+MOST_STEPS = 5_000_000_000
+"""VMs times servers up to which VMs are placed one by one."""
 
 
 def fit_ruled(
@@ -59,6 +59,11 @@ def runs(problem: Ruled, order: Integers | None = None) -> Integers:
     """(n,) type of each VM, type by type; the largest first when no order is given."""
     types = decreasing(problem) if order is None else order
     return np.repeat(types, problem.request[types])
+
+
+def large(problem: Ruled) -> bool:
+    """Whether packers that go VM by VM would take minutes."""
+    return problem.vms * min(int(problem.limit.sum()), problem.vms) > MOST_STEPS
 
 
 def empty_room(problem: Ruled, servers: int | None = None) -> Room:

@@ -13,7 +13,7 @@ from ..outcome import Status, Stop
 from .aggregate import Aggregated, aggregate_bound, spread_room
 from .fitting import Counts, decreasing, trimmed
 from .ruled import Ruled
-from .ruled_fitting import MOST_VMS, fill_ruled, fit_ruled, runs
+from .ruled_fitting import fill_ruled, fit_ruled, large, runs
 from .ruled_search import Filling
 from .search import Search
 
@@ -30,7 +30,7 @@ ALLOWED_ABOVE = 0.02
 def greedy(search: Search, random_starts: int) -> None:
     """Greedy packings that keep the rules, and first fits in random order."""
     problem, rng = _ruled(search), search.rng
-    if problem.vms > MOST_VMS:
+    if large(problem):
         return
     order = decreasing(problem)
     search.offer(problem.now(), "what runs now")
@@ -83,7 +83,7 @@ def _fillings(search: Search, effort: float) -> None:
     """Fillings with some servers above the bound, by halves between what was not found and the best
     answer.
     """
-    if _ruled(search).vms > MOST_VMS:
+    if large(_ruled(search)):
         return
     failed, above = -1, math.ceil(ALLOWED_ABOVE * search.lower)
     while search.open and failed + 1 < search.upper - search.lower:

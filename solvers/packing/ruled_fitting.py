@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from ...instances.packing.instance import Integers
+from .bounds import volume_bound
 from .fitting import Counts, decreasing, preference
 from .ruled import Room, Ruled
+
+FIRST_ROWS = 1000
+"""Servers that there is room for at first; four times as many where they do not suffice."""
 
 MOST_STEPS = 5_000_000_000
 """VMs times servers up to which VMs are placed one by one."""
@@ -34,9 +39,12 @@ def fit_ruled(
     share = 1.0 / np.maximum(problem.capacity, 1)
     mode = ("first", "best", "random").index(rule)
     draw = np.zeros(len(order)) if rng is None else rng.random(len(order))
-    room = empty_room(problem)
-    used = place_vms(problem.arrays, room, 0, order, mode, draw, preference(problem), share)
-    return None if used < 0 else (room.vms[:used], room.kind[:used])
+
+    def pack(room: Room) -> int:
+        opened = preference(problem)
+        return int(place_vms(problem.arrays, room, 0, order, mode, draw, opened, share))
+
+    return _packed(problem, pack)
 
 
 def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
@@ -50,9 +58,12 @@ def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
     scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(
         problem.capacity, 1
     )
-    room = empty_room(problem)
-    used = fill_by(problem.arrays, room, problem.request, scale, rule == "L2", preference(problem))
-    return None if used < 0 else (room.vms[:used], room.kind[:used])
+
+    def pack(room: Room) -> int:
+        norm, opened = rule == "L2", preference(problem)
+        return int(fill_by(problem.arrays, room, problem.request, scale, norm, opened))
+
+    return _packed(problem, pack)
 
 
 def runs(problem: Ruled, order: Integers | None = None) -> Integers:
@@ -63,12 +74,25 @@ def runs(problem: Ruled, order: Integers | None = None) -> Integers:
 
 def large(problem: Ruled) -> bool:
     """Whether packers that go VM by VM would take minutes."""
-    return problem.vms * min(int(problem.limit.sum()), problem.vms) > MOST_STEPS
+    return problem.vms * volume_bound(problem) > MOST_STEPS
 
 
-def empty_room(problem: Ruled, servers: int | None = None) -> Room:
-    """Room for so many servers, or as many as an answer could use, none of them open."""
-    rows = int(min(problem.limit.sum(), problem.vms)) if servers is None else servers
+def _packed(problem: Ruled, pack: Callable[[Room], int]) -> Counts | None:
+    """Run a packer with room for some servers, and for more as long as they do not suffice."""
+    most = int(min(problem.limit.sum(), problem.vms))
+    rows = min(most, FIRST_ROWS)
+    while True:
+        room = empty_room(problem, rows)
+        used = pack(room)
+        if used >= 0:
+            return room.vms[:used], room.kind[:used]
+        if rows == most:
+            return None
+        rows = min(most, 4 * rows)
+
+
+def empty_room(problem: Ruled, rows: int) -> Room:
+    """Room for so many servers, none of them open."""
     arrays = problem.arrays
     return Room(
         vms=np.zeros((rows, problem.types), dtype=np.int64),

@@ -20,7 +20,7 @@ from .search import Search
 MOST_COUNTS = 30_000
 """Larger models (servers x types) are not given to CP-SAT at first."""
 
-FEW_COUNTS = 2_000
+FEW_COUNTS = 400
 """Smaller ones are, before fillings are searched for."""
 
 ALLOWED_ABOVE = 0.02
@@ -71,7 +71,7 @@ def prove(search: Search) -> None:
     problem, effort = _ruled(search), 1.0
     kind = _servers(search)
     if len(kind) * problem.types <= FEW_COUNTS:
-        _by_cp_sat(search, 10.0)
+        _by_cp_sat(search, 3.0)
     while search.open:
         _fillings(search, effort)
         if search.open:

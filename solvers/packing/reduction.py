@@ -88,7 +88,7 @@ class Reduced:
                 source[members[0]] = place
         if np.array_equal(source, np.arange(count.shape[1])):
             return count
-        rows = np.take(count, np.maximum(source, 0), axis=1)
+        rows: Integers = np.take(count, np.maximum(source, 0), axis=1)
         rows[:, source < 0] = 0
         for place, members in enumerate(self.members):
             if source[members[0]] == place:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from ...instances.packing.instance import Integers
+from .bounds import volume_bound
 from .fitting import Counts, decreasing, preference
 from .ruled import Room, Ruled
 
-MOST_VMS = 5_000_000
-"""The packers with rules go VM by VM: more are refused."""
+FIRST_ROWS = 1000
+"""Servers that there is room for at first; four times as many where they do not suffice."""
+
+MOST_STEPS = 5_000_000_000
+"""VMs times servers up to which VMs are placed one by one."""
 
 
 def fit_ruled(
@@ -32,12 +37,14 @@ def fit_ruled(
     from .ruled_kernels import place_vms
 
     share = 1.0 / np.maximum(problem.capacity, 1)
-    draw = np.zeros(1) if rng is None else rng.random(len(order))
     mode = ("first", "best", "random").index(rule)
-    draw = np.zeros(len(order)) if rng is None else draw
-    room = empty_room(problem)
-    used = place_vms(problem.arrays, room, 0, order, mode, draw, preference(problem), share)
-    return None if used < 0 else (room.count[:used], room.kind[:used])
+    draw = np.zeros(len(order)) if rng is None else rng.random(len(order))
+
+    def pack(room: Room) -> int:
+        opened = preference(problem)
+        return int(place_vms(problem.arrays, room, 0, order, mode, draw, opened, share))
+
+    return _packed(problem, pack)
 
 
 def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
@@ -51,9 +58,12 @@ def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
     scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(
         problem.capacity, 1
     )
-    room = empty_room(problem)
-    used = fill_by(problem.arrays, room, problem.request, scale, rule == "L2", preference(problem))
-    return None if used < 0 else (room.count[:used], room.kind[:used])
+
+    def pack(room: Room) -> int:
+        norm, opened = rule == "L2", preference(problem)
+        return int(fill_by(problem.arrays, room, problem.request, scale, norm, opened))
+
+    return _packed(problem, pack)
 
 
 def runs(problem: Ruled, order: Integers | None = None) -> Integers:
@@ -62,12 +72,30 @@ def runs(problem: Ruled, order: Integers | None = None) -> Integers:
     return np.repeat(types, problem.request[types])
 
 
-def empty_room(problem: Ruled, servers: int | None = None) -> Room:
-    """Room for so many servers, or as many as an answer could use, none of them open."""
-    rows = int(min(problem.limit.sum(), problem.vms)) if servers is None else servers
+def large(problem: Ruled) -> bool:
+    """Whether packers that go VM by VM would take minutes."""
+    return problem.vms * volume_bound(problem) > MOST_STEPS
+
+
+def _packed(problem: Ruled, pack: Callable[[Room], int]) -> Counts | None:
+    """Run a packer with room for some servers, and for more as long as they do not suffice."""
+    most = int(min(problem.limit.sum(), problem.vms))
+    rows = min(most, FIRST_ROWS)
+    while True:
+        room = empty_room(problem, rows)
+        used = pack(room)
+        if used >= 0:
+            return room.vms[:used], room.kind[:used]
+        if rows == most:
+            return None
+        rows = min(most, 4 * rows)
+
+
+def empty_room(problem: Ruled, rows: int) -> Room:
+    """Room for so many servers, none of them open."""
     arrays = problem.arrays
     return Room(
-        count=np.zeros((rows, problem.types), dtype=np.int64),
+        vms=np.zeros((rows, problem.types), dtype=np.int64),
         kind=np.zeros(rows, dtype=np.int64),
         free=np.zeros((rows, problem.demand.shape[1]), dtype=np.int64),
         held=np.zeros((rows, len(arrays.group_most)), dtype=np.int64),

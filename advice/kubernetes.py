@@ -107,7 +107,8 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
                 f"`{COMMAND}`"
             )
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
-    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored))
+    notes = () if budgets else ("no disruption budgets are in the file; get pdb too if there are",)
+    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored), notes)
 
 
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
@@ -233,7 +234,7 @@ def requests_of(spec: Fields) -> dict[str, int]:
     """What a pod takes as the scheduler counts it: its containers and restartable init containers
     together, or the most that is needed while an init container runs, and its overhead.
     """
-    running: Counter[str] = Counter()  # containers that go on, and sidecars started so far
+    running: dict[str, Fraction] = {}  # sidecars started so far, and then all that goes on
     beginning: dict[str, Fraction] = {}
     for item in spec.many("initContainers"):
         own = _amounts(item.of("resources").of("requests"))
@@ -241,24 +242,25 @@ def requests_of(spec: Fields) -> dict[str, int]:
             _add(running, own)
             own = {}
         for name in {*own, *running}:
-            needed = own.get(name, Fraction(0)) + Fraction(running[name])
-            beginning[name] = max(beginning.get(name, Fraction(0)), needed)
+            needed = own.get(name, _NONE) + running.get(name, _NONE)
+            beginning[name] = max(beginning.get(name, _NONE), needed)
     for item in spec.many("containers"):
         _add(running, _amounts(item.of("resources").of("requests")))
     total = {
-        name: max(Fraction(running[name]), beginning.get(name, Fraction(0)))
+        name: max(running.get(name, _NONE), beginning.get(name, _NONE))
         for name in {*running, *beginning}
     }
-    whole = spec.of("resources").of("requests")  # of the pod: they stand for its containers'
-    total |= _amounts(whole)
-    overhead: Counter[str] = Counter(total)
-    _add(overhead, _amounts(spec.of("overhead")))
-    return _whole(dict(overhead), spec) | {"pods": 1}  # type: ignore[arg-type]
+    total |= _amounts(spec.of("resources").of("requests"))  # a pod's own stand for its containers'
+    _add(total, _amounts(spec.of("overhead")))
+    return _whole(total, spec) | {"pods": 1}
 
 
-def _add(total: Counter[str], amounts: dict[str, Fraction]) -> None:
+_NONE = Fraction(0)
+
+
+def _add(total: dict[str, Fraction], amounts: dict[str, Fraction]) -> None:
     for name, value in amounts.items():
-        total[name] += value  # type: ignore[assignment]
+        total[name] = total.get(name, _NONE) + value
 
 
 class _Volumes:
@@ -369,8 +371,10 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         unread.append(("resource claims", "claims of devices"))
     ports = {
         (port.text("hostIP") or "0.0.0.0", port.text("protocol") or "TCP", port.whole("hostPort"))
-        for container in [*spec.many("containers"), *spec.many("initContainers")]
-        if container in spec.many("containers") or container.text("restartPolicy") == "Always"
+        for container in (
+            *spec.many("containers"),
+            *(c for c in spec.many("initContainers") if c.text("restartPolicy") == "Always"),
+        )
         for port in container.many("ports")
         if port.whole("hostPort")
     }

@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..instances.packing.instance import Packing
+from ..instances.packing.instance import Integers, Packing
+from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from ..solvers.outcome import Clock
 from .default_scheduler import SCORINGS, left_pending
-from .optimum import Integers, fewest_moves, fewest_nodes, placed_of
+from .optimum import fewest_moves, fewest_nodes
 from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
 from .state import ClusterState, Role
@@ -33,7 +34,7 @@ class Advice:
     freed : nodes that the plan empties.
     targets : new node of every pod that moves, by its place in the state.
     fewest, fewest_pinned : no plan with `enough` nodes moves fewer pods: of any kind, and while the
-        pinned pods stay; None where nothing is known.
+        pinned pods stay.
     order : the moves in waves.
     translation : the instance that the plan answers.
     dropped : rules that the bound does not know, in words.
@@ -50,8 +51,8 @@ class Advice:
     needed_pinned: int
     freed: tuple[str, ...]
     targets: Mapping[int, str]
-    fewest: int | None
-    fewest_pinned: int | None
+    fewest: int
+    fewest_pinned: int
     order: Ordered
     translation: Translation
     dropped: tuple[str, ...]
@@ -149,7 +150,7 @@ def advise(
     free = fewest_nodes(relaxed.instance, clock.share(5))
     plans = _plans(state, released)
     found = [fewest_nodes(plan.instance, clock.share(4)) for plan in plans]
-    now = [int(placed_of(plan.instance).any(axis=1).sum()) for plan in plans]
+    now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
     # what runs now is an answer of the first plan, whatever else was found
     values = [one.value for one in found]
     if values[0] is None or values[0] > now[0]:
@@ -157,8 +158,8 @@ def advise(
     best = min(value for value in values if value is not None)
     chosen, moves, fewest_pinned = _least_moves(plans, values, best, clock)
     keepers = chosen.keepers
-    needed = max(0, (free.bound or 0) - relaxed.keepers)
-    pinned = min((one.bound or 0) for one in found if not one.infeasible) - keepers
+    needed = max(0, free.bound - relaxed.keepers)
+    pinned = min(one.bound for one in found if not one.infeasible) - keepers
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = fewest_moves(relaxed.instance, best - keepers + relaxed.keepers, clock.share(1))
     return _advice(
@@ -193,17 +194,16 @@ def _plans(
 
 def _least_moves(
     plans: list[Translation], values: list[int | None], best: int, clock: Clock
-) -> tuple[Translation, Integers, int | None]:
+) -> tuple[Translation, Integers, int]:
     """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
     among = [plan for plan, value in zip(plans, values, strict=True) if value == best]
     found = [(plan, fewest_moves(plan.instance, best, clock.share(2))) for plan in among]
     answers = [(one.value, place) for place, (_, one) in enumerate(found) if one.value is not None]
-    bounds = [one.bound for _, one in found]
-    bound = None if None in bounds else min(b for b in bounds if b is not None)
+    bound = min(one.bound for _, one in found)
     if not answers:  # out of time: nothing moves
-        return plans[0], placed_of(plans[0].instance), bound
+        return plans[0], present_counts(plans[0].instance), bound
     plan, one = found[min(answers)[1]]
     assert one.count is not None
     return plan, one.count, bound
@@ -372,7 +372,7 @@ def drain(
     plan, one = found[best]
     assert one.count is not None
     advice = _advice(
-        state, released, plan, plans[0], one.count, needed=0, needed_pinned=0, fewest=None,
+        state, released, plan, plans[0], one.count, needed=0, needed_pinned=0, fewest=0,
         fewest_pinned=one.bound, reason="", dropped=(),
     )  # fmt: skip
     return Draining(node, pods, blocked, open_to, refused, advice)

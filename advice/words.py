@@ -80,11 +80,9 @@ def _freeing(advice: Advice) -> str:
         sure = "fewest"
         if advice.pinned:
             sure += f" while the pinned {one}s stay"
-        sure += ", proved"
-        if advice.fewest is not None:
-            sure += f"; at least {advice.fewest} in any case"
+        sure += f", proved; at least {advice.fewest} in any case"
     else:
-        least = max(advice.fewest or 0, advice.fewest_pinned or 0)
+        least = max(advice.fewest, advice.fewest_pinned)
         sure = f"at least {least}, proved"
     waves = len(advice.order.waves)
     budgets = ", no disruption budget broken" * bool(advice.state.budgets)
@@ -154,12 +152,10 @@ def _not_counted(advice: Advice) -> list[str]:
             {
                 n: advice.targets.get(n, pod.node)
                 for n, pod in enumerate(state.pods)
-                if pod.placed and not advice.order.stuck
-            }
-            if not advice.order.stuck
-            else None,
+                if pod.placed
+            },
         )
-        words = [_pending(n, now, then) for n in waiting[:NAMED]]
+        words = [_pending(n, now, now if advice.order.stuck else then) for n in waiting[:NAMED]]
         more = f", and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
         found.append(f"{len(waiting)} pending ({'; '.join(words)}{more})")
     return found
@@ -199,9 +195,8 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     advice = found.advice
     if found.empties and advice is not None:
         moves = len(advice.targets)
-        sure = "fewest, proved" if moves == advice.fewest_pinned else "not proved to be fewest"
-        if advice.fewest_pinned is not None and moves > advice.fewest_pinned:
-            sure = f"at least {advice.fewest_pinned}, proved"
+        fewest = moves == advice.fewest_pinned
+        sure = "fewest, proved" if fewest else f"at least {advice.fewest_pinned}, proved"
         lines = [f"{begin}it can be emptied: {moves} move{'s' * (moves != 1)} ({sure})."]
     elif found.blocked:
         number = len(found.blocked)

@@ -12,6 +12,7 @@ import pytest
 
 import cotenant
 from cotenant import verify
+from cotenant.analysis.run.proving import prove
 from cotenant.catalog import left_out
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.placing import Limit, Spread
@@ -151,7 +152,12 @@ def test_methods_that_do_not_know_rules_refuse_and_are_left_out() -> None:
 
 def test_no_proof_file_speaks_of_an_instance_with_rules(tmp_path: Path) -> None:
     path = tmp_path / "ruled.json"
-    cotenant.write(RULED, path)
+    placed = Packing(capacity=[[4]], demand=[[2]], request=[2], servers=[2], placed=[[0, 0, 1]])
+    for instance in (RULED, placed):
+        cotenant.write(instance, path)
+        told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
+        assert told.standing == "claimed"
+        assert "does not know where VMs may run" in told.says
     case = verify.Case(RULED.document(), {}, None, [[]])
     with pytest.raises(verify.Refused, match="unknown key"):
         verify.packing_servers(case)

@@ -251,9 +251,11 @@ class Packing(Instance):
 
     @property
     def beyond_proofs(self) -> str:
-        """The rules on where VMs may run, which no proof as a file shows to be kept."""
-        given = ", ".join(given_rules(self))
-        return given and f"the checker of proofs does not know where VMs may run ({given})"
+        """The fields on where VMs may run, and run now, which no proof as a file speaks of."""
+        given = ", ".join(rules_document(self))
+        return (
+            given and f"the checker of proofs does not know where VMs may run or run now: {given}"
+        )
 
     @property
     def server_class(self) -> Integers:

@@ -205,6 +205,17 @@ def _building(
         np.full(len(rows), -np.inf),
         np.zeros(len(rows)),
     )
+    # VMs of one size together: so a rule less, which lets types be merged, proves no more
+    alike = {}
+    for i in range(types):
+        alike.setdefault(packing.demand[i].tobytes(), []).append(i)
+    for group in (group for group in alike.values() if len(group) > 1):
+        needs = packing.demand[group[0]] > 0
+        holds = (packing.capacity[:, needs] // packing.demand[group[0]][needs]).min(axis=1)
+        for c in range(classes):
+            here = [i for i in group if there[i, c]]
+            if len(here) > 1 and holds[c] < packing.request[here].sum():
+                _at_most(builder, count[here, c], np.ones(len(here)), servers[c], int(holds[c]))
     for group, number in packing.limits:
         for c in range(classes):
             here = [i for i in group if there[i, c]]

@@ -160,15 +160,18 @@ def aggregate_bound(
             children = [(lower, ceiling)]
         else:
             column = _fractional(built, answer.point)
-            if column is None:
+            if column is None and queue and here > queue[0][0]:
+                pass  # others come first: this one is solved again when it is its turn
+            elif column is None:
                 number = np.round(answer.point[built.servers]).astype(np.int64)
                 best = (number, _counts(built, answer.point))
                 proved, closed = here, True
                 break
-            cut = np.floor(answer.point[column])
-            leaves += 1
-            children = [(lower, ceiling.copy()), (lower.copy(), ceiling)]
-            children[0][1][column], children[1][0][column] = cut, cut + 1
+            else:
+                cut = np.floor(answer.point[column])
+                leaves += 1
+                children = [(lower, ceiling.copy()), (lower.copy(), ceiling)]
+                children[0][1][column], children[1][0][column] = cut, cut + 1
         for lows, highs in children:
             made += 1
             heapq.heappush(queue, (here, -made, lows, highs))

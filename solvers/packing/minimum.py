@@ -301,7 +301,7 @@ _PARTS: tuple[Callable[..., None], ...] = (_simple_bounds, _greedy, _columns, _d
 
 _RULED_PARTS: tuple[Callable[..., None], ...] = (
     _simple_bounds,
-    _greedy,
     ruled_minimum.aggregate,
+    _greedy,
     ruled_minimum.prove,
 )

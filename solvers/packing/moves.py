@@ -68,9 +68,9 @@ def fewest_moves(
     Examples
     --------
     >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("packing/cluster-tiny"), "fewest-moves")
+    >>> result = cotenant.solve(cotenant.read("packing/cluster-12-40"), "fewest-moves")
     >>> print(result.status, round(result.objective, 3))
-    optimal 2.0
+    optimal 26.0
     """
     if instance.placed is None:
         raise InvalidInstance(
@@ -87,6 +87,16 @@ def fewest_moves(
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     return search.outcome(stop)
+
+
+def moves_bound(instance: Packing, servers: int, seconds: float | None = None) -> int:
+    """A proved bound on the VMs that leave their server where at most some are in use, by the
+    aggregate program.
+    """
+    search = _Search(instance, Clock(seconds), np.random.default_rng(0))
+    search.servers = servers
+    search.relaxed(search.program())
+    return search.lower
 
 
 class _Search:
@@ -156,10 +166,8 @@ class _Search:
         self.place(self.present, self.instance.server_class, "what runs now")
         if not self.open:
             return
-        built = moves_program(
-            self.problem, self.placed, self.kind, self.servers, self.total + len(self.kind) + 1
-        )
-        self._relaxed(built)
+        built = self.program()
+        self.relaxed(built)
         small = len(self.kind) * self.problem.types <= MOST_COUNTS
         effort = 1.0
         while self.open:
@@ -189,7 +197,13 @@ class _Search:
             return
         self.offer(placement, by)
 
-    def _relaxed(self, built: Moves) -> None:
+    def program(self) -> Moves:
+        """The aggregate program of moves."""
+        return moves_program(
+            self.problem, self.placed, self.kind, self.servers, self.total + len(self.kind) + 1
+        )
+
+    def relaxed(self, built: Moves) -> None:
         """The bound of the program without whole numbers."""
         exact, program = ExactProgram(built.program), built.program
         left = self.clock.left

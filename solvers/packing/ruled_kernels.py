@@ -14,6 +14,9 @@ from .ruled import Array, Room, RuleArrays
 FIRST, BEST, RANDOM = 0, 1, 2
 """Which of the servers that can take a VM does."""
 
+ENOUGH, PAIRED = 20, 40
+"""Ejections of least penalty that are drawn from, and servers on which two VMs are ejected."""
+
 
 @compiled
 def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
@@ -231,6 +234,20 @@ def place_by_class(
 
 
 @compiled
+def _has_room(rules: RuleArrays, room: Room, i: int, m: int, a: int, b: int) -> bool:
+    """Whether a VM of type i has room on server m without one of type a, and one of type b (-1:
+    none).
+    """
+    for j in range(rules.demand.shape[1]):
+        free = room.free[m, j] + rules.demand[a, j]
+        if b >= 0:
+            free += rules.demand[b, j]
+        if rules.demand[i, j] > free:
+            return False
+    return True
+
+
+@compiled
 def mend(
     rules: RuleArrays,
     room: Room,
@@ -272,11 +289,28 @@ def mend(
             put(rules, room, i, chosen, 1)
             waiting -= 1
             continue
-        # the server and the one or two VMs on it of least penalty
+        # the server and the VM on it of least penalty; if there is none, two VMs
         penalty[i] += 1
         least, where, one, two, ties = penalty[i], -1, -1, -1, 0
         offset = np.random.randint(used)
         for turn in range(used):
+            m = (turn + offset) % used
+            if rules.most[i, room.kind[m]] == 0:
+                continue
+            if where >= 0 and least == 1 and ties >= ENOUGH:
+                break
+            for a in range(types):
+                if room.count[m, a] == 0 or a == i or penalty[a] > least:
+                    continue
+                if penalty[a] == penalty[i] or not _has_room(rules, room, i, m, a, -1):
+                    continue
+                put(rules, room, a, m, -1)
+                if can(rules, room, i, m):
+                    ties = ties + 1 if penalty[a] == least else 1
+                    if np.random.randint(ties) == 0:
+                        least, where, one = penalty[a], m, a
+                put(rules, room, a, m, 1)
+        for turn in range(min(used, PAIRED) if where < 0 else 0):
             m = (turn + offset) % used
             if rules.most[i, room.kind[m]] == 0:
                 continue
@@ -287,25 +321,19 @@ def mend(
                     number += 1
             for first in range(number):
                 a = held[first]
-                if penalty[a] > least or (penalty[a] == least and ties > 20):
-                    continue
-                put(rules, room, a, m, -1)
-                if can(rules, room, i, m):
-                    if penalty[a] < least:
-                        ties = 0
-                    ties += 1
-                    if np.random.randint(ties) == 0:
-                        least, where, one, two = penalty[a], m, a, -1
-                elif turn < 40:
-                    for second in range(first, number):
-                        b = held[second]
-                        if penalty[a] + penalty[b] >= least or room.count[m, b] == 0:
-                            continue
+                for second in range(first, number):
+                    b = held[second]
+                    if penalty[a] + penalty[b] >= least:
+                        continue
+                    if not _has_room(rules, room, i, m, a, b):
+                        continue
+                    put(rules, room, a, m, -1)
+                    if room.count[m, b] > 0:
                         put(rules, room, b, m, -1)
                         if can(rules, room, i, m):
-                            least, where, one, two, ties = penalty[a] + penalty[b], m, a, b, 1
+                            least, where, one, two = penalty[a] + penalty[b], m, a, b
                         put(rules, room, b, m, 1)
-                put(rules, room, a, m, 1)
+                    put(rules, room, a, m, 1)
         if where >= 0:
             put(rules, room, one, where, -1)
             if two >= 0:

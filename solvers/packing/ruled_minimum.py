@@ -18,7 +18,7 @@ from .ruled_search import Filling
 from .search import Search
 
 MOST_COUNTS = 30_000
-"""Larger models (servers x types) are not given to CP-SAT."""
+"""Larger models (servers x types) are not given to CP-SAT at first."""
 
 FEW_COUNTS = 2_000
 """Smaller ones are, before fillings are searched for."""
@@ -73,11 +73,9 @@ def prove(search: Search) -> None:
     if len(kind) * problem.types <= FEW_COUNTS:
         _by_cp_sat(search, 10.0)
     while search.open:
-        before = (search.upper, search.lower)
         _fillings(search, effort)
-        ended = _by_cp_sat(search, effort) if search.open else True
-        if not ended and before == (search.upper, search.lower) and effort > 1e6:
-            return
+        if search.open:
+            _by_cp_sat(search, effort)
         effort *= 2
 
 
@@ -103,12 +101,12 @@ def _fillings(search: Search, effort: float) -> None:
         above = min(above // 2, max(search.upper - 1 - search.lower, 0))
 
 
-def _by_cp_sat(search: Search, effort: float) -> bool:
-    """CP-SAT on all servers that an answer better than the best could use; whether it ended."""
+def _by_cp_sat(search: Search, effort: float) -> None:
+    """CP-SAT on all servers that an answer better than the best could use."""
     problem = _ruled(search)
     kind = _servers(search)
-    if len(kind) * problem.types > MOST_COUNTS:
-        return False
+    if len(kind) * problem.types > MOST_COUNTS * effort:
+        return
     built = assignment_model(
         problem.demand, problem.request, problem.capacity, kind, problem.price, rules=problem
     )
@@ -122,12 +120,10 @@ def _by_cp_sat(search: Search, effort: float) -> bool:
         raise KeyboardInterrupt
     if answer.status is Status.INFEASIBLE:
         search.raise_bound(search.upper, "CP-SAT")
-        return True
     if answer.values is not None:
         search.offer(trimmed(built.counts(answer.values), kind, problem.request), "CP-SAT")
     if answer.bound is not None and answer.values is not None:
         search.raise_bound(min(math.ceil(answer.bound - 1e-6), search.upper), "CP-SAT")
-    return answer.status is Status.OPTIMAL
 
 
 def _servers(search: Search) -> np.ndarray:

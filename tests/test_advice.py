@@ -256,7 +256,7 @@ def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
         with pytest.raises(InfeasibleSolution, match=words):
             check_waves(read, [tuple(Move(number(read, name), to) for name, to in moves)], **given)
 
-    refused("n2 does not take shop/a-1: too little cpu, anti-affinity", ("a-1", "n2"))
+    refused("n2 does not take shop/a-1: anti-affinity", ("a-1", "n2"))
     refused("n3 does not take shop/p-1: taint k", ("p-1", "n3"))
     refused("n2 does not take shop/big-1: too little cpu", ("big-1", "n2"))
     refused("s-1: spread|at the end spread of shop/s", ("s-1", "n2"))
@@ -394,9 +394,13 @@ def test_pending_pods_are_said_to_fit_or_not() -> None:
 # the whole, at random
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_advice_on_small_states_against_everything_that_is_possible(first: int) -> None:
-    for seed in range(first, first + 20):
+@pytest.mark.parametrize(
+    ("first", "number"), [(0, 25), pytest.param(1000, 300, marks=pytest.mark.slow)]
+)
+def test_advice_on_small_states_against_everything_that_is_possible(
+    first: int, number: int
+) -> None:
+    for seed in range(first, first + number):
         for what, held, seen in claims(seed):
             assert held, (seed, what, seen)
 

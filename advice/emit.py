@@ -148,14 +148,18 @@ def _proxmox(advice: Advice) -> str:
         lines.append(f"# wave {number} of {len(advice.order.waves)}")
         for move in wave:
             kind, number_of = advice.state.pods[move.pod].owner
-            command = "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
+            command = (
+                "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
+            )
             lines.append(command.format(quote(number_of), quote(move.node)))
     return "\n".join(lines) + "\n"
 
 
 def _openstack(advice: Advice) -> str:
     """Live migrations, wave by wave."""
-    lines = [f"openstack compute service set --disable {quote(n)} nova-compute" for n in advice.freed]
+    lines = [
+        f"openstack compute service set --disable {quote(n)} nova-compute" for n in advice.freed
+    ]
     for number, wave in enumerate(advice.order.waves, 1):
         lines.append(f"# wave {number} of {len(advice.order.waves)}")
         for move in wave:

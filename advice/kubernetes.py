@@ -42,7 +42,10 @@ _NAME = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MIRROR = "kubernetes.io/config.mirror"
 _KEPT = {
-    "cluster-autoscaler.kubernetes.io/safe-to-evict": ("false", "it is marked safe-to-evict: false"),
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": (
+        "false",
+        "it is marked safe-to-evict: false",
+    ),
     "karpenter.sh/do-not-disrupt": ("true", "it is marked do-not-disrupt"),
     "karpenter.sh/do-not-evict": ("true", "it is marked do-not-evict"),
 }
@@ -278,7 +281,9 @@ class _Volumes:
         self.users: Counter[tuple[str, str]] = Counter()
         for pod in pods:
             if pod.of("status").text("phase") not in ("Succeeded", "Failed"):
-                self.users.update({(pod.of("metadata").text("namespace"), name) for name in _claims(pod)})
+                self.users.update(
+                    {(pod.of("metadata").text("namespace"), name) for name in _claims(pod)}
+                )
 
     def read(
         self, pod: Fields
@@ -292,7 +297,9 @@ class _Volumes:
         namespace = pod.of("metadata").text("namespace")
         for name in sorted(_claims(pod)):
             claim = self.claims.get((namespace, name))
-            volume = None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
+            volume = (
+                None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
+            )
             if claim is None or volume is None:
                 unread.append(("volumes", "volumes not in the file, add pv,pvc"))
                 continue
@@ -348,12 +355,9 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     if required in rules.of("nodeAffinity"):
         affinity.append(_node_terms(rules.of("nodeAffinity").of(required)))
     apart = [
-        _pod_term(term, namespace, labels)
-        for term in rules.of("podAntiAffinity").many(required)
+        _pod_term(term, namespace, labels) for term in rules.of("podAntiAffinity").many(required)
     ]
-    near = [
-        _pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)
-    ]
+    near = [_pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)]
     unread += [("anti-affinity", "anti-affinity by namespaceSelector")] * any(
         term.loose for term in apart
     )
@@ -395,9 +399,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     )  # fmt: skip
 
 
-def _role(
-    about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]
-) -> tuple[Role, str]:
+def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -> tuple[Role, str]:
     if status.text("phase") in ("Succeeded", "Failed"):
         return Role.FINISHED, ""
     if not spec.text("nodeName"):
@@ -421,13 +423,16 @@ def _soft(spec: Fields, owner: tuple[str, str]) -> list[str]:
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     rules = spec.of("affinity")
     found = ["preferred affinity"] * any(
-        rules.of(kind).many(preferred) for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
+        rules.of(kind).many(preferred)
+        for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
     )
     found += ["ScheduleAnyway spread"] * any(
         term.text("whenUnsatisfiable") == "ScheduleAnyway"
         for term in spec.many("topologySpreadConstraints")
     )
-    kinds = [kind for kind in ("emptyDir", "hostPath") if any(kind in v for v in spec.many("volumes"))]
+    kinds = [
+        kind for kind in ("emptyDir", "hostPath") if any(kind in v for v in spec.many("volumes"))
+    ]
     found += [f"{kind} (its files stay behind)" for kind in kinds]
     found += ["a job (it begins again)"] * (owner[0] == "Job")
     return found

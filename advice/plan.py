@@ -107,9 +107,7 @@ class Advice:
                 "mended": list(self.mended),
                 "broken_now": list(self.translation.broken),
             },
-            "counted": {
-                role.value: roles[role] for role in Role if role is not Role.MOVABLE
-            }
+            "counted": {role.value: roles[role] for role in Role if role is not Role.MOVABLE}
             | {"movable": roles[Role.MOVABLE] - len(self.pinned)},
             "pinned": {
                 pods[n].title: [words for _, words in why] for n, why in self.pinned.items()
@@ -240,11 +238,7 @@ def _advice(
 
 def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
     """The workers that hold a pod which is no node's own, in the state's order."""
-    held = {
-        where[n]
-        for n, pod in enumerate(state.pods)
-        if pod.role in (Role.MOVABLE, Role.FIXED)
-    }
+    held = {where[n] for n, pod in enumerate(state.pods) if pod.role in (Role.MOVABLE, Role.FIXED)}
     return tuple(node.name for node in state.nodes if node.worker and node.name in held)
 
 
@@ -341,9 +335,7 @@ def drain(
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
     scheduler = Scheduler(state)
     refused = {
-        n: {
-            name: tuple(scheduler.refusals(n, name)) for name in names if name != node
-        }
+        n: {name: tuple(scheduler.refusals(n, name)) for name in names if name != node}
         for n in pods
         if state.pods[n].role is Role.MOVABLE
     }
@@ -362,9 +354,9 @@ def drain(
     ]
     best = min(answers)[2] if answers else -1
     pins = found[best][0].pinned if plans else translate(state, released=released).pinned
-    blocked = {
-        n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED
-    } | {n: tuple(words for _, words in pins[n]) for n in pods if n in pins}
+    blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
+        n: tuple(words for _, words in pins[n]) for n in pods if n in pins
+    }
     if not answers:
         sure = all(one.infeasible for _, one in found)
         impossible = _surely(state, node, released, clock) if sure else ""

@@ -107,10 +107,7 @@ def _ordering(advice: Advice) -> list[str]:
 
 def _default_scheduler(advice: Advice) -> str:
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
-    return (
-        "left to the default scheduler, of the evicted pods stay pending: "
-        f"{', '.join(words)}."
-    )
+    return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 
 
 def _counted(advice: Advice) -> str:
@@ -149,11 +146,7 @@ def _not_counted(advice: Advice) -> list[str]:
         now = Scheduler(state)
         then = Scheduler(
             state,
-            {
-                n: advice.targets.get(n, pod.node)
-                for n, pod in enumerate(state.pods)
-                if pod.placed
-            },
+            {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed},
         )
         words = [_pending(n, now, now if advice.order.stuck else then) for n in waiting[:NAMED]]
         more = f", and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
@@ -230,7 +223,9 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     if advice is not None:
         others = [n for n in targets if n not in found.pods]
         if others:
-            names = [f"{state.pods[n].title} ({state.pods[n].node} to {targets[n]})" for n in others]
+            names = [
+                f"{state.pods[n].title} ({state.pods[n].node} to {targets[n]})" for n in others
+            ]
             lines.append(f"  to make room: {_some(names)}")
         lines += _ordering(advice)
         if advice.mended:

@@ -38,7 +38,9 @@ def main() -> int:
             tried[what] += 1
             if not held:
                 content = random_list(np.random.default_rng(seed))
-                print(json.dumps({"case": seed, "check": what, "seen": str(seen), "state": content}))
+                print(
+                    json.dumps({"case": seed, "check": what, "seen": str(seen), "state": content})
+                )
                 return 1
         if given.case is not None:
             break

@@ -116,7 +116,9 @@ def drain(
     with waiting(f"looking for places for the pods of {node}"):
         found = draining(state, node, time_limit=time_limit, released=release or ())
     if (emit or plan) and not found.empties:
-        raise NoSolution(f"{node} cannot be emptied; without --emit and --plan the reasons are shown")
+        raise NoSolution(
+            f"{node} cannot be emptied; without --emit and --plan the reasons are shown"
+        )
     _said(
         found.advice, plan, emit, as_json, lambda: drain_document(state, found),
         lambda: drain_lines(state, found),

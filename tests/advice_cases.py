@@ -30,7 +30,11 @@ def claims(seed: int) -> Iterator[Claim]:
         return
     advice = advise(state)  # it judges its own plan by the filters, and raises
     reached = fewest_reached(state)
-    yield "no state that moves lead to uses fewer", advice.needed <= reached, (advice.needed, reached)
+    yield (
+        "no state that moves lead to uses fewer",
+        advice.needed <= reached,
+        (advice.needed, reached),
+    )
     if not advice.order.stuck:
         yield "the plan is reached by moves", advice.enough >= reached, (advice.enough, reached)
     yield from _against_placements(state, advice)
@@ -59,7 +63,9 @@ def _second_route(state: ClusterState, advice: Advice) -> Iterator[Claim]:
         yield "fewest moves by another model", advice.fewest == moves[0], (advice.fewest, moves[0])
 
 
-def _less_asked(rng: np.random.Generator, content: dict[str, Any], advice: Advice) -> Iterator[Claim]:
+def _less_asked(
+    rng: np.random.Generator, content: dict[str, Any], advice: Advice
+) -> Iterator[Claim]:
     """A constraint less never raises the bound; a node more never raises the answer."""
     less = copy.deepcopy(content)
     pods = [item for item in less["items"] if item["kind"] == "Pod"]

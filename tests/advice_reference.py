@@ -32,9 +32,7 @@ def model_of(instance: Packing):
             model.add(load <= room * used[m])
         for i, entry in enumerate(count[m]):
             model.add(entry <= int(instance.request[i]) * used[m])
-    here = {
-        (m, i): model.new_bool_var("") for m in range(len(kind)) for i in range(instance.types)
-    }
+    here = {(m, i): model.new_bool_var("") for m in range(len(kind)) for i in range(instance.types)}
     for (m, i), there in here.items():
         model.add(count[m][i] <= int(instance.request[i]) * there)
     for a, b in () if instance.apart is None else instance.apart.tolist():

@@ -15,7 +15,12 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def node(
-    name: str, cpu: Any = "8", memory: Any = "32Gi", zone: str = "", pods: Any = "110", **fields: Any
+    name: str,
+    cpu: Any = "8",
+    memory: Any = "32Gi",
+    zone: str = "",
+    pods: Any = "110",
+    **fields: Any,
 ) -> dict[str, Any]:
     """A ready node; `labels`, `taints`, `unschedulable`, `ready` and further resources as fields."""
     labels = {HOST: name} | ({ZONE: zone} if zone else {}) | fields.pop("labels", {})
@@ -34,7 +39,12 @@ def node(
 
 
 def pod(
-    name: str, on: str = "", cpu: Any = "1", memory: Any = "1Gi", owner: str = "ReplicaSet", **spec: Any
+    name: str,
+    on: str = "",
+    cpu: Any = "1",
+    memory: Any = "1Gi",
+    owner: str = "ReplicaSet",
+    **spec: Any,
 ) -> dict[str, Any]:
     """A pod with one container; `labels`, `annotations`, `phase` and whatever a spec has as fields."""
     about = {"name": name, "namespace": spec.pop("namespace", "shop")}
@@ -70,18 +80,34 @@ def budget(name: str, app: str, allowed: int) -> dict[str, Any]:
 
 def apart(app: str, topology: str = HOST, **term: Any) -> dict[str, Any]:
     """Required anti-affinity against the pods of an app."""
-    return {"podAntiAffinity": {REQUIRED: [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology, **term}]}}
+    return {
+        "podAntiAffinity": {
+            REQUIRED: [
+                {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology, **term}
+            ]
+        }
+    }
 
 
 def near(app: str, topology: str = HOST) -> dict[str, Any]:
     """Required affinity to the pods of an app."""
-    return {"podAffinity": {REQUIRED: [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology}]}}
+    return {
+        "podAffinity": {
+            REQUIRED: [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology}]
+        }
+    }
 
 
 def spread(app: str, most: int = 1, topology: str = ZONE, **term: Any) -> list[dict[str, Any]]:
     """A DoNotSchedule spread of the pods of an app."""
     return [
-        {"maxSkew": most, "topologyKey": topology, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": app}}, **term}
+        {
+            "maxSkew": most,
+            "topologyKey": topology,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": app}},
+            **term,
+        }
     ]
 
 
@@ -113,10 +139,20 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
         if maybe(0.1):
             fields["labels"] = {"node-role.kubernetes.io/control-plane": ""}
         nodes.append(
-            node(f"n{n}", int(rng.integers(3, 7)), f"{rng.integers(3, 7)}Gi", f"z{rng.integers(2)}", pods=int(rng.integers(3, 7)), **fields)
+            node(
+                f"n{n}",
+                int(rng.integers(3, 7)),
+                f"{rng.integers(3, 7)}Gi",
+                f"z{rng.integers(2)}",
+                pods=int(rng.integers(3, 7)),
+                **fields,
+            )
         )
     items: list[dict[str, Any]] = []
-    spreads = {app: spread(app, int(rng.integers(1, 3)), str(rng.choice([ZONE, ZONE, HOST]))) for app in "ab"}
+    spreads = {
+        app: spread(app, int(rng.integers(1, 3)), str(rng.choice([ZONE, ZONE, HOST])))
+        for app in "ab"
+    }
     keys = {app: str(rng.choice([HOST, HOST, ZONE])) for app in "ab"}
     for n in range(int(rng.integers(2, 6))):
         app = str(rng.choice(["a", "a", "b"]))
@@ -131,7 +167,10 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
             spec["nodeSelector"] = {"disk": "ssd"}
         if maybe(0.2):
             spec["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
-        requests = {"cpu": f"{500 * rng.integers(1, 5)}m", "memory": f"{512 * rng.integers(0, 5)}Mi"}
+        requests = {
+            "cpu": f"{500 * rng.integers(1, 5)}m",
+            "memory": f"{512 * rng.integers(0, 5)}Mi",
+        }
         main: dict[str, Any] = {"name": "main", "resources": {"requests": requests}}
         if maybe(0.1):
             main["ports"] = [{"containerPort": 80, "hostPort": 80}]
@@ -144,7 +183,9 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
     for n, each in enumerate(nodes):
         if maybe(0.25):
             daemon: dict[str, Any] = {"labels": {"app": "a" if maybe(0.15) else "daemon"}}
-            items.append(pod(f"d{n}-x", each["metadata"]["name"], "250m", "128Mi", "DaemonSet", **daemon))
+            items.append(
+                pod(f"d{n}-x", each["metadata"]["name"], "250m", "128Mi", "DaemonSet", **daemon)
+            )
     budgets = [budget(f"of-{app}", app, int(rng.integers(0, 4))) for app in "ab" if maybe(0.2)]
     content = listed(*nodes, *items, *budgets)
     _placed(rng, content, broken=maybe(0.25))

@@ -119,7 +119,9 @@ def test_a_control_plane_holds_what_tolerates_it_and_is_no_worker() -> None:
         ({"labels": {"disk": "ssd"}}, None), ({"ready": "False"}, None),
     ],
 )  # fmt: skip
-def test_nodes_that_do_not_take_a_pod_are_not_filled(closed: dict[str, Any], opened: dict[str, Any] | None) -> None:
+def test_nodes_that_do_not_take_a_pod_are_not_filled(
+    closed: dict[str, Any], opened: dict[str, Any] | None
+) -> None:
     selector = {"nodeSelector": {"disk": "hdd"}} if "labels" in closed else {}
     # the closed node is the larger one, and holds something that must stay
     nodes = [node("big", "16", **closed), node("n1", "4", labels={"disk": "hdd"})]
@@ -131,7 +133,12 @@ def test_nodes_that_do_not_take_a_pod_are_not_filled(closed: dict[str, Any], ope
 
 
 def test_what_is_on_a_cordoned_node_may_stay_there() -> None:
-    read = state(node("n1", unschedulable=True), node("n2", "1"), pod("a-1", "n1", "2"), pod("b-1", "n2", "1"))
+    read = state(
+        node("n1", unschedulable=True),
+        node("n2", "1"),
+        pod("a-1", "n1", "2"),
+        pod("b-1", "n2", "1"),
+    )
     advice = advise(read)
     assert (advice.enough, moves_of(advice)) == (2, {})
 
@@ -147,12 +154,25 @@ def test_what_is_on_a_cordoned_node_may_stay_there() -> None:
         ({"affinity": apart("b", namespaceSelector={})}, {"labels": {"app": "b"}, "namespace": "other"}, 2),
     ],
 )  # fmt: skip
-def test_anti_affinity_holds_both_ways_across_labels_and_namespaces(first: dict[str, Any], second: dict[str, Any], enough: int) -> None:
-    pods = [pod("a-1", "n1", **{"labels": {"app": "a"}} | first), pod("b-1", "n2", **{"labels": {"app": "a"}} | second)]
+def test_anti_affinity_holds_both_ways_across_labels_and_namespaces(
+    first: dict[str, Any], second: dict[str, Any], enough: int
+) -> None:
+    pods = [
+        pod("a-1", "n1", **{"labels": {"app": "a"}} | first),
+        pod("b-1", "n2", **{"labels": {"app": "a"}} | second),
+    ]
     advice = advise(state(node("n1"), node("n2"), *pods))
     assert (advice.enough, advice.needed) == (enough, enough)
     # a daemon's pods count as well
-    daemons = [pods[0] | {"metadata": pods[0]["metadata"] | {"name": f"d-{n}", "ownerReferences": [{"kind": "DaemonSet", "name": "d"}]}, "spec": pods[0]["spec"] | {"nodeName": n}} for n in ("n1",)]
+    daemons = [
+        pods[0]
+        | {
+            "metadata": pods[0]["metadata"]
+            | {"name": f"d-{n}", "ownerReferences": [{"kind": "DaemonSet", "name": "d"}]},
+            "spec": pods[0]["spec"] | {"nodeName": n},
+        }
+        for n in ("n1",)
+    ]
     read = state(node("n1"), node("n2"), *daemons, pod("c-1", "n1"), pods[1])
     assert advise(read).freed == (("n1",) if enough == 2 else advise(read).freed)
 
@@ -168,25 +188,44 @@ def test_host_ports_are_one_to_a_node() -> None:
     read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
     assert advise(state(node("n1"), node("n2"), *read)).enough == 2
     port2 = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 81}]}]
-    assert advise(state(node("n1"), node("n2"), read[0], pod("b-1", "n2", containers=port2))).enough == 1
+    assert (
+        advise(state(node("n1"), node("n2"), read[0], pod("b-1", "n2", containers=port2))).enough
+        == 1
+    )
 
 
 def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> None:
     nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("abc")]
-    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, topologySpreadConstraints=spread("a")) for n in range(3)]
+    pods = [
+        pod(f"a-{n}", f"n{n}", labels={"app": "a"}, topologySpreadConstraints=spread("a"))
+        for n in range(3)
+    ]
     advice = advise(state(*nodes, *pods))
     # as long as the three nodes stand, no zone may have two
     assert (advice.enough, advice.needed, advice.needed_pinned) == (3, 1, 3)
     assert "spread of shop/a" in advice.dropped[0]
-    assert "no fewer while the pinned pods stay and every rule below is kept (proved)" in " ".join(" ".join(advice_lines(advice)).split())
+    assert "no fewer while the pinned pods stay and every rule below is kept (proved)" in " ".join(
+        " ".join(advice_lines(advice)).split()
+    )
 
 
 def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
-    read = state(node("n1"), node("n2"), pod("a-1", "n1", affinity=near("b")), pod("b-1", "n1", labels={"app": "b"}), pod("c-1", "n2"))
+    read = state(
+        node("n1"),
+        node("n2"),
+        pod("a-1", "n1", affinity=near("b")),
+        pod("b-1", "n1", labels={"app": "b"}),
+        pod("c-1", "n2"),
+    )
     advice = advise(read)
     assert {read.pods[n].name for n in advice.pinned} == {"a-1", "b-1"}
     assert moves_of(advice) == {"c-1": "n1"}
-    far = state(node("n1"), node("n2"), pod("a-1", "n1", schedulerName="x"), pod("c-1", "n2", schedulerName="x"))
+    far = state(
+        node("n1"),
+        node("n2"),
+        pod("a-1", "n1", schedulerName="x"),
+        pod("c-1", "n2", schedulerName="x"),
+    )
     advice = advise(far)
     assert (advice.enough, advice.needed, advice.needed_pinned) == (2, 1, 2)
     assert advise(far, released=["scheduler"]).enough == 1
@@ -200,7 +239,9 @@ def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> No
     advice = advise(over)
     assert advice.translation.broken == ("n1 is over its cpu",)
     assert (advice.enough, moves_of(advice)) == (1, {"a-1": "n2"})
-    near_each_other = [pod(f"a-{n}", "n1", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)]
+    near_each_other = [
+        pod(f"a-{n}", "n1", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)
+    ]
     advice = advise(state(node("n1"), node("n2"), *near_each_other, pod("b-1", "n2")))
     assert advice.enough == 1  # left alone; mending needs both nodes
     assert advice.translation.broken == ("anti-affinity of shop/a",)
@@ -219,7 +260,9 @@ def test_waves_keep_budgets_and_owners() -> None:
     pods = [pod(f"a-{n}", "n1", "100m", labels={"app": "a"}) for n in range(4)]
     read = state(node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""))
     assert [len(wave) for wave in advise(read).order.waves] == [1, 1, 1, 1]
-    read = state(node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""), budget("a", "a", 2))
+    read = state(
+        node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""), budget("a", "a", 2)
+    )
     assert [len(wave) for wave in advise(read).order.waves] == [2, 2]
 
 
@@ -231,7 +274,9 @@ def test_pods_that_change_places_need_one_aside() -> None:
         [(0, "n3", True)], [(1, "n1", False)], [(0, "n2", False)],
     ]  # fmt: skip
     check_waves(read, found.waves)
-    stuck = ordered(state(*nodes[:2], pod("a-1", "n1", "3"), pod("b-1", "n2", "3")), {0: "n2", 1: "n1"})
+    stuck = ordered(
+        state(*nodes[:2], pod("a-1", "n1", "3"), pod("b-1", "n2", "3")), {0: "n2", 1: "n1"}
+    )
     assert stuck.stuck == {0: ("too little cpu",), 1: ("too little cpu",)}
     assert stuck.waves == ()
 
@@ -304,7 +349,11 @@ def test_the_filters_of_the_judge() -> None:
         pod("w-2", "n1", labels={"app": "w"}),
     )  # fmt: skip
     scheduler = Scheduler(read)
-    takes = {each.name: [n.name for n in read.nodes if not scheduler.refusals(i, n.name)] for i, each in enumerate(read.pods) if not each.node}
+    takes = {
+        each.name: [n.name for n in read.nodes if not scheduler.refusals(i, n.name)]
+        for i, each in enumerate(read.pods)
+        if not each.node
+    }
     assert takes == {"x-1": ["n1"], "y-1": ["n2"], "self-1": ["n1", "n2"], "w-1": ["n2"]}
 
 
@@ -314,7 +363,9 @@ def test_the_filters_of_the_judge() -> None:
 def test_the_default_scheduler_may_leave_pods_pending() -> None:
     # a lone pod put on the emptier node takes the room that the large one needs
     nodes = [node("n1", "4"), node("n2", "8"), node("n3", "8")]
-    read = state(*nodes, pod("s-1", "n1", "2"), pod("l-1", "n1", "7"), pod("h-1", "n2", "2", owner=""))
+    read = state(
+        *nodes, pod("s-1", "n1", "2"), pod("l-1", "n1", "7"), pod("h-1", "n2", "2", owner="")
+    )
     waves = [(Move(0, "n2"),), (Move(1, "n3"),)]
     assert left_pending(read, waves, ["n1"], "LeastAllocated") == [1]
     assert left_pending(read, waves, ["n1"], "MostAllocated") == []
@@ -341,9 +392,13 @@ def test_a_node_that_cannot_be_emptied_whatever_else_moves() -> None:
     read = state(node("n1"), node("n2", "4"), pod("a-1", "n1", "6"), pod("b-1", "n2"))
     found = drain(read, "n1")
     assert (found.impossible, found.empties) == ("whatever else moves (proved)", False)
-    assert "they cannot all leave whatever else moves (proved)" in " ".join(map(str.strip, drain_lines(read, found)))
+    assert "they cannot all leave whatever else moves (proved)" in " ".join(
+        map(str.strip, drain_lines(read, found))
+    )
     free = {"owner": "", "cpu": "3"}
-    found = drain(state(node("n1"), node("n2", "4"), pod("a-1", "n1", "2"), pod("b-1", "n2", **free)), "n1")
+    found = drain(
+        state(node("n1"), node("n2", "4"), pod("a-1", "n1", "2"), pod("b-1", "n2", **free)), "n1"
+    )
     assert found.impossible == "whatever else moves (proved)"
 
 
@@ -354,10 +409,14 @@ def test_the_command_says_what_is_known_and_keeps_to_80_columns(tmp_path: Path) 
     done = run("advise", "nodes", "state/shop")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("6 worker nodes are in use; 4 are enough and no fewer can do (proved:")
+    assert lines[0].startswith(
+        "6 worker nodes are in use; 4 are enough and no fewer can do (proved:"
+    )
     assert max(map(len, lines)) <= WIDTH
     plan, instance = tmp_path / "plan.json", tmp_path / "instance.json"
-    done = run("advise", "nodes", "state/shop", "--json", "--plan", str(plan), "--instance", str(instance))
+    done = run(
+        "advise", "nodes", "state/shop", "--json", "--plan", str(plan), "--instance", str(instance)
+    )
     found = json.loads(done.stdout)
     assert found == json.loads(plan.read_text())
     assert found["certificate"]["needed"] == found["enough"] == 4
@@ -366,13 +425,23 @@ def test_the_command_says_what_is_known_and_keeps_to_80_columns(tmp_path: Path) 
     assert cotenant.solve(built, "cp-sat").objective == found["enough"]
     assert run("advise", "nodes", "state/shop", "--fail-above", "10%").returncode == 1
     assert run("advise", "nodes", "state/shop", "--fail-above", "0.5").returncode == 0
-    assert "expected a share such as 10%" in run("advise", "nodes", "state/shop", "--fail-above", "x").stderr
-    assert run("advise", "nodes", "state/shop", "--plan", str(tmp_path / "no" / "plan.json")).returncode == 2
+    assert (
+        "expected a share such as 10%"
+        in run("advise", "nodes", "state/shop", "--fail-above", "x").stderr
+    )
+    assert (
+        run(
+            "advise", "nodes", "state/shop", "--plan", str(tmp_path / "no" / "plan.json")
+        ).returncode
+        == 2
+    )
     done = run("advise", "drain", "state/shop", "n-6", "--json")
     assert (done.returncode, list(json.loads(done.stdout)["blocked"])) == (1, ["ops/shell"])
     assert run("advise", "drain", "state/shop", "n-6", "--emit", "csv").returncode == 1
     assert run("advise", "drain", "state/shop", "n-2", "--emit", "csv").stdout.startswith("wave,")
-    assert "expected one of kubectl" in run("advise", "nodes", "state/shop", "--emit", "helm").stderr
+    assert (
+        "expected one of kubectl" in run("advise", "nodes", "state/shop", "--emit", "helm").stderr
+    )
 
 
 def test_the_descheduler_evicts_from_the_freed_nodes() -> None:
@@ -380,11 +449,21 @@ def test_the_descheduler_evicts_from_the_freed_nodes() -> None:
     comments = [line for line in text.splitlines() if line.startswith("#")]
     assert [line.split()[4] for line in comments if "taint" in line] == ["n-2", "n-4"]
     policy = json.loads("\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    assert policy["profiles"][0]["pluginConfig"][0]["args"] == {"includedTaints": ["cotenant.plan/freed=true"]}
+    assert policy["profiles"][0]["pluginConfig"][0]["args"] == {
+        "includedTaints": ["cotenant.plan/freed=true"]
+    }
 
 
 def test_pending_pods_are_said_to_fit_or_not() -> None:
-    read = state(node("n1"), node("n2"), pod("a-1", "n1"), pod("b-1", "n2"), pod("now-1", cpu="1"), pod("then-1", cpu="8"), pod("never-1", cpu="9"))
+    read = state(
+        node("n1"),
+        node("n2"),
+        pod("a-1", "n1"),
+        pod("b-1", "n2"),
+        pod("now-1", cpu="1"),
+        pod("then-1", cpu="8"),
+        pod("never-1", cpu="9"),
+    )
     text = " ".join(" ".join(advice_lines(advise(read))).split())
     assert "shop/now-1: n1 has room now" in text
     assert "shop/then-1: no node has room now, n" in text
@@ -406,7 +485,9 @@ def test_advice_on_small_states_against_everything_that_is_possible(
 
 
 def test_equal_pods_are_one_type() -> None:
-    pods = [pod(f"a-{n}", f"n{n % 3}", "100m", labels={"app": "a", "pod": str(n)}) for n in range(30)]
+    pods = [
+        pod(f"a-{n}", f"n{n % 3}", "100m", labels={"app": "a", "pod": str(n)}) for n in range(30)
+    ]
     built = translate(state(*[node(f"n{n}") for n in range(3)], *pods))
     assert (built.instance.types, built.instance.classes, built.instance.request[0]) == (1, 1, 30)
     assert listed()["items"] == []

@@ -97,7 +97,14 @@ def test_what_is_not_modelled_is_named() -> None:
         pod("r-1", "n", resourceClaims=[{"name": "gpu"}]),
     )  # fmt: skip
     kinds = [[kind for kind, _ in each.unread] for each in read.pods]
-    assert kinds == [["volumes"], ["affinity"], ["spread"], ["scheduler"], ["anti-affinity"], ["resource claims"]]
+    assert kinds == [
+        ["volumes"],
+        ["affinity"],
+        ["spread"],
+        ["scheduler"],
+        ["anti-affinity"],
+        ["resource claims"],
+    ]
 
 
 def claim_of(name: str, volume: str, mode: str = "ReadWriteOnce") -> dict[str, Any]:
@@ -110,36 +117,70 @@ def claim_of(name: str, volume: str, mode: str = "ReadWriteOnce") -> dict[str, A
 
 def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
     zone = "topology.kubernetes.io/zone"
-    here = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": zone, "operator": "In", "values": ["a"]}]}]}}
+    here = {
+        "required": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": zone, "operator": "In", "values": ["a"]}]}
+            ]
+        }
+    }
     about = {"apiVersion": "v1", "kind": "PersistentVolume"}
     local = about | {"metadata": {"name": "pv-1"}, "spec": {"nodeAffinity": here}}
-    disk = about | {"metadata": {"name": "pv-2", "labels": {zone: "b"}}, "spec": {"csi": {"driver": "ebs"}}}
+    disk = about | {
+        "metadata": {"name": "pv-2", "labels": {zone: "b"}},
+        "spec": {"csi": {"driver": "ebs"}},
+    }
     limits = {
         "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"},
         "spec": {"drivers": [{"name": "ebs", "allocatable": {"count": 3}}]},
     }  # fmt: skip
 
     def using(name: str, claim: str) -> dict[str, Any]:
-        return pod(name, "n", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": claim}}])
+        return pod(
+            name, "n", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": claim}}]
+        )
 
-    items = [node("n"), using("a-1", "c1"), using("b-1", "c2"), local, disk, claim_of("c1", "pv-1"), claim_of("c2", "pv-2")]
+    items = [
+        node("n"),
+        using("a-1", "c1"),
+        using("b-1", "c2"),
+        local,
+        disk,
+        claim_of("c1", "pv-1"),
+        claim_of("c2", "pv-2"),
+    ]
     first, second = state(*items).pods
     assert not first.unread
     assert first.volumes[0][0].labels[0].values == ("a",)
     assert second.volumes[0][0].labels[0].values == ("b",)
-    assert [words for _, words in second.unread] == ["limits of attached volumes unknown, add csinodes"]
+    assert [words for _, words in second.unread] == [
+        "limits of attached volumes unknown, add csinodes"
+    ]
     read = state(*items, limits)
     assert not read.pods[1].unread
-    assert (read.pods[1].requests["volumes of ebs"], read.nodes[0].allocatable["volumes of ebs"]) == (1, 3)
+    assert (
+        read.pods[1].requests["volumes of ebs"],
+        read.nodes[0].allocatable["volumes of ebs"],
+    ) == (1, 3)
     shared = state(*items, using("e-1", "c1"))
     assert [words for _, words in shared.pods[0].unread] == ["claim c1 is shared and for one node"]
 
 
 def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -> None:
     content = listed(node("n"), pod("a-1", "n"))
-    whole, first, second = (tmp_path / name for name in ("state.json.gz", "nodes.json", "pods.json"))
+    whole, first, second = (
+        tmp_path / name for name in ("state.json.gz", "nodes.json", "pods.json")
+    )
     whole.write_bytes(gzip.compress(json.dumps(content).encode()))
-    first.write_text(json.dumps({"apiVersion": "v1", "kind": "NodeList", "items": [{k: v for k, v in node("n").items() if k != "kind"}]}))
+    first.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "NodeList",
+                "items": [{k: v for k, v in node("n").items() if k != "kind"}],
+            }
+        )
+    )
     second.write_text(json.dumps(listed(pod("a-1", "n"))))
     assert read_state([str(whole)]).pods == read_state([str(first), str(second)]).pods
     assert read_state(["state/shop"]).nodes[0].name == "cp-1"
@@ -176,7 +217,9 @@ GOOD = (node("n"), pod("a-1", "n"))
         (3, "is no state of a cluster"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_state_is_refused_in_one_line(tmp_path: Path, content: Any, words: str) -> None:
+def test_a_file_that_is_no_state_is_refused_in_one_line(
+    tmp_path: Path, content: Any, words: str
+) -> None:
     path = tmp_path / "state.json"
     path.write_text(json.dumps(content))
     with pytest.raises(InvalidFile, match=words) as caught:
@@ -184,7 +227,9 @@ def test_a_file_that_is_no_state_is_refused_in_one_line(tmp_path: Path, content:
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_file_and_one_too_large_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_truncated_file_and_one_too_large_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "state.json"
     text = json.dumps(listed(*GOOD))
     path.write_text(text[:-40])
@@ -201,7 +246,10 @@ def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None
     path.write_text(json.dumps(listed(*GOOD)))
     other.write_text(json.dumps(PROXMOX))
     done = run("solve", str(path), "-m", "FFD")
-    assert (done.returncode, "this looks like a Kubernetes List: `cotenant advise nodes" in done.stderr) == (2, True)
+    assert (
+        done.returncode,
+        "this looks like a Kubernetes List: `cotenant advise nodes" in done.stderr,
+    ) == (2, True)
     done = run("show", str(other))
     assert (done.returncode, "Proxmox's list of cluster resources" in done.stderr) == (2, True)
 
@@ -212,7 +260,10 @@ def test_states_are_converted_to_instances(tmp_path: Path) -> None:
     assert run("convert", str(path), "--from", "kubernetes", "--out", str(out)).returncode == 0
     instance = cotenant.read(out)
     assert instance.server_names == ("n",)
-    assert "a state of kubernetes; expected proxmox" in run("convert", str(path), "--from", "proxmox", "--out", str(out)).stderr
+    assert (
+        "a state of kubernetes; expected proxmox"
+        in run("convert", str(path), "--from", "proxmox", "--out", str(out)).stderr
+    )
 
 
 PROXMOX = [
@@ -290,15 +341,26 @@ def test_openstack(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="Flavor Name is 'm1'; expected one of the 1 flavors"):
         read_state(openstack(tmp_path, flavors=[{"ID": "f", "Name": "m2", "RAM": 1, "VCPUs": 2}]))
     with pytest.raises(InvalidFile, match="vCPUs is None; expected a number above 0"):
-        read_state(openstack(tmp_path, hypervisors=[{"ID": n, "Hypervisor Hostname": f"c{n}"} for n in (1, 2, 3)]))
+        read_state(
+            openstack(
+                tmp_path, hypervisors=[{"ID": n, "Hypervisor Hostname": f"c{n}"} for n in (1, 2, 3)]
+            )
+        )
 
 
 def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     hosts, vms = tmp_path / "hosts.csv", tmp_path / "vms.csv"
     hosts.write_text("name,zone,cpu,mem\nh1,a,8,32\nh2,a,8,32\nh3,b,8,32\n")
-    vms.write_text("name,host,group,zone,stays,cpu,mem\nw1,h1,web,,,1.5,4\nw2,h2,web,,,1.5,4\nd,h3,,b,no,2,8\ne,h1,,,yes,1,1\n")
+    vms.write_text(
+        "name,host,group,zone,stays,cpu,mem\nw1,h1,web,,,1.5,4\nw2,h2,web,,,1.5,4\nd,h3,,b,no,2,8\ne,h1,,,yes,1,1\n"
+    )
     read = read_state([str(vms), str(hosts)])
-    assert [each.requests["cpu"] for each in read.pods] == [1_500_000, 1_500_000, 2_000_000, 1_000_000]
+    assert [each.requests["cpu"] for each in read.pods] == [
+        1_500_000,
+        1_500_000,
+        2_000_000,
+        1_000_000,
+    ]
     assert read.nodes[0].labels == {"host": "h1", "zone": "a"}
     done = run("advise", "nodes", str(vms), str(hosts), "--emit", "csv")
     # of a group no host holds two: h1 keeps the one that stays, h3 the one of its zone

@@ -1,5 +1,5 @@
-"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv, pvc,
-csinodes in it or beside it.
+"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
+pvc, csinodes in it or beside it.
 
 What is read is the published API (v1); what the default scheduler's filters look at is kept, what
 they look at and this package does not model is named pod by pod.

@@ -43,7 +43,8 @@ def openstack_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
     for kind, command in COMMANDS.items():
         if not lists[kind]:
             raise InvalidFile(
-                f"{', '.join(contents)}: no list of {kind}; give it too, as another file: `{command}`"
+                f"{', '.join(contents)}: no list of {kind}; give it too, as another "
+                f"file: `{command}`"
             )
     flavors = {item.text("Name"): item for item in lists["flavors"]}
     names = [item.text("Hypervisor Hostname") for item in lists["hypervisors"]]
@@ -122,7 +123,8 @@ def _server(item: Fields, flavors: dict[str, Fields], hosts: dict[str, str]) -> 
     return Pod(
         namespace="", name=item.text("Name") or item.text("ID"), node=node,
         requests={"vCPU": flavor.whole("VCPUs"), "memory": flavor.whole("RAM")},
-        role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.text("ID")), unread=unread,
+        role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.text("ID")),
+        unread=unread,
     )  # fmt: skip
 
 

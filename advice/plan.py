@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..instances.packing.instance import Integers, Packing
 from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
@@ -18,6 +20,9 @@ from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
 from .state import ClusterState, Role
 from .statecheck import Scheduler, check_waves
+
+SECONDS = 60.0
+"""For all proofs together, when nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +129,13 @@ class Advice:
 
 
 def advise(
-    state: ClusterState, *, time_limit: float | None = None, released: Collection[str] = ()
+    state: ClusterState, *, time_limit: float | None = SECONDS, released: Collection[str] = ()
 ) -> Advice:
     """How many nodes are enough, which can go, and the fewest moves to that.
 
     Parameters
     ----------
-    time_limit : seconds for all proofs together.
+    time_limit : seconds for all proofs together; None for no limit.
     released : kinds of `rules.RELEASED` for which no pod is pinned.
 
     Raises
@@ -276,7 +281,7 @@ def _reason(relaxed: Translation, needed: int) -> str:
 def _by_volume(instance: Packing, j: int) -> int:
     """The fewest servers whose capacities of a resource add up to what is wanted of it."""
     rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
-    wanted = int(sum(n * d for n, d in zip(instance.wanted.astype(int).tolist(), instance.demand[:, j].tolist(), strict=True)))  # fmt: skip
+    wanted = int(instance.wanted.astype(np.int64) @ instance.demand[:, j])
     for number, room in enumerate(rooms):
         if wanted <= 0:
             return number
@@ -317,7 +322,7 @@ def drain(
     state: ClusterState,
     node: str,
     *,
-    time_limit: float | None = None,
+    time_limit: float | None = SECONDS,
     released: Collection[str] = (),
 ) -> Draining:
     """Whether a node can be emptied, what blocks it pod by pod, and the fewest moves that do it.

@@ -408,9 +408,9 @@ def untolerated(pod: Pod, node: Node) -> str:
 
 
 def _same_port(pod: Pod, other: Pod) -> bool:
-    for address, protocol, port in pod.ports:
-        for theirs, their_protocol, their_port in other.ports:
-            if protocol == their_protocol and port == their_port:
-                if address == theirs or address == "0.0.0.0" or theirs == "0.0.0.0":
-                    return True
+    for address, *rest in pod.ports:
+        for theirs, *their_rest in other.ports:
+            same = address == theirs or address == "0.0.0.0" or theirs == "0.0.0.0"
+            if same and rest == their_rest:
+                return True
     return False

@@ -88,7 +88,8 @@ def _freeing(advice: Advice) -> str:
     budgets = ", no disruption budget broken" * bool(advice.state.budgets)
     return (
         f"free {_some(advice.freed)}: {moves} {one}{'s' * (moves != 1)} "
-        f"{'move' if moves != 1 else 'moves'} ({sure}) in {waves} wave{'s' * (waves != 1)}{budgets}."
+        f"{'move' if moves != 1 else 'moves'} ({sure}) in {waves} "
+        f"wave{'s' * (waves != 1)}{budgets}."
     )
 
 

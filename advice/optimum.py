@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..catalog import find
 from ..instances.packing.instance import Integers, Packing, Placement, check
 from ..instances.packing.placing import stays
-from ..solvers.outcome import Outcome, Status
+from ..solvers.outcome import Clock, Outcome, Status
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,26 @@ class Found:
     infeasible: bool = False
 
 
-SMALL = 20_000
-"""Servers times types up to which one declarative model decides: it ends with a proof."""
+TINY, SMALL = 400, 20_000
+"""Servers times types up to which one declarative model decides at once, or where nothing else did:
+it ends with a proof.
+"""
 
 
 def fewest_nodes(instance: Packing, time_limit: float | None = None) -> Found:
     """As few servers in use as hold everything."""
-    small = instance.available.sum() * instance.types <= SMALL
-    method = "cp-sat" if small else "min-servers"
-    return _found(instance, _run(method, instance, time_limit=time_limit))
+    clock, size = Clock(time_limit), instance.available.sum() * instance.types
+    best: Found | None = None
+    if size > TINY:
+        best = _found(instance, _run("min-servers", instance, time_limit=clock.share(2)))
+        if size > SMALL or best.infeasible or best.value == best.bound:
+            return best
+    exact = _found(instance, _run("cp-sat", instance, time_limit=clock.share()))
+    if best is None or exact.infeasible:
+        return exact
+    found = [one for one in (best, exact) if one.value is not None]
+    better = min(found, key=lambda one: one.value or 0, default=best)
+    return replace(better, bound=max(best.bound, exact.bound))
 
 
 def fewest_moves(instance: Packing, servers: int, time_limit: float | None = None) -> Found:

@@ -1,4 +1,4 @@
-"""An order of moves in which each step fits: waves, and temporary moves where nothing else helps."""
+"""An order of moves in which each step fits: waves, and moves for a time where nothing helps."""
 
 from __future__ import annotations
 

@@ -140,7 +140,8 @@ class _Builder:
         asked: dict[str, set[str]] = {}  # what selectors ask of labels: the rest tells none apart
         selectors = [budget.selector for budget in self.state.budgets]
         for pod in self.state.pods:
-            selectors += [term.selector for term in (*pod.apart, *pod.near, *pod.spread)]
+            selectors += [term.selector for term in (*pod.apart, *pod.near)]
+            selectors += [each.selector for each in pod.spread]
         for selector in selectors:
             for each in selector or ():
                 asked.setdefault(each.key, set()).update(each.values)
@@ -178,7 +179,9 @@ class _Builder:
     # where each kind may be
 
     def _topologies(self) -> Counter[str]:
-        return Counter(each.topology for pod in self.sample for each in (*pod.apart, *pod.spread))
+        found = Counter(term.topology for pod in self.sample for term in pod.apart)
+        found.update(each.topology for pod in self.sample for each in pod.spread)
+        return found
 
     def _one_each(self, key: str) -> bool:
         values = [node.labels.get(key) for node in self.state.nodes]

@@ -101,7 +101,7 @@ _MODELS = {"Node": "V1Node", "Pod": "V1Pod", "PodDisruptionBudget": "V1PodDisrup
 
 def known_fields(client: Any, kind: str, given: Any, place: str = "") -> list[str]:
     """The fields of an object that the client library does not know."""
-    if kind.startswith("list["):
+    if kind.lower().startswith("list["):
         return [
             w
             for n, each in enumerate(given)

@@ -489,6 +489,6 @@ def test_equal_pods_are_one_type() -> None:
         pod(f"a-{n}", f"n{n % 3}", "100m", labels={"app": "a", "pod": str(n)}) for n in range(30)
     ]
     built = translate(state(*[node(f"n{n}") for n in range(3)], *pods))
-    assert (built.instance.types, built.instance.classes, built.instance.request[0]) == (1, 1, 30)
+    assert (built.instance.types, built.instance.classes, built.instance.wanted[0]) == (1, 1, 30)
     assert listed()["items"] == []
     assert HOST in state(node("n"), pod("a", "n")).nodes[0].labels

@@ -149,9 +149,9 @@ def _not_counted(advice: Advice) -> list[str]:
             state,
             {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed},
         )
-        words = [_pending(n, now, now if advice.order.stuck else then) for n in waiting[:NAMED]]
+        said = [_pending(n, now, now if advice.order.stuck else then) for n in waiting[:NAMED]]
         more = f", and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        found.append(f"{len(waiting)} pending ({'; '.join(words)}{more})")
+        found.append(f"{len(waiting)} pending ({'; '.join(said)}{more})")
     return found
 
 

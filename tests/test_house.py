@@ -35,6 +35,7 @@ FLOORS = {
     "baselines": 5,
     "analysis": 6,
     "advice": 7,
+    "running": 7,
     "cli": 8,
 }
 ROOMS = ("ground", "run", "report", "problems", "papers")

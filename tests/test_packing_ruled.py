@@ -159,6 +159,7 @@ def test_servers_that_are_cordoned_are_freed() -> None:
     assert result.status == "optimal"
     names = instance.cordoned(shut).server_names
     assert not {names[m] for m in result.certificate["on"]} & set(shut)
+    assert instance.placed is not None
     held = instance.placed[np.isin(instance.placed[:, 0], [0, 1]), 2].sum()
     assert result.objective >= held
     with pytest.raises(InvalidInstance, match="server_names is without 'nobody'"):
@@ -226,6 +227,9 @@ def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:
 def test_a_cluster_is_feasible_as_it_stands_and_of_the_shape_asked_for() -> None:
     made = cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
     assert made.available.sum() == 40
-    assert len(reduce_ruled(made).now()[0]) == len(np.unique(made.placed[:, 0]))
+    now = reduce_ruled(made).now()
+    assert now is not None
+    assert made.placed is not None
+    assert len(now[0]) == len(np.unique(made.placed[:, 0]))
     assert 0.2 < (made.most_per_server == 1).mean() < 0.5
     assert made == cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))

@@ -64,9 +64,6 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
     bound = best_bound(problem).value
     if isinstance(problem, Ruled):
         bound = max(bound, aggregate_bound(problem, Clock(), seconds=AGAIN).bound)
-        if "leaves" in certificate and stored.bound is not None:
-            proved = bound >= stored.bound
-            found.witness("leaves", "" if proved else f"prove {bound}, not {stored.bound:g}")
     if certificate.get("bound_by") == "column generation":
         found.compare(certificate, {}, ("prices", "scale", "rent"))
     profit = found.numbers(certificate, "prices", (instance.types,))

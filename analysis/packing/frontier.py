@@ -116,7 +116,7 @@ def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
 
     free = programs.solve(points + 1, min_servers, instance)
     now = present_counts(instance).any(axis=1).sum()
-    least = now if free.solution is None else metrics(instance, free.solution)["servers"]
+    least = free.solution.servers if isinstance(free.solution, Placement) else now
     limits = np.unique(np.linspace(least, max(now, least), points).astype(np.int64)).tolist()
     marks = [
         PricePoint.of(limit, outcome, measured)
@@ -124,7 +124,7 @@ def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
     ]
     note = f"The limit is on the servers in use; {now} are now."
     if free.status is Status.OPTIMAL:
-        note += f" No placement uses fewer than {least:.0f} (proved)."
+        note += f" No placement uses fewer than {least} (proved)."
     return PriceFrontier("moves", "servers", settled(marks, "min"), note, programs.stopped)
 
 

@@ -299,7 +299,7 @@ def cluster(
     return Packing(
         capacity=capacity,
         demand=demand,
-        request=request,
+        request=request.astype(float),
         servers=servers.astype(float),
         resources=("CPU [m]", "memory [MiB]", "VMs"),
         names=tuple(f"service-{i}" for i in range(types)),

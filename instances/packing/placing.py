@@ -432,7 +432,7 @@ def _groups(instance: Any, name: str, made: type[Group], number: str, types: int
             )
         rest = {keys[2]: getattr(entry, keys[2])}
         if keys[2] == "zones":
-            rest = {"zones": tuple(entry.zones)}  # type: ignore[union-attr]
+            rest = {"zones": tuple(rest["zones"])}
         found.append(made(tuple(members.tolist()), int(value), **rest))
     return tuple(found)
 

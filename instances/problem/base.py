@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value", bound=Hashable)
 
+NO_CONTENT_WHEN_ABSENT = {"absent is no content": True}
+"""Metadata of a field that instances did not always have: at its default it leaves their
+fingerprint, by which stored results know them, as it was.
+"""
+
 
 class _Record:
     """Array-aware equality and representation for frozen dataclasses."""

@@ -99,6 +99,17 @@ class Moves:
     count: Integers
 
 
+def even_program(packing: RuledPacking, servers: Integers, budget: int) -> Aggregate:
+    """The aggregate program with room to spare: servers of a total cost of `budget` at most, and of
+    each resource of each class a part of what so many servers (p,) have stays empty, the largest
+    that can. Whole VMs find room most easily there.
+    """
+    builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, servers)
+    program = builder.build()
+    program.upper[cost] = min(program.upper[cost], float(budget))
+    return Aggregate(program, cost, pools, of_class, count)
+
+
 def moves_program(
     packing: RuledPacking, placed: Integers, kind: Integers, servers: int, penalty: int
 ) -> Moves:
@@ -155,9 +166,12 @@ def moves_program(
 
 
 def _building(
-    packing: RuledPacking, penalty: int, weight: float
+    packing: RuledPacking, penalty: int, weight: float, even: Integers | None = None
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
-    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`."""
+    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
+
+    even : servers by class; a column, the part of all room that stays empty, is maximized then.
+    """
     types, classes = packing.most.shape
     builder = ProgramBuilder()
     servers = builder.columns(classes, upper=packing.limit, integer=True)
@@ -168,59 +182,63 @@ def _building(
     for c in range(classes):
         key = packing.capacity[c].tobytes() + packing.price[c].tobytes()
         alike.setdefault(key, []).append(c)
-    pools = [group for group in alike.values() if 1 < len(group) < classes]
+    pools = [pool for pool in alike.values() if 1 < len(pool) < classes]
     sums = builder.columns(
-        len(pools), upper=[float(packing.limit[group].sum()) for group in pools], integer=True
+        len(pools), upper=[float(packing.limit[pool].sum()) for pool in pools], integer=True
     )
-    for group, column in zip(pools, sums, strict=True):
-        _equal(builder, servers[group], np.ones(len(group)), column)
+    for pool, column in zip(pools, sums, strict=True):
+        _equal(builder, servers[pool], np.ones(len(pool)), column)
     there = packing.most > 0
     count = np.full(there.shape, -1, dtype=np.int64)
-    most = np.minimum(packing.request[:, None], packing.most * packing.limit[None, :])
+    most = np.minimum(packing.request[:, None], packing.most.astype(float) * packing.limit)
     count[there] = builder.columns(int(there.sum()), upper=most[there])
     left_out = builder.columns(types, upper=packing.request, cost=float(penalty))
     # every VM is somewhere
-    place, c = np.nonzero(there)
     builder.block(
-        np.concatenate([place, np.arange(types)]),
+        np.concatenate([np.nonzero(there)[0], np.arange(types)]),
         np.concatenate([count[there], left_out]),
         1.0,
         packing.request,
         packing.request,
     )
     # the room of each class
+    empty = builder.columns(0 if even is None else 1, upper=1.0, cost=-1.0)
     for c in range(classes):
         here = np.flatnonzero(there[:, c])
         for j, room in enumerate(packing.capacity[c].tolist()):
             needing = here[packing.demand[here, j] > 0]
+            columns, values = count[needing, c], packing.demand[needing, j]
+            if even is not None and even[c]:
+                columns = np.append(columns, empty)
+                values = np.append(values, room * even[c])
             if len(needing):
-                _at_most(builder, count[needing, c], packing.demand[needing, j], servers[c], room)
+                _at_most(builder, columns, values, servers[c], room)
     # limits on a server: a type's own where rules or whole VMs make it less than the room does
-    place, c = np.nonzero(there & (packing.most < packing.request[:, None]))
+    place, kind = np.nonzero(there & (packing.most < packing.request[:, None]))
     rows = np.arange(len(place))
     builder.block(
         np.concatenate([rows, rows]),
-        np.concatenate([count[place, c], servers[c]]),
-        np.concatenate([np.ones(len(rows)), -packing.most[place, c].astype(float)]),
+        np.concatenate([count[place, kind], servers[kind]]),
+        np.concatenate([np.ones(len(rows)), -packing.most[place, kind].astype(float)]),
         np.full(len(rows), -np.inf),
         np.zeros(len(rows)),
     )
     # VMs of one size together: so a rule less, which lets types be merged, proves no more
-    alike = {}
+    sizes: dict[bytes, list[int]] = {}
     for i in range(types):
-        alike.setdefault(packing.demand[i].tobytes(), []).append(i)
-    for group in (group for group in alike.values() if len(group) > 1):
-        needs = packing.demand[group[0]] > 0
-        holds = (packing.capacity[:, needs] // packing.demand[group[0]][needs]).min(axis=1)
+        sizes.setdefault(packing.demand[i].tobytes(), []).append(i)
+    for same in (same for same in sizes.values() if len(same) > 1):
+        needs = packing.demand[same[0]] > 0
+        holds = (packing.capacity[:, needs] // packing.demand[same[0]][needs]).min(axis=1)
         for c in range(classes):
-            here = [i for i in group if there[i, c]]
-            if len(here) > 1 and holds[c] < packing.request[here].sum():
-                _at_most(builder, count[here, c], np.ones(len(here)), servers[c], int(holds[c]))
+            able = [i for i in same if there[i, c]]
+            if len(able) > 1 and holds[c] < packing.request[able].sum():
+                _at_most(builder, count[able, c], np.ones(len(able)), servers[c], int(holds[c]))
     for group, number in packing.limits:
         for c in range(classes):
-            here = [i for i in group if there[i, c]]
-            if len(here) > 1:
-                _at_most(builder, count[here, c], np.ones(len(here)), servers[c], number)
+            able = [i for i in group if there[i, c]]
+            if len(able) > 1:
+                _at_most(builder, count[able, c], np.ones(len(able)), servers[c], number)
     for i, other in packing.apart:
         for c in np.flatnonzero(there[i] & there[other]).tolist():
             one, two = int(packing.most[i, c]), int(packing.most[other, c])
@@ -228,7 +246,7 @@ def _building(
     # zones
 
     def within(group: Sequence[int], zone: int) -> Integers:
-        columns = count[np.ix_(list(group), np.flatnonzero(packing.zone == zone))]
+        columns = count[np.array(group)][:, packing.zone == zone]
         found: Integers = columns[columns >= 0]
         return found
 

@@ -63,22 +63,29 @@ class Arena:
     sliver: Floats
 
     @classmethod
-    def of(cls, market: Market) -> Arena:
-        """The arena of a market; refuses one that needs more memory than there is."""
+    def of(cls, market: Market, unit: float | None = None) -> Arena:
+        """The arena of a market; refuses one that needs more memory than there is.
+
+        Parameters
+        ----------
+        unit : in which money is counted; the mean budget when not given.
+        """
         require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
         moving = market.useful & (market.parallel_fraction > 0)
         job, serial = np.flatnonzero(moving), np.flatnonzero(market.useful & ~moving)
-        user, server, work = market.user[job], market.server[job], market.work[job]
+        user, server, work, fraction = (
+            values if len(job) == market.jobs else values[job]
+            for values in (market.user, market.server, market.work, market.parallel_fraction)
+        )
         largest = np.zeros(market.users)
         np.maximum.at(largest, user, work)
-        unit = float(market.budget.mean())
+        unit = float(market.budget.mean()) if unit is None else unit
         number = np.bincount(market.user[serial], minlength=market.users)
         sliver = SLIVER * (market.budget / unit / np.maximum(number, 1))[market.user[serial]]
         budget = np.where(
             largest > 0, market.budget / unit * np.where(number > 0, 1 - SLIVER, 1.0), 0.0
         )
         fixed = total_by(market.server[serial], sliver, market.servers)
-        fraction = market.parallel_fraction[job]
         return cls(
             market,
             job,

@@ -49,10 +49,15 @@ def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Float
     The prices (m,) of the bids given, and the new bids (j,).
     """
     price = arena.price_of(bids)
+    return price, rebid(arena, price, bids, rule)
+
+
+def rebid(arena: Arena, price: Floats, bids: Floats, rule: Rule = "corrected") -> Floats:
+    """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`."""
     paid = price[arena.server]
     worth = np.sqrt(arena.fraction * paid) * speedup(bids / paid, arena.fraction)
     worth *= np.sqrt(arena.work) if rule == "corrected" else arena.work
-    return price, _normalized(arena, worth)
+    return _normalized(arena, worth)
 
 
 def _normalized(arena: Arena, worth: Floats) -> Floats:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
-from ...models.packing.aggregate import Aggregate, aggregate_program
+from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
 from ..engines import LivingProgram
 from ..outcome import Clock, Stop
@@ -179,6 +179,46 @@ def aggregate_bound(
         max(proved, 1), closed, leaves, None if best is None else best[0],
         None if best is None else best[1],
     )  # fmt: skip
+
+
+def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> Aggregated:
+    """Servers of that cost at most, and VMs by class, such that all have room to spare; those found
+    before where that leaves a VM out.
+
+    A dive: the class whose servers are nearest to a whole number is fixed there, or else at the
+    next one, and the program solved again.
+    """
+    assert found.servers is not None
+    built = even_program(problem, found.servers + 1, cost)
+    exact = ExactProgram(built.program)
+    lower, upper = built.program.lower.copy(), built.program.upper.copy()
+    living = LivingProgram(exact.scaled(lower, upper))
+
+    def solved() -> Floats | None:
+        answer = living.again(exact.scaled(lower, upper), clock.share(4))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        point = answer.point
+        if point is None or (_counts(built, point).sum(axis=1) < problem.request - WHOLE).any():
+            return None
+        return point
+
+    point = solved()
+    free = built.servers.tolist()
+    while point is not None and free and not clock.over:
+        apart = np.abs(point[free] - np.round(point[free]))
+        column = free.pop(int(np.argmin(apart)))
+        nearest = float(np.round(point[column]))
+        other = nearest + (1.0 if point[column] > nearest else -1.0)
+        for value in (nearest, other):
+            lower[column] = upper[column] = max(value, 0.0)
+            point = solved()
+            if point is not None:
+                break
+    if point is None or free:
+        return found
+    servers = np.round(point[built.servers]).astype(np.int64)
+    return replace(found, servers=servers, count=_counts(built, point))
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:

@@ -237,7 +237,7 @@ class _Search:
         filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
         filling.place_now(self.placed[chosen])
         if filling.mend(self.clock, self.clock.seconds + 4 * effort):
-            self._offer_rows(filling.counts()[0], chosen)
+            self._offer_rows(filling.room.vms[: len(chosen)], chosen)
 
     def _by_cp_sat(self, effort: float) -> None:
         """CP-SAT with servers that are told apart."""
@@ -258,8 +258,7 @@ class _Search:
         moves = self.total - sum(stay)
         model.add(moves >= self.lower)
         model.add(moves <= self.upper)
-        model.clear_objective()
-        model.minimize(moves)
+        model.minimize(moves)  # instead of the servers
         answer = solve_cp_sat(model, time_limit=self.clock.share(most=5.0 * effort))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt

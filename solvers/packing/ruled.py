@@ -4,7 +4,7 @@ are merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -53,11 +53,11 @@ class RuleArrays(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Servers being filled: count (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
+    """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
     total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
     """
 
-    count: Array
+    vms: Array
     kind: Array
     free: Array
     held: Array
@@ -132,8 +132,8 @@ class Ruled(Reduced):
     def arrays(self) -> RuleArrays:
         """The rules as the kernels read them."""
         groups = [members for members, _ in self.limits]
-        rows = [members for members, *_ in (*self.zone_limits, *self.spreads)]
-        pairs = [[] for _ in range(self.types)]  # type: list[list[int]]
+        rows = [rule[0] for rule in self.zone_limits] + [rule[0] for rule in self.spreads]
+        pairs: list[list[int]] = [[] for _ in range(self.types)]
         for i, other in self.apart:
             pairs[i].append(other)
             pairs[other].append(i)
@@ -199,9 +199,10 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
         others[i].add(other)
         others[other].add(i)
     inside: list[list[tuple[int, int]]] = [[] for _ in range(instance.types)]
-    for number, groups in enumerate(rules_that_bind):
+    binding = ([rule[0] for rule in rules] for rules in rules_that_bind)
+    for number, groups in enumerate(binding):
         for place, group in enumerate(groups):
-            for i in group[0]:
+            for i in group:
                 inside[i].append((number, place))
     members = _alike(
         np.flatnonzero(wanted).tolist(),
@@ -272,11 +273,11 @@ def _binding(
     )
 
 
-def _alike(places: Iterable[int], key: object) -> list[tuple[int, ...]]:
+def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[int, ...]]:
     """The places by equal keys, in the order of the first of each."""
-    found: dict[object, list[int]] = {}
+    found: dict[Hashable, list[int]] = {}
     for place in places:
-        found.setdefault(key(place), []).append(place)  # type: ignore[operator]
+        found.setdefault(key(place), []).append(place)
     return [tuple(group) for group in found.values()]
 
 

@@ -10,8 +10,8 @@ from ...instances.packing.instance import Integers
 from .fitting import Counts, decreasing, preference
 from .ruled import Room, Ruled
 
-MOST_VMS = 5_000_000
-"""The packers with rules go VM by VM: more are refused."""
+MOST_STEPS = 5_000_000_000
+"""VMs times servers up to which VMs are placed one by one."""
 
 
 def fit_ruled(
@@ -32,12 +32,11 @@ def fit_ruled(
     from .ruled_kernels import place_vms
 
     share = 1.0 / np.maximum(problem.capacity, 1)
-    draw = np.zeros(1) if rng is None else rng.random(len(order))
     mode = ("first", "best", "random").index(rule)
-    draw = np.zeros(len(order)) if rng is None else draw
+    draw = np.zeros(len(order)) if rng is None else rng.random(len(order))
     room = empty_room(problem)
     used = place_vms(problem.arrays, room, 0, order, mode, draw, preference(problem), share)
-    return None if used < 0 else (room.count[:used], room.kind[:used])
+    return None if used < 0 else (room.vms[:used], room.kind[:used])
 
 
 def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
@@ -53,7 +52,7 @@ def fill_ruled(problem: Ruled, rule: Literal["dot", "L2"]) -> Counts | None:
     )
     room = empty_room(problem)
     used = fill_by(problem.arrays, room, problem.request, scale, rule == "L2", preference(problem))
-    return None if used < 0 else (room.count[:used], room.kind[:used])
+    return None if used < 0 else (room.vms[:used], room.kind[:used])
 
 
 def runs(problem: Ruled, order: Integers | None = None) -> Integers:
@@ -62,12 +61,17 @@ def runs(problem: Ruled, order: Integers | None = None) -> Integers:
     return np.repeat(types, problem.request[types])
 
 
+def large(problem: Ruled) -> bool:
+    """Whether packers that go VM by VM would take minutes."""
+    return problem.vms * min(int(problem.limit.sum()), problem.vms) > MOST_STEPS
+
+
 def empty_room(problem: Ruled, servers: int | None = None) -> Room:
     """Room for so many servers, or as many as an answer could use, none of them open."""
     rows = int(min(problem.limit.sum(), problem.vms)) if servers is None else servers
     arrays = problem.arrays
     return Room(
-        count=np.zeros((rows, problem.types), dtype=np.int64),
+        vms=np.zeros((rows, problem.types), dtype=np.int64),
         kind=np.zeros(rows, dtype=np.int64),
         free=np.zeros((rows, problem.demand.shape[1]), dtype=np.int64),
         held=np.zeros((rows, len(arrays.group_most)), dtype=np.int64),

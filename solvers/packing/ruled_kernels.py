@@ -22,7 +22,7 @@ ENOUGH, PAIRED = 20, 40
 def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
     """Whether server m can take one more VM of type i."""
     c = room.kind[m]
-    if room.count[m, i] >= rules.most[i, c]:
+    if room.vms[m, i] >= rules.most[i, c]:
         return False
     for j in range(rules.demand.shape[1]):
         if rules.demand[i, j] > room.free[m, j]:
@@ -32,7 +32,7 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
         if room.held[m, group] >= rules.group_most[group]:
             return False
     for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
-        if room.count[m, rules.apart_item[place]] > 0:
+        if room.vms[m, rules.apart_item[place]] > 0:
             return False
     return in_zone(rules, room, i, rules.zone[c])
 
@@ -59,7 +59,7 @@ def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
 def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
     """Put VMs of type i on server m; a negative number takes them off."""
     c = room.kind[m]
-    room.count[m, i] += number
+    room.vms[m, i] += number
     for j in range(rules.demand.shape[1]):
         room.free[m, j] -= number * rules.demand[i, j]
     for place in range(rules.group_start[i], rules.group_start[i + 1]):
@@ -300,7 +300,7 @@ def mend(
             if where >= 0 and least == 1 and ties >= ENOUGH:
                 break
             for a in range(types):
-                if room.count[m, a] == 0 or a == i or penalty[a] > least:
+                if room.vms[m, a] == 0 or a == i or penalty[a] > least:
                     continue
                 if penalty[a] == penalty[i] or not _has_room(rules, room, i, m, a, -1):
                     continue
@@ -316,7 +316,7 @@ def mend(
                 continue
             number = 0
             for a in range(types):
-                if room.count[m, a] > 0 and a != i and penalty[a] < least:
+                if room.vms[m, a] > 0 and a != i and penalty[a] < least:
                     held[number] = a
                     number += 1
             for first in range(number):
@@ -328,7 +328,7 @@ def mend(
                     if not _has_room(rules, room, i, m, a, b):
                         continue
                     put(rules, room, a, m, -1)
-                    if room.count[m, b] > 0:
+                    if room.vms[m, b] > 0:
                         put(rules, room, b, m, -1)
                         if can(rules, room, i, m):
                             least, where, one, two = penalty[a] + penalty[b], m, a, b
@@ -350,7 +350,7 @@ def mend(
             a = np.random.randint(types)
             found = -1
             for turn in range(types):
-                if room.count[m, (a + turn) % types] > 0:
+                if room.vms[m, (a + turn) % types] > 0:
                     found = (a + turn) % types
                     break
             if found >= 0 and m != other:

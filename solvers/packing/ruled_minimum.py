@@ -10,10 +10,10 @@ import numpy as np
 from ...models.packing.assignment import assignment_model
 from ..engines import solve_cp_sat
 from ..outcome import Status, Stop
-from .aggregate import Aggregated, aggregate_bound
+from .aggregate import Aggregated, aggregate_bound, spread_room
 from .fitting import Counts, decreasing, trimmed
 from .ruled import Ruled
-from .ruled_fitting import MOST_VMS, fill_ruled, fit_ruled, runs
+from .ruled_fitting import fill_ruled, fit_ruled, large, runs
 from .ruled_search import Filling
 from .search import Search
 
@@ -30,7 +30,7 @@ ALLOWED_ABOVE = 0.02
 def greedy(search: Search, random_starts: int) -> None:
     """Greedy packings that keep the rules, and first fits in random order."""
     problem, rng = _ruled(search), search.rng
-    if problem.vms > MOST_VMS:
+    if large(problem):
         return
     order = decreasing(problem)
     search.offer(problem.now(), "what runs now")
@@ -80,25 +80,38 @@ def prove(search: Search) -> None:
 
 
 def _fillings(search: Search, effort: float) -> None:
-    """Fillings with ever fewer servers, from a few above the bound down to it."""
-    problem = _ruled(search)
-    if problem.vms > MOST_VMS:
+    """Fillings with some servers above the bound, by halves between what was not found and the best
+    answer.
+    """
+    if large(_ruled(search)):
         return
-    above = min(math.ceil(ALLOWED_ABOVE * search.lower), max(search.upper - 1 - search.lower, 0))
-    while search.open:
-        cost = min(search.lower + above, search.upper - 1)
-        found: Aggregated = aggregate_bound(
-            problem, search.clock, least=cost, upper=search.upper, seconds=search.slice(0.2)
-        )
-        if found.servers is not None and found.count is not None:
-            kind = np.repeat(np.arange(len(found.servers)), found.servers)
-            filling = Filling(problem, kind, found.count, search.rng)
-            filling.place_evenly(found.count)
-            if filling.mend(search.clock, search.clock.seconds + 4 * effort):
-                search.offer(filling.counts(), "fillings of the aggregate program's servers")
-        if above == 0:
-            return
-        above = min(above // 2, max(search.upper - 1 - search.lower, 0))
+    failed, above = -1, math.ceil(ALLOWED_ABOVE * search.lower)
+    while search.open and failed + 1 < search.upper - search.lower:
+        above = min(above, search.upper - search.lower - 1)
+        if not _filled(search, search.lower + above, effort):
+            failed = above
+        above = (failed + search.upper - search.lower) // 2
+
+
+def _filled(search: Search, cost: int, effort: float) -> bool:
+    """Whether VMs are placed on servers of that cost, chosen by the aggregate program."""
+    problem, clock = _ruled(search), search.clock
+    found: Aggregated = aggregate_bound(
+        problem, clock, least=cost, upper=search.upper, seconds=search.slice(0.2)
+    )
+    if found.servers is None or found.count is None:
+        return False
+    found = spread_room(problem, found, cost, clock)
+    assert found.servers is not None
+    assert found.count is not None
+    kind = np.repeat(np.arange(len(found.servers)), found.servers)
+    filling = Filling(problem, kind, found.count, search.rng)
+    filling.place_evenly(found.count)
+    seconds = max(4.0 * effort, search.slice(0.15) or 0.0)
+    if not filling.mend(clock, clock.seconds + seconds):
+        return False
+    search.offer(filling.counts(), "fillings of the aggregate program's servers")
+    return True
 
 
 def _by_cp_sat(search: Search, effort: float) -> None:

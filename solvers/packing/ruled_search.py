@@ -103,7 +103,9 @@ class Filling:
 
     def counts(self) -> Counts:
         """The answer, when nothing waits."""
-        return self.room.count[: self.used].copy(), self.room.kind[: self.used].copy()
+        vms, kind = self.room.vms[: self.used], self.room.kind[: self.used]
+        full = vms.any(axis=1)
+        return vms[full], kind[full]
 
 
 def _rounded(count: Floats, problem: Ruled) -> Integers:

@@ -1,0 +1,302 @@
+"""Methods on a market in parts: prices are set here, and the parts stay where they are.
+
+Each process holds some parts (`solvers.market.held`) and answers with sums per server. This one
+sees capacities, those sums, and three largest values of the certificate; never a fraction, a work,
+a user's cores or money.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from ...baselines.market.dynamics import bid_until_still
+from ...instances.market.instance import Floats
+from ...instances.market.parts import Header, read_header, require_pyarrow
+from ...instances.problem.errors import InvalidFile, InvalidOption
+from ...instances.problem.files import write_text
+from ...instances.problem.options import check_options
+from ...instances.problem.rules import AtLeast, checked
+from ...solvers.market.arena import Tolerance
+from ...solvers.market.bidders import CHANGING, Parties, Tally
+from ...solvers.market.exchange import Exchange
+from ...solvers.market.fisher import Ladder
+from ...solvers.market.held import HeldParts
+from ...solvers.market.linear import UserBlocks
+from ...solvers.market.proportional import Rule
+from ...solvers.outcome import Clock, Report, Status, Stop
+from ..run.holders import Holders
+
+ANSWER = "answer.parts.json"
+"""Name of the file beside the parts of an answer that says what they are."""
+
+
+@dataclass(frozen=True)
+class PartsResult:
+    """An answer whose cores lie in parts.
+
+    Attributes
+    ----------
+    header : of the market.
+    method : its name.
+    price : (m,) money for a core.
+    status, stop, certificate : as those of `solvers.outcome.Outcome`.
+    seconds : from reading to the certificate; `reading` of them until the parts were read.
+    processes : that held the parts; `replaced` of them died and were begun again.
+    notes : what was told on the way: late processes, and such that died.
+    """
+
+    header: Header
+    method: str
+    price: Floats
+    status: Status
+    stop: Stop
+    certificate: dict[str, Any]
+    seconds: float
+    reading: float
+    processes: int
+    replaced: int
+    notes: tuple[str, ...] = field(default=())
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values, without prices."""
+        return {
+            "problem": "market",
+            "instance": self.header.name,
+            "method": self.method,
+            "status": self.status.value,
+            "stop": self.stop.value,
+            "certificate": self.certificate,
+            "parts": len(self.header.parts),
+            "processes": self.processes,
+            "replaced": self.replaced,
+            "seconds": self.seconds,
+            "reading": self.reading,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    price: Floats
+    status: Status
+    stop: Stop
+    certificate: dict[str, Any]
+
+
+@checked
+def fisher(
+    exchange: Exchange,
+    clock: Clock,
+    *,
+    tolerance: Tolerance = 1e-8,
+    route: Literal["auto", "newton", "proportional"] = "auto",
+    warm_rounds: Annotated[int, AtLeast(1)] = 30,
+    rounds: Annotated[int, AtLeast(1)] = 5000,
+) -> _Found:
+    """The rungs of `solvers.market.fisher` that ask for sums per server only; options as there."""
+    ladder = Ladder(exchange, tolerance, clock)
+    try:
+        exchange.bid("equal")
+        stop = ladder.climb(route, warm_rounds, rounds)
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    certificate = ladder.certificate()
+    status = Status.OPTIMAL if ladder.met else Status.FEASIBLE
+    return _Found(ladder.price, status, stop, certificate)
+
+
+@checked
+def proportional_response(
+    exchange: Exchange,
+    clock: Clock,
+    *,
+    rule: Rule = "corrected",
+    rounds: Annotated[int, AtLeast(1)] = 200,
+    movement: Annotated[float, AtLeast(0, "a share of the budget", infinite=True)] = 1e-4,
+) -> _Found:
+    """PRD, as `baselines.market.dynamics.proportional_response`; options as there."""
+    stop, certificate = bid_until_still(exchange, clock, rule, rounds, movement)
+    return _Found(exchange.price, Status.FEASIBLE, stop, certificate)
+
+
+METHODS: dict[str, Callable[..., _Found]] = {"fisher": fisher, "PRD": proportional_response}
+"""What runs over parts."""
+
+
+def method_named(name: str) -> Callable[..., Any]:
+    """The method of that name over parts; raises InvalidOption."""
+    if name not in METHODS:
+        raise InvalidOption(
+            f"method is {name!r}; expected fisher or PRD for a market in parts: others need all "
+            "jobs in one place (`cotenant convert FOLDER --from parts --out market.json`)"
+        )
+    return METHODS[name]
+
+
+@checked
+def solve_parts(
+    folder: str | os.PathLike[str],
+    method: str = "fisher",
+    *,
+    jobs: Annotated[int, AtLeast(1, "a number of processes")] | None = None,
+    dask: str | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+    out: str | os.PathLike[str] | None = None,
+    least_users: Annotated[int, AtLeast(1)] = 1,
+    **options: Any,
+) -> PartsResult:
+    """Run `fisher` or `PRD` on a market in parts.
+
+    The rungs are those of the method on one machine, but for the two that look at single jobs: the
+    exact end of linear markets and the regularized Newton method. Markets with jobs of f = 1 end
+    with rounds of proportional response instead, and say in their status how far that came.
+
+    Parameters
+    ----------
+    folder : of the parts; every process must see it under this name.
+    method : "fisher" or "PRD".
+    jobs : processes on this machine that hold the parts; this one does when neither this nor `dask`
+        is given.
+    dask : address of a Dask scheduler whose workers hold them.
+    time_limit : seconds; the best prices so far stand when they are up.
+    report : called as the method goes on, and when a process is late or had to be replaced.
+    out : a new folder for the answer: prices, and the cores of each part, written where the part
+        is.
+    least_users : a part with fewer users is refused: the sums of a part of one user are its demand.
+    options : of the method, `fisher` or `proportional_response` in this module.
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range, or one of another method; no cluster answers; pyarrow is missing.
+    InvalidFile
+        Header and parts do not belong together, or cannot be read.
+    EngineError
+        A process that holds parts dies again and again.
+    """
+    search = method_named(method)
+    check_options(search, options, f"method {method!r}")
+    if jobs is not None and dask is not None:
+        raise InvalidOption("jobs and dask are both given; leave out one")
+    require_pyarrow()
+    header = read_header(folder)
+    for part in header.parts:
+        if part.users < least_users:
+            raise InvalidFile(
+                f"{header.folder / part.file} has {part.users} users; expected at least "
+                f"{least_users}; write the market in fewer parts"
+            )
+    target = _new_folder(out)
+    clock = Clock(time_limit, report)
+    begin = time.perf_counter()
+    notes: list[str] = []
+
+    def tell(line: str) -> None:
+        notes.append(line)
+        if report is not None:
+            report(clock.seconds, None, None, line)
+
+    with ExitStack() as stack:
+        parties, processes = _parties(stack, header, jobs, dask, tell)
+        _require_money(header, float(parties.ask("money").sums[0][0]))
+        exchange = Exchange(header.capacity, header.unit, parties)
+        reading = time.perf_counter() - begin
+        found = search(exchange, clock, **options)
+        result = PartsResult(
+            header,
+            method,
+            found.price * header.unit,
+            found.status,
+            found.stop,
+            found.certificate,
+            time.perf_counter() - begin,
+            reading,
+            processes,
+            parties.holders.replaced if isinstance(parties, Elsewhere) else 0,
+            tuple(notes),
+        )
+        if target is not None:
+            target.mkdir(parents=True, exist_ok=True)
+            parties.ask("write", str(target.resolve()))
+            content = {"cotenant_answer": 1, **result.document(), "price": result.price.tolist()}
+            write_text(target / ANSWER, json.dumps(content, allow_nan=False) + "\n")
+    return result
+
+
+class Elsewhere:
+    """Parties in other processes."""
+
+    def __init__(self, holders: Holders) -> None:
+        self.holders = holders
+
+    def ask(self, what: str, *arguments: Any) -> Tally:
+        """See `solvers.market.bidders.Parties`."""
+        return Tally.merged(self.holders.ask(what, *arguments))
+
+    def joined(self, diagonal: Floats) -> UserBlocks | None:
+        """See `solvers.market.bidders.Parties`."""
+        return None
+
+
+def _parties(
+    stack: ExitStack, header: Header, jobs: int | None, dask: str | None, tell: Any
+) -> tuple[Parties, int]:
+    """Who holds the parts, and in how many processes."""
+    everything = list(range(len(header.parts)))
+    folder = str(header.folder.resolve())
+    if jobs is None and dask is None:
+        return HeldParts(folder, everything), 1
+    cluster = None
+    if dask is not None:
+        from ..run.cluster import Cluster
+
+        cluster = stack.enter_context(Cluster(dask))
+        cluster.prepare([])
+    number = len(cluster.workers()) if cluster is not None else jobs or 1
+    shares = _shares([part.jobs for part in header.parts], number)
+    labels = [f"part {', '.join(str(each) for each in share)}" for share in shares]
+    holders = Holders(
+        "solvers.market.held:HeldParts",
+        [(folder, share) for share in shares],
+        labels,
+        CHANGING,
+        cluster,
+        tell,
+    )
+    return Elsewhere(stack.enter_context(holders)), len(shares)
+
+
+def _shares(jobs: Sequence[int], number: int) -> list[list[int]]:
+    """The parts for each of so many processes, the largest first to the one with fewest jobs."""
+    shares: list[list[int]] = [[] for _ in range(min(number, len(jobs)))]
+    load = [0] * len(shares)
+    for part in sorted(range(len(jobs)), key=lambda part: -jobs[part]):
+        least = load.index(min(load))
+        shares[least].append(part)
+        load[least] += jobs[part]
+    return [sorted(share) for share in shares]
+
+
+def _require_money(header: Header, found: float) -> None:
+    if abs(found - header.budget) > 1e-9 * header.budget:
+        raise InvalidFile(
+            f"{header.folder}: budgets of all parts add up to {found:g}; expected {header.budget:g}"
+            ", as the header says; write all parts from one market"
+        )
+
+
+def _new_folder(out: str | os.PathLike[str] | None) -> Path | None:
+    if out is None:
+        return None
+    target = Path(out)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidFile(f"{target} is not an empty folder; give a new one for the answer's parts")
+    return target

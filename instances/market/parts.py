@@ -1,0 +1,540 @@
+"""A market in parts: a folder with one small header and a Parquet file for each part, of whole
+users.
+
+The header, `market.parts.json`, holds what the side of the servers knows: capacities, how many
+users and jobs there are and how much money in all, and of each part its file, its size in bytes,
+its first user, and how many users and jobs it has. A part has a row for each of its users: `user`
+(its number), `budget`, and the lists `server`, `parallel_fraction` and `work`, an entry for each
+job; `name` where users have names, and `job` (the numbers of the jobs) where jobs are not in the
+order of users. Parts are data and nothing else: no code is ever read from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from ..problem.files import write_text
+from ..problem.reading import parse_json, read_text
+from .instance import Floats, Integers, Market
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEADER = "market.parts.json"
+"""Name of the header in a folder of parts."""
+
+SCHEMA = 1
+"""Version of the header's and the parts' form."""
+
+ROWS = 32768
+"""Jobs of a group of rows in a part, about: what is read at once."""
+
+_MARK = b"cotenant"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the header says of a part.
+
+    Attributes
+    ----------
+    file : its name in the folder.
+    bytes : its size.
+    first : its first user's number.
+    users, jobs : how many it has.
+    """
+
+    file: str
+    bytes: int
+    first: int
+    users: int
+    jobs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """What the side of the servers knows of a market in parts.
+
+    Attributes
+    ----------
+    folder : where it lies.
+    capacity : (m,) cores.
+    budget : money of all users.
+    users, jobs : how many there are.
+    parts : in the order of users.
+    name, source, server_names : as an instance's.
+    """
+
+    folder: Path
+    capacity: Floats
+    budget: float
+    users: int
+    jobs: int
+    parts: tuple[Part, ...]
+    name: str = ""
+    source: str = ""
+    server_names: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> float:
+        """The mean budget."""
+        return self.budget / self.users
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people."""
+        users = [part.users for part in self.parts]
+        return {
+            "problem": "market",
+            "name": self.name,
+            "source": self.source,
+            "users": self.users,
+            "servers": len(self.capacity),
+            "jobs": self.jobs,
+            "cores": f"{self.capacity.sum():g} in all",
+            "budget": f"{self.budget:g} in all",
+            "parts": f"{len(self.parts)}, of {min(users)} to {max(users)} users, "
+            f"{sum(part.bytes for part in self.parts) / 1e6:.1f} MB",
+        }
+
+
+def is_parts(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a folder that holds a market in parts."""
+    return (Path(path) / HEADER).is_file()
+
+
+def require_pyarrow() -> Any:
+    """The module pyarrow.
+
+    Raises
+    ------
+    InvalidOption
+        It is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InvalidOption(
+            f"a market in parts needs pyarrow ({error}); python -m pip install 'cotenant[cluster]'"
+        ) from None
+    return pyarrow
+
+
+def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> Header:
+    """Write a market into a folder that is new or empty, in parts of about as many jobs.
+
+    Parameters
+    ----------
+    parts : how many, at most as many as there are users.
+
+    Raises
+    ------
+    InvalidOption
+        More parts than users; pyarrow is missing.
+    InvalidFile
+        The folder holds something, or cannot be written. The header comes last: a folder without
+        one is no market.
+    """
+    pa = require_pyarrow()
+    if not 1 <= parts <= market.users:
+        raise InvalidOption(
+            f"parts is {parts}; expected 1 to {market.users}, the number of users: a part holds "
+            "whole users"
+        )
+    where = Path(folder)
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        if any(where.iterdir()):
+            raise InvalidFile(f"{where} is not empty; give a new folder for the parts")
+    except OSError as error:
+        if isinstance(error, InvalidFile):
+            raise
+        raise InvalidFile(f"{where} cannot be a folder of parts: {error.strerror}") from None
+    counts = np.bincount(market.user, minlength=market.users)
+    sorted_already = not (market.user[1:] < market.user[:-1]).any()
+    order = None if sorted_already else np.argsort(market.user, kind="stable")
+    until = np.concatenate([[0], np.cumsum(counts)])
+    digest = capacity_digest(market.capacity)
+    made: list[Part] = []
+    ranges = _even_ranges(until, parts)
+    if any(until[first] == until[last] for first, last in ranges):
+        raise InvalidOption(
+            f"parts is {parts}; with so many a part would hold users without a job only; give fewer"
+        )
+    for number, (first, last) in enumerate(ranges):
+        file = f"part-{number:05d}.parquet"
+        rows = _row_groups(until, first, last)
+        schema = _schema(pa, bool(market.names), not sorted_already, digest)
+        target = where / file
+        try:
+            with pa.parquet.ParquetWriter(
+                target, schema, compression="zstd", use_dictionary=["work", "budget"]
+            ) as writer:
+                for start, end in rows:
+                    writer.write_table(_table(pa, schema, market, order, until, start, end))
+        except OSError as error:
+            raise InvalidFile(f"{target} cannot be written: {error}; make room") from None
+        size = target.stat().st_size
+        made.append(Part(file, size, first, last - first, int(until[last] - until[first])))
+    header = Header(
+        where,
+        market.capacity,
+        float(market.budget.sum()),
+        market.users,
+        market.jobs,
+        tuple(made),
+        market.name,
+        market.source,
+        market.server_names,
+    )
+    content = {
+        "cotenant_parts": SCHEMA,
+        "problem": "market",
+        "name": header.name,
+        "source": header.source,
+        "capacity": header.capacity.tolist(),
+        "budget": header.budget,
+        "users": header.users,
+        "jobs": header.jobs,
+        "parts": [asdict(part) for part in made],
+    } | ({"server_names": list(header.server_names)} if header.server_names else {})
+    write_text(where / HEADER, json.dumps(content, allow_nan=False) + "\n")
+    return header
+
+
+def read_header(folder: str | os.PathLike[str]) -> Header:
+    """The header of a market in parts, with the sizes of its files checked.
+
+    Raises
+    ------
+    InvalidFile
+        It cannot be read, is of another version, does not add up, or a part is missing or cut.
+    """
+    where = Path(folder)
+    path = where / HEADER
+    content = parse_json(read_text(path), path)
+    if content.get("cotenant_parts") != SCHEMA:
+        raise InvalidFile(
+            f"{path}: cotenant_parts is {content.get('cotenant_parts')!r}; this version reads "
+            f"schema {SCHEMA}; write the parts again with this version"
+        )
+    try:
+        header = Header(
+            where,
+            np.array(content["capacity"], dtype=float),
+            float(content["budget"]),
+            int(content["users"]),
+            int(content["jobs"]),
+            tuple(Part(**part) for part in content["parts"]),
+            str(content.get("name", "")),
+            str(content.get("source", "")),
+            tuple(content.get("server_names", ())),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidFile(
+            f"{path}: {type(error).__name__}: {error}; expected the fields that `cotenant convert "
+            "--parts` writes"
+        ) from None
+    if not (header.capacity.ndim == 1 and len(header.capacity) and header.budget > 0):
+        raise InvalidFile(f"{path}: capacity and budget must be positive; write the parts again")
+    for part in header.parts:
+        _require_whole(where, part)
+    expected = 0
+    for part in sorted(header.parts, key=lambda part: part.first):
+        if part.first < expected:
+            raise InvalidFile(
+                f"{where / part.file}: user {part.first} is in two parts; expected each user in one"
+            )
+        if part.first > expected:
+            raise InvalidFile(
+                f"{path}: user {expected} is in no part; expected every user below {header.users}"
+            )
+        expected = part.first + part.users
+    jobs = sum(part.jobs for part in header.parts)
+    if expected != header.users or jobs != header.jobs:
+        raise InvalidFile(
+            f"{path}: its parts have {expected} users and {jobs} jobs; expected users = "
+            f"{header.users}, jobs = {header.jobs}; a part is missing from its list"
+        )
+    return header
+
+
+def _require_whole(where: Path, part: Part) -> None:
+    path = where / part.file
+    if Path(part.file).name != part.file:
+        raise InvalidFile(
+            f"{where / HEADER}: the part {part.file!r} is no name of a file in the same folder"
+        )
+    if not path.is_file():
+        raise InvalidFile(f"{path} is missing; put the part back beside its header")
+    size = path.stat().st_size
+    if size != part.bytes:
+        raise InvalidFile(
+            f"{path} has {size} bytes; expected {part.bytes}, as its header says: it was cut or "
+            "changed; copy it again"
+        )
+
+
+def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market, Integers | None]]:
+    """The users of a part in blocks, each a market of its own with all servers, users numbered from
+    0; beside it the numbers of its jobs, where they are not in the order of users.
+
+    Parameters
+    ----------
+    least : jobs of a block at least, but for the last.
+
+    Raises
+    ------
+    InvalidFile
+        It cannot be read, or does not say what the header says of it.
+    InvalidInstance
+        A value breaks a rule of the market.
+    """
+    pa = require_pyarrow()
+    path = header.folder / part.file
+    try:
+        file = pa.parquet.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        why = " ".join(str(error).split())
+        raise InvalidFile(f"{path} cannot be read: {why}; copy it again") from None
+    _require_schema(pa, path, file.schema_arrow, header)
+    expected, jobs = part.first, 0
+    ready: list[Any] = []
+    waiting: list[Any] = []
+    held = 0
+    for group in range(file.num_row_groups):
+        try:
+            table = file.read_row_group(group)
+        except (pa.ArrowInvalid, OSError) as error:
+            why = " ".join(str(error).split())
+            raise InvalidFile(f"{path} cannot be read: {why}; copy it again") from None
+        _require_users(table.column("user").to_numpy(), expected, part, path)
+        expected += len(table)
+        waiting.append(table)
+        held += len(table.column("server").combine_chunks().flatten())
+        if held >= least:
+            if ready:
+                yield _market_of(pa.concat_tables(ready), header, path)
+            jobs += held
+            ready, waiting, held = waiting, [], 0
+    # a last block of users without any job goes along with the one before
+    blocks = [ready, waiting] if ready and held else [ready + waiting]
+    jobs += held
+    if expected != part.first + part.users or jobs != part.jobs:
+        raise InvalidFile(
+            f"{path} has {expected - part.first} users and {jobs} jobs; expected {part.users} and "
+            f"{part.jobs}, as the header says; copy it again"
+        )
+    for block in blocks:
+        if block:
+            yield _market_of(pa.concat_tables(block), header, path)
+
+
+def _require_users(users: Integers, expected: int, part: Part, path: Path) -> None:
+    wrong = np.flatnonzero(users != expected + np.arange(len(users)))
+    if not len(wrong):
+        return
+    seen = int(users[wrong[0]])
+    elsewhere = not part.first <= seen < part.first + part.users
+    why = "it is in two parts" if elsewhere else "users of a part stand once, in order"
+    raise InvalidFile(
+        f"{path}: user {seen} stands where user {expected + int(wrong[0])} is expected; {why}"
+    )
+
+
+def read_parts(folder: str | os.PathLike[str]) -> Market:
+    """The whole market of a folder of parts, in this process.
+
+    Raises
+    ------
+    InvalidFile, InvalidInstance
+        As `read_header` and `read_blocks`.
+    """
+    header = read_header(folder)
+    budget, user, server, fraction, work, jobs, names = [], [], [], [], [], [], []
+    first = 0
+    for part in sorted(header.parts, key=lambda part: part.first):
+        for block, numbers in read_blocks(header, part, ROWS):
+            budget.append(block.budget)
+            user.append(block.user + first)
+            server.append(block.server)
+            fraction.append(block.parallel_fraction)
+            work.append(block.work)
+            names.extend(block.names)
+            if numbers is not None:
+                jobs.append(numbers)
+            first += block.users
+    columns = [np.concatenate(each) for each in (user, server, fraction, work)]
+    if jobs:
+        order = np.argsort(np.concatenate(jobs), kind="stable")
+        columns = [column[order] for column in columns]
+    return Market(
+        header.capacity,
+        np.concatenate(budget),
+        *columns,
+        names=tuple(names),
+        server_names=header.server_names,
+        name=header.name,
+        source=header.source,
+    )
+
+
+def capacity_digest(capacity: Floats) -> str:
+    """What stands for the capacities in each part."""
+    return hashlib.sha256(np.ascontiguousarray(capacity, dtype="<f8").tobytes()).hexdigest()
+
+
+def _even_ranges(until: Integers, parts: int) -> list[tuple[int, int]]:
+    """Ranges of users with about as many jobs each, none empty."""
+    users = len(until) - 1
+    cuts = [0]
+    for number in range(1, parts):
+        cut = int(np.searchsorted(until, until[-1] * number / parts))
+        cuts.append(min(max(cut, cuts[-1] + 1), users - parts + number))
+    return list(zip(cuts, [*cuts[1:], users], strict=True))
+
+
+def _row_groups(until: Integers, first: int, last: int) -> list[tuple[int, int]]:
+    found = []
+    while first < last:
+        end = int(np.searchsorted(until, until[first] + ROWS))
+        end = min(max(end, first + 1), last)
+        found.append((first, end))
+        first = end
+    return found
+
+
+def _schema(pa: Any, named: bool, numbered: bool, digest: str) -> pa.Schema:
+    fields = [
+        ("user", pa.int64()),
+        ("budget", pa.float64()),
+        ("server", pa.list_(pa.int32())),
+        ("parallel_fraction", pa.list_(pa.float64())),
+        ("work", pa.list_(pa.float64())),
+    ]
+    fields += [("job", pa.list_(pa.int64()))] if numbered else []
+    fields += [("name", pa.string())] if named else []
+    said = json.dumps({"schema": SCHEMA, "capacity": digest})
+    return pa.schema(fields, metadata={_MARK: said.encode()})
+
+
+def _require_schema(pa: Any, path: Path, schema: Any, header: Header) -> None:
+    try:
+        said = json.loads((schema.metadata or {})[_MARK])
+        version, digest = said["schema"], said["capacity"]
+    except (KeyError, ValueError, TypeError):
+        raise InvalidFile(
+            f"{path} is no part of a market: it says no schema; name a file that `cotenant convert "
+            "--parts` wrote"
+        ) from None
+    if version != SCHEMA:
+        raise InvalidFile(
+            f"{path}: schema is {version!r}; this version reads schema {SCHEMA}; write the parts "
+            "again with this version"
+        )
+    if digest != capacity_digest(header.capacity):
+        raise InvalidFile(
+            f"{path} was made for other capacities than its header's; write all parts from one "
+            "market"
+        )
+    expected = _schema(pa, "name" in schema.names, "job" in schema.names, digest)
+    for field in expected:
+        if field.name not in schema.names or schema.field(field.name).type != field.type:
+            raise InvalidFile(f"{path}: expected a column {field.name} of {field.type}")
+
+
+def _table(
+    pa: Any,
+    schema: Any,
+    market: Market,
+    order: Integers | None,
+    until: Integers,
+    first: int,
+    last: int,
+) -> Any:
+    """The rows of the users [first, last)."""
+    start, end = int(until[first]), int(until[last])
+    place = slice(start, end) if order is None else order[start:end]
+    offsets = pa.array((until[first : last + 1] - start).astype(np.int32))
+
+    def lists(values: Any, kind: Any) -> Any:
+        return pa.ListArray.from_arrays(offsets, pa.array(values, type=kind))
+
+    columns = [
+        pa.array(np.arange(first, last)),
+        pa.array(market.budget[first:last]),
+        lists(market.server[place].astype(np.int32), pa.int32()),
+        lists(market.parallel_fraction[place], pa.float64()),
+        lists(market.work[place], pa.float64()),
+    ]
+    if order is not None:
+        columns.append(lists(order[start:end], pa.int64()))
+    if market.names:
+        columns.append(pa.array(market.names[first:last]))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _market_of(table: Any, header: Header, path: Path) -> tuple[Market, Integers | None]:
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    for name, column in columns.items():
+        if column.null_count:
+            raise InvalidFile(f"{path}: the column {name} has an empty entry; expected none")
+    first = int(columns["user"][0].as_py())
+    lengths = np.diff(columns["server"].offsets.to_numpy())
+    for name in ("parallel_fraction", "work", "job"):
+        if name in columns and (np.diff(columns[name].offsets.to_numpy()) != lengths).any():
+            raise InvalidFile(f"{path}: the lists {name} and server have different lengths")
+    flat = {
+        name: columns[name].flatten().to_numpy(zero_copy_only=False)
+        for name in ("server", "parallel_fraction", "work", "job")
+        if name in columns
+    }
+    try:
+        market = Market(
+            header.capacity,
+            columns["budget"].to_numpy(),
+            np.repeat(np.arange(len(lengths)), lengths),
+            flat["server"],
+            flat["parallel_fraction"],
+            flat["work"],
+            names=tuple(columns["name"].to_pylist()) if "name" in columns else (),
+            server_names=header.server_names,
+        )
+    except InvalidInstance as error:
+        raise error.within(f"{path}, in the block that begins with user {first}") from None
+    return market, flat.get("job")
+
+
+def write_answer(
+    header: Header, part: Part, folder: Path, cores: Sequence[Floats], users: Sequence[Integers]
+) -> str:
+    """Write a part's answer: a row for each user, `user` and the list `cores`; returns its file.
+
+    Parameters
+    ----------
+    cores, users : of each block, the cores of its jobs, and how many jobs each user has.
+    """
+    pa = require_pyarrow()
+    schema = pa.schema([("user", pa.int64()), ("cores", pa.list_(pa.float64()))])
+    first = part.first
+    target = folder / part.file
+    try:
+        with pa.parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+            for given, counts in zip(cores, users, strict=True):
+                offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+                lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(given))
+                numbers = pa.array(np.arange(first, first + len(counts)))
+                writer.write_table(pa.Table.from_arrays([numbers, lists], schema=schema))
+                first += len(counts)
+    except OSError as error:
+        raise InvalidFile(f"{target} cannot be written: {error}; make room") from None
+    return part.file

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from shlex import quote
 
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import printable
 from .plan import Advice
 from .state import Pod
 from .statecheck import Move
@@ -49,7 +50,8 @@ def _kubectl(advice: Advice) -> str:
             pod = state.pods[move.pod]
             lines += [f"# {_comment(pod, move)}", _eviction(pod)]
     for n, why in advice.order.stuck.items():
-        lines.append(f"# no step was found for {state.pods[n].title}: {', '.join(why)}")
+        # reasons name taints and resources as the file does: one line, whatever stands in them
+        lines.append(printable(f"# no step was found for {state.pods[n].title}: {', '.join(why)}"))
     for name in advice.freed:
         lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quote(name)}")
     return "\n".join(lines) + "\n"

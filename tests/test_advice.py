@@ -5,6 +5,7 @@ judge of plans refuses every kind of wrong one.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from terminal import run
 
 import cotenant
 from cotenant.advice.default_scheduler import left_pending
-from cotenant.advice.order import ordered
+from cotenant.advice.emit import emit
+from cotenant.advice.order import Ordered, ordered
 from cotenant.advice.plan import Advice, advise, drain
 from cotenant.advice.reading import read_state
 from cotenant.advice.rules import translate
@@ -333,8 +335,6 @@ def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.Monkey
 
 
 def ordered_blindly(advice: Advice) -> Any:
-    from cotenant.advice.order import Ordered
-
     return Ordered((tuple(Move(n, name) for n, name in advice.targets.items()),), {})
 
 
@@ -452,6 +452,13 @@ def test_the_descheduler_evicts_from_the_freed_nodes() -> None:
     assert policy["profiles"][0]["pluginConfig"][0]["args"] == {
         "includedTaints": ["cotenant.plan/freed=true"]
     }
+
+
+def test_nothing_in_a_file_becomes_a_command() -> None:
+    advice = advise(read_state(["state/shop"]))
+    order = Ordered(advice.order.waves, {12: ("taint a\nrm -rf /",)})
+    lines = emit(replace(advice, order=order), "kubectl").splitlines()
+    assert all(line.startswith(("#", "kubectl ", "echo ")) for line in lines)
 
 
 def test_pending_pods_are_said_to_fit_or_not() -> None:

@@ -1,5 +1,5 @@
-"""What the default scheduler does with evicted pods when nobody tells it where: its filters, and one
-of its two scores for allocation.
+"""What the default scheduler does with evicted pods when nobody tells it where: its filters, and
+one of its two scores for allocation.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from shlex import quote
 
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import printable
 from .plan import Advice
 from .state import Pod
 from .statecheck import Move
@@ -49,7 +50,8 @@ def _kubectl(advice: Advice) -> str:
             pod = state.pods[move.pod]
             lines += [f"# {_comment(pod, move)}", _eviction(pod)]
     for n, why in advice.order.stuck.items():
-        lines.append(f"# no step was found for {state.pods[n].title}: {', '.join(why)}")
+        # reasons name taints and resources as the file does: one line, whatever stands in them
+        lines.append(printable(f"# no step was found for {state.pods[n].title}: {', '.join(why)}"))
     for name in advice.freed:
         lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quote(name)}")
     return "\n".join(lines) + "\n"
@@ -148,14 +150,18 @@ def _proxmox(advice: Advice) -> str:
         lines.append(f"# wave {number} of {len(advice.order.waves)}")
         for move in wave:
             kind, number_of = advice.state.pods[move.pod].owner
-            command = "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
+            command = (
+                "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
+            )
             lines.append(command.format(quote(number_of), quote(move.node)))
     return "\n".join(lines) + "\n"
 
 
 def _openstack(advice: Advice) -> str:
     """Live migrations, wave by wave."""
-    lines = [f"openstack compute service set --disable {quote(n)} nova-compute" for n in advice.freed]
+    lines = [
+        f"openstack compute service set --disable {quote(n)} nova-compute" for n in advice.freed
+    ]
     for number, wave in enumerate(advice.order.waves, 1):
         lines.append(f"# wave {number} of {len(advice.order.waves)}")
         for move in wave:

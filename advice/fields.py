@@ -7,7 +7,13 @@ from typing import Any
 from ..instances.problem.documents import shortened
 from ..instances.problem.errors import InvalidFile, explain
 
-_KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number", bool: "true or false"}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    int: "a whole number",
+    bool: "true or false",
+}
 
 
 class Fields:

@@ -1,5 +1,5 @@
-"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv, pvc,
-csinodes in it or beside it.
+"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
+pvc, csinodes in it or beside it.
 
 What is read is the published API (v1); what the default scheduler's filters look at is kept, what
 they look at and this package does not model is named pod by pod.
@@ -42,7 +42,10 @@ _NAME = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MIRROR = "kubernetes.io/config.mirror"
 _KEPT = {
-    "cluster-autoscaler.kubernetes.io/safe-to-evict": ("false", "it is marked safe-to-evict: false"),
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": (
+        "false",
+        "it is marked safe-to-evict: false",
+    ),
     "karpenter.sh/do-not-disrupt": ("true", "it is marked do-not-disrupt"),
     "karpenter.sh/do-not-evict": ("true", "it is marked do-not-evict"),
 }
@@ -107,7 +110,8 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
                 f"`{COMMAND}`"
             )
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
-    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored))
+    notes = () if budgets else ("no disruption budgets are in the file; get pdb too if there are",)
+    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored), notes)
 
 
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
@@ -233,7 +237,7 @@ def requests_of(spec: Fields) -> dict[str, int]:
     """What a pod takes as the scheduler counts it: its containers and restartable init containers
     together, or the most that is needed while an init container runs, and its overhead.
     """
-    running: Counter[str] = Counter()  # containers that go on, and sidecars started so far
+    running: dict[str, Fraction] = {}  # sidecars started so far, and then all that goes on
     beginning: dict[str, Fraction] = {}
     for item in spec.many("initContainers"):
         own = _amounts(item.of("resources").of("requests"))
@@ -241,24 +245,25 @@ def requests_of(spec: Fields) -> dict[str, int]:
             _add(running, own)
             own = {}
         for name in {*own, *running}:
-            needed = own.get(name, Fraction(0)) + Fraction(running[name])
-            beginning[name] = max(beginning.get(name, Fraction(0)), needed)
+            needed = own.get(name, _NONE) + running.get(name, _NONE)
+            beginning[name] = max(beginning.get(name, _NONE), needed)
     for item in spec.many("containers"):
         _add(running, _amounts(item.of("resources").of("requests")))
     total = {
-        name: max(Fraction(running[name]), beginning.get(name, Fraction(0)))
+        name: max(running.get(name, _NONE), beginning.get(name, _NONE))
         for name in {*running, *beginning}
     }
-    whole = spec.of("resources").of("requests")  # of the pod: they stand for its containers'
-    total |= _amounts(whole)
-    overhead: Counter[str] = Counter(total)
-    _add(overhead, _amounts(spec.of("overhead")))
-    return _whole(dict(overhead), spec) | {"pods": 1}  # type: ignore[arg-type]
+    total |= _amounts(spec.of("resources").of("requests"))  # a pod's own stand for its containers'
+    _add(total, _amounts(spec.of("overhead")))
+    return _whole(total, spec) | {"pods": 1}
 
 
-def _add(total: Counter[str], amounts: dict[str, Fraction]) -> None:
+_NONE = Fraction(0)
+
+
+def _add(total: dict[str, Fraction], amounts: dict[str, Fraction]) -> None:
     for name, value in amounts.items():
-        total[name] += value  # type: ignore[assignment]
+        total[name] = total.get(name, _NONE) + value
 
 
 class _Volumes:
@@ -276,7 +281,9 @@ class _Volumes:
         self.users: Counter[tuple[str, str]] = Counter()
         for pod in pods:
             if pod.of("status").text("phase") not in ("Succeeded", "Failed"):
-                self.users.update({(pod.of("metadata").text("namespace"), name) for name in _claims(pod)})
+                self.users.update(
+                    {(pod.of("metadata").text("namespace"), name) for name in _claims(pod)}
+                )
 
     def read(
         self, pod: Fields
@@ -290,7 +297,9 @@ class _Volumes:
         namespace = pod.of("metadata").text("namespace")
         for name in sorted(_claims(pod)):
             claim = self.claims.get((namespace, name))
-            volume = None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
+            volume = (
+                None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
+            )
             if claim is None or volume is None:
                 unread.append(("volumes", "volumes not in the file, add pv,pvc"))
                 continue
@@ -346,12 +355,9 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     if required in rules.of("nodeAffinity"):
         affinity.append(_node_terms(rules.of("nodeAffinity").of(required)))
     apart = [
-        _pod_term(term, namespace, labels)
-        for term in rules.of("podAntiAffinity").many(required)
+        _pod_term(term, namespace, labels) for term in rules.of("podAntiAffinity").many(required)
     ]
-    near = [
-        _pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)
-    ]
+    near = [_pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)]
     unread += [("anti-affinity", "anti-affinity by namespaceSelector")] * any(
         term.loose for term in apart
     )
@@ -369,8 +375,10 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         unread.append(("resource claims", "claims of devices"))
     ports = {
         (port.text("hostIP") or "0.0.0.0", port.text("protocol") or "TCP", port.whole("hostPort"))
-        for container in [*spec.many("containers"), *spec.many("initContainers")]
-        if container in spec.many("containers") or container.text("restartPolicy") == "Always"
+        for container in (
+            *spec.many("containers"),
+            *(c for c in spec.many("initContainers") if c.text("restartPolicy") == "Always"),
+        )
         for port in container.many("ports")
         if port.whole("hostPort")
     }
@@ -391,9 +399,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     )  # fmt: skip
 
 
-def _role(
-    about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]
-) -> tuple[Role, str]:
+def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -> tuple[Role, str]:
     if status.text("phase") in ("Succeeded", "Failed"):
         return Role.FINISHED, ""
     if not spec.text("nodeName"):
@@ -417,13 +423,16 @@ def _soft(spec: Fields, owner: tuple[str, str]) -> list[str]:
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     rules = spec.of("affinity")
     found = ["preferred affinity"] * any(
-        rules.of(kind).many(preferred) for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
+        rules.of(kind).many(preferred)
+        for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
     )
     found += ["ScheduleAnyway spread"] * any(
         term.text("whenUnsatisfiable") == "ScheduleAnyway"
         for term in spec.many("topologySpreadConstraints")
     )
-    kinds = [kind for kind in ("emptyDir", "hostPath") if any(kind in v for v in spec.many("volumes"))]
+    kinds = [
+        kind for kind in ("emptyDir", "hostPath") if any(kind in v for v in spec.many("volumes"))
+    ]
     found += [f"{kind} (its files stay behind)" for kind in kinds]
     found += ["a job (it begins again)"] * (owner[0] == "Job")
     return found

@@ -36,12 +36,15 @@ def openstack_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
         kind = looks_like(content).partition(" ")[2]
         for place, entry in enumerate(content):
             if not isinstance(entry, dict):
-                raise InvalidFile(f"{where}: entry {place} is no object; expected one of the {kind}")
+                raise InvalidFile(
+                    f"{where}: entry {place} is no object; expected one of the {kind}"
+                )
             lists[kind].append(Fields(entry, f"{where}: entry {place}"))
     for kind, command in COMMANDS.items():
         if not lists[kind]:
             raise InvalidFile(
-                f"{', '.join(contents)}: no list of {kind}; give it too, as another file: `{command}`"
+                f"{', '.join(contents)}: no list of {kind}; give it too, as another "
+                f"file: `{command}`"
             )
     flavors = {item.text("Name"): item for item in lists["flavors"]}
     names = [item.text("Hypervisor Hostname") for item in lists["hypervisors"]]
@@ -57,11 +60,16 @@ def openstack_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
             zones.setdefault(pod.node, set()).add(item.text("Availability Zone"))
     several = len(set().union(*zones.values())) > 1 if zones else False
     nodes = tuple(
-        _host(item, zones.get(item.text("Hypervisor Hostname"), set()) if several else {""}, cpu_ratio)
+        _host(
+            item, zones.get(item.text("Hypervisor Hostname"), set()) if several else {""}, cpu_ratio
+        )
         for item in lists["hypervisors"]
     )
     if several:
-        pods = [_in_zone(pod, item.text("Availability Zone")) for pod, item in zip(pods, lists["servers"], strict=True)]
+        pods = [
+            _in_zone(pod, item.text("Availability Zone"))
+            for pod, item in zip(pods, lists["servers"], strict=True)
+        ]
     notes = (
         f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)",
         "not in such files: server groups, traits, aggregates, volumes, reserved memory",
@@ -74,13 +82,19 @@ def _host(item: Fields, zones: set[str], cpu_ratio: float) -> Node:
     for field in ("vCPUs", "Memory MB"):
         if item.whole(field) <= 0:
             raise item.wrong(
-                field, item.content.get(field), "a number above 0", f"Make it with `{COMMANDS['hypervisors']}`"
+                field,
+                item.content.get(field),
+                "a number above 0",
+                f"Make it with `{COMMANDS['hypervisors']}`",
             )
     state = item.text("State", "up")
     labels = {_ZONE: next(iter(zones))} if len(zones) == 1 and zones != {""} else {}
     return Node(
         name=name,
-        allocatable={"vCPU": int(item.whole("vCPUs") * cpu_ratio), "memory": item.whole("Memory MB")},
+        allocatable={
+            "vCPU": int(item.whole("vCPUs") * cpu_ratio),
+            "memory": item.whole("Memory MB"),
+        },
         labels={"host": name, **labels},
         closed="" if state == "up" else state,
         unsure="" if len(zones) == 1 else "availability zone unknown",
@@ -92,17 +106,25 @@ def _server(item: Fields, flavors: dict[str, Fields], hosts: dict[str, str]) -> 
     name = item.text("Flavor Name") or item.text("Flavor")
     if name not in flavors:
         raise item.wrong(
-            "Flavor Name", name, f"one of the {len(flavors)} flavors", f"Make the lists with `{COMMANDS['servers']}` and `{COMMANDS['flavors']}`"
+            "Flavor Name",
+            name,
+            f"one of the {len(flavors)} flavors",
+            f"Make the lists with `{COMMANDS['servers']}` and `{COMMANDS['flavors']}`",
         )
     node = hosts.get(given) or hosts.get(given.partition(".")[0], "")
     if given and not node:
         raise item.wrong("Host", given, "one of the hypervisors")
     flavor = flavors[name]
-    unread = () if status == "ACTIVE" else (("status", f"it is {status}: active servers are migrated live"),)
+    unread = (
+        ()
+        if status == "ACTIVE"
+        else (("status", f"it is {status}: active servers are migrated live"),)
+    )
     return Pod(
         namespace="", name=item.text("Name") or item.text("ID"), node=node,
         requests={"vCPU": flavor.whole("VCPUs"), "memory": flavor.whole("RAM")},
-        role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.text("ID")), unread=unread,
+        role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.text("ID")),
+        unread=unread,
     )  # fmt: skip
 
 

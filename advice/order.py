@@ -1,4 +1,4 @@
-"""An order of moves in which each step fits: waves, with temporary moves where nothing else helps."""
+"""An order of moves in which each step fits: waves, and moves for a time where nothing helps."""
 
 from __future__ import annotations
 
@@ -87,9 +87,7 @@ def _allowed(
     taken: Counter[tuple[str, ...]],
     released: Collection[str],
 ) -> bool:
-    most = min(
-        (max(allowed, int("budget" in released)) for _, _, allowed in budgets), default=1
-    )
+    most = min((max(allowed, int("budget" in released)) for _, _, allowed in budgets), default=1)
     return all(taken[group] < most for group in _groups(state, number, budgets))
 
 

@@ -8,15 +8,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..instances.packing.instance import Packing
+import numpy as np
+
+from ..instances.packing.instance import Integers, Packing
+from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from ..solvers.outcome import Clock
 from .default_scheduler import SCORINGS, left_pending
-from .optimum import Integers, fewest_moves, fewest_nodes, placed_of
+from .optimum import fewest_moves, fewest_nodes
 from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
 from .state import ClusterState, Role
 from .statecheck import Scheduler, check_waves
+
+SECONDS = 60.0
+"""For all proofs together, when nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Advice:
     freed : nodes that the plan empties.
     targets : new node of every pod that moves, by its place in the state.
     fewest, fewest_pinned : no plan with `enough` nodes moves fewer pods: of any kind, and while the
-        pinned pods stay; None where nothing is known.
+        pinned pods stay.
     order : the moves in waves.
     translation : the instance that the plan answers.
     dropped : rules that the bound does not know, in words.
@@ -50,8 +56,8 @@ class Advice:
     needed_pinned: int
     freed: tuple[str, ...]
     targets: Mapping[int, str]
-    fewest: int | None
-    fewest_pinned: int | None
+    fewest: int
+    fewest_pinned: int
     order: Ordered
     translation: Translation
     dropped: tuple[str, ...]
@@ -106,9 +112,7 @@ class Advice:
                 "mended": list(self.mended),
                 "broken_now": list(self.translation.broken),
             },
-            "counted": {
-                role.value: roles[role] for role in Role if role is not Role.MOVABLE
-            }
+            "counted": {role.value: roles[role] for role in Role if role is not Role.MOVABLE}
             | {"movable": roles[Role.MOVABLE] - len(self.pinned)},
             "pinned": {
                 pods[n].title: [words for _, words in why] for n, why in self.pinned.items()
@@ -125,13 +129,13 @@ class Advice:
 
 
 def advise(
-    state: ClusterState, *, time_limit: float | None = None, released: Collection[str] = ()
+    state: ClusterState, *, time_limit: float | None = SECONDS, released: Collection[str] = ()
 ) -> Advice:
     """How many nodes are enough, which can go, and the fewest moves to that.
 
     Parameters
     ----------
-    time_limit : seconds for all proofs together.
+    time_limit : seconds for all proofs together; None for no limit.
     released : kinds of `rules.RELEASED` for which no pod is pinned.
 
     Raises
@@ -149,7 +153,7 @@ def advise(
     free = fewest_nodes(relaxed.instance, clock.share(5))
     plans = _plans(state, released)
     found = [fewest_nodes(plan.instance, clock.share(4)) for plan in plans]
-    now = [int(placed_of(plan.instance).any(axis=1).sum()) for plan in plans]
+    now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
     # what runs now is an answer of the first plan, whatever else was found
     values = [one.value for one in found]
     if values[0] is None or values[0] > now[0]:
@@ -157,8 +161,8 @@ def advise(
     best = min(value for value in values if value is not None)
     chosen, moves, fewest_pinned = _least_moves(plans, values, best, clock)
     keepers = chosen.keepers
-    needed = max(0, (free.bound or 0) - relaxed.keepers)
-    pinned = min((one.bound or 0) for one in found if not one.infeasible) - keepers
+    needed = max(0, free.bound - relaxed.keepers)
+    pinned = min(one.bound for one in found if not one.infeasible) - keepers
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = fewest_moves(relaxed.instance, best - keepers + relaxed.keepers, clock.share(1))
     return _advice(
@@ -193,17 +197,16 @@ def _plans(
 
 def _least_moves(
     plans: list[Translation], values: list[int | None], best: int, clock: Clock
-) -> tuple[Translation, Integers, int | None]:
+) -> tuple[Translation, Integers, int]:
     """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
     among = [plan for plan, value in zip(plans, values, strict=True) if value == best]
     found = [(plan, fewest_moves(plan.instance, best, clock.share(2))) for plan in among]
     answers = [(one.value, place) for place, (_, one) in enumerate(found) if one.value is not None]
-    bounds = [one.bound for _, one in found]
-    bound = None if None in bounds else min(b for b in bounds if b is not None)
+    bound = min(one.bound for _, one in found)
     if not answers:  # out of time: nothing moves
-        return plans[0], placed_of(plans[0].instance), bound
+        return plans[0], present_counts(plans[0].instance), bound
     plan, one = found[min(answers)[1]]
     assert one.count is not None
     return plan, one.count, bound
@@ -240,11 +243,7 @@ def _advice(
 
 def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
     """The workers that hold a pod which is no node's own, in the state's order."""
-    held = {
-        where[n]
-        for n, pod in enumerate(state.pods)
-        if pod.role in (Role.MOVABLE, Role.FIXED)
-    }
+    held = {where[n] for n, pod in enumerate(state.pods) if pod.role in (Role.MOVABLE, Role.FIXED)}
     return tuple(node.name for node in state.nodes if node.worker and node.name in held)
 
 
@@ -282,7 +281,7 @@ def _reason(relaxed: Translation, needed: int) -> str:
 def _by_volume(instance: Packing, j: int) -> int:
     """The fewest servers whose capacities of a resource add up to what is wanted of it."""
     rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
-    wanted = int(sum(n * d for n, d in zip(instance.wanted.astype(int).tolist(), instance.demand[:, j].tolist(), strict=True)))  # fmt: skip
+    wanted = int(instance.wanted.astype(np.int64) @ instance.demand[:, j])
     for number, room in enumerate(rooms):
         if wanted <= 0:
             return number
@@ -323,7 +322,7 @@ def drain(
     state: ClusterState,
     node: str,
     *,
-    time_limit: float | None = None,
+    time_limit: float | None = SECONDS,
     released: Collection[str] = (),
 ) -> Draining:
     """Whether a node can be emptied, what blocks it pod by pod, and the fewest moves that do it.
@@ -341,9 +340,7 @@ def drain(
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
     scheduler = Scheduler(state)
     refused = {
-        n: {
-            name: tuple(scheduler.refusals(n, name)) for name in names if name != node
-        }
+        n: {name: tuple(scheduler.refusals(n, name)) for name in names if name != node}
         for n in pods
         if state.pods[n].role is Role.MOVABLE
     }
@@ -362,9 +359,9 @@ def drain(
     ]
     best = min(answers)[2] if answers else -1
     pins = found[best][0].pinned if plans else translate(state, released=released).pinned
-    blocked = {
-        n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED
-    } | {n: tuple(words for _, words in pins[n]) for n in pods if n in pins}
+    blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
+        n: tuple(words for _, words in pins[n]) for n in pods if n in pins
+    }
     if not answers:
         sure = all(one.infeasible for _, one in found)
         impossible = _surely(state, node, released, clock) if sure else ""
@@ -372,7 +369,7 @@ def drain(
     plan, one = found[best]
     assert one.count is not None
     advice = _advice(
-        state, released, plan, plans[0], one.count, needed=0, needed_pinned=0, fewest=None,
+        state, released, plan, plans[0], one.count, needed=0, needed_pinned=0, fewest=0,
         fewest_pinned=one.bound, reason="", dropped=(),
     )  # fmt: skip
     return Draining(node, pods, blocked, open_to, refused, advice)

@@ -33,7 +33,9 @@ def proxmox_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
     for where, content in contents.items():
         for place, entry in enumerate(content):
             if not isinstance(entry, dict):
-                raise InvalidFile(f"{where}: entry {place} is no object; expected what `{COMMAND}` prints")
+                raise InvalidFile(
+                    f"{where}: entry {place} is no object; expected what `{COMMAND}` prints"
+                )
             item = Fields(entry, f"{where}: {entry.get('id') or f'entry {place}'}")
             kind = item.text("type")
             if kind == "node":
@@ -56,7 +58,9 @@ def proxmox_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
         f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)",
         "not in such a file: where disks lie, devices passed through, HA rules",
     )
-    return ClusterState("proxmox", next(iter(contents)), tuple(nodes), tuple(pods), (), dict(ignored), notes)
+    return ClusterState(
+        "proxmox", next(iter(contents)), tuple(nodes), tuple(pods), (), dict(ignored), notes
+    )
 
 
 def _node(item: Fields, cpu_ratio: float) -> Node:
@@ -65,7 +69,9 @@ def _node(item: Fields, cpu_ratio: float) -> Node:
         if item.whole(field) <= 0 and status == "online":
             raise item.wrong(field, item.content.get(field), "a number above 0")
     rooms = {"vCPU": int(item.whole("maxcpu") * cpu_ratio), "memory": item.whole("maxmem")}
-    return Node(name, rooms, {"host": name}, closed="" if status == "online" else status or "unknown")
+    return Node(
+        name, rooms, {"host": name}, closed="" if status == "online" else status or "unknown"
+    )
 
 
 def _machine(item: Fields, kind: str) -> Pod:
@@ -81,7 +87,10 @@ def _machine(item: Fields, kind: str) -> Pod:
         role = Role.FINISHED
     elif lock := item.text("lock"):
         role, reason = Role.FIXED, f"it is locked: {lock}"
-    requests = {"vCPU": int(item.content.get("maxcpu", 0)), "memory": int(item.content.get("maxmem", 0))}
+    requests = {
+        "vCPU": int(item.content.get("maxcpu", 0)),
+        "memory": int(item.content.get("maxmem", 0)),
+    }
     return Pod(
         namespace="", name=f"{number} {item.text('name')}".strip(), node=item.text("node"),
         requests=requests, role=role, reason=reason, owner=(kind, str(number)),

@@ -32,7 +32,7 @@ def quantity(text: str) -> Fraction:
     """
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is no quantity")
     number, exponent, suffix = found.groups()
     value = Fraction(number.rstrip(".") if number.endswith(".") else number)
     if exponent:

@@ -140,7 +140,8 @@ class _Builder:
         asked: dict[str, set[str]] = {}  # what selectors ask of labels: the rest tells none apart
         selectors = [budget.selector for budget in self.state.budgets]
         for pod in self.state.pods:
-            selectors += [term.selector for term in (*pod.apart, *pod.near, *pod.spread)]
+            selectors += [term.selector for term in (*pod.apart, *pod.near)]
+            selectors += [each.selector for each in pod.spread]
         for selector in selectors:
             for each in selector or ():
                 asked.setdefault(each.key, set()).update(each.values)
@@ -178,11 +179,9 @@ class _Builder:
     # where each kind may be
 
     def _topologies(self) -> Counter[str]:
-        return Counter(
-            each.topology
-            for pod in self.sample
-            for each in (*pod.apart, *pod.spread)
-        )
+        found = Counter(term.topology for pod in self.sample for term in pod.apart)
+        found.update(each.topology for pod in self.sample for each in pod.spread)
+        return found
 
     def _one_each(self, key: str) -> bool:
         values = [node.labels.get(key) for node in self.state.nodes]
@@ -339,7 +338,11 @@ class _Builder:
                 rule.sort, rule.bounds = "limit", False
             # a domain that loses its last node counts no longer, once the node is deleted
             elif any(
-                all(node.worker for node in self.state.nodes if node.labels.get(spread.topology) == d)
+                all(
+                    node.worker
+                    for node in self.state.nodes
+                    if node.labels.get(spread.topology) == d
+                )
                 for d in domains
             ):
                 rule.bounds = False
@@ -448,9 +451,9 @@ class _Builder:
             own = self.place[pod.node]
             stays = pod.role is Role.FIXED or (self.reasons[number] and not self.relaxed)
             past = not eligible[kind, own]  # it may stay, as no other of its kind may come
-            table.setdefault((kind, 2 * own + 1 if stays else 2 * own + 2 if past else 0), []).append(
-                number
-            )
+            table.setdefault(
+                (kind, 2 * own + 1 if stays else 2 * own + 2 if past else 0), []
+            ).append(number)
         if not table:
             raise InvalidInstance(
                 self.state.name, f"without a {self.state.one} that runs and could move",
@@ -638,9 +641,7 @@ def _takes(node: Node, pod: Pod) -> bool:
     )
 
 
-def _clash(
-    ports: frozenset[tuple[str, str, int]], others: frozenset[tuple[str, str, int]]
-) -> bool:
+def _clash(ports: frozenset[tuple[str, str, int]], others: frozenset[tuple[str, str, int]]) -> bool:
     """Whether two pods want one port of a node."""
     return any(
         (protocol, port) == (other_protocol, other_port)

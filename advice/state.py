@@ -19,7 +19,7 @@ class Role(StrEnum):
     FIXED = "fixed"
     """It stays where it is, by a rule that is modelled, and keeps its node in use."""
     RESIDENT = "resident"
-    """It belongs to its node (a DaemonSet's, a static pod): it takes room there and goes with it."""
+    """It belongs to its node (a DaemonSet's, a static pod): it takes room there, goes with it."""
     LEAVING = "leaving"
     """It is being deleted: it takes room until it is gone."""
     PENDING = "pending"

@@ -51,6 +51,7 @@ class Scheduler:
             self._put(number, node)
         self._selected: dict[tuple[object, int], bool] = {}
         self._domains: dict[str, dict[str, list[str]]] = {}
+        self._counted: dict[object, dict[str, str]] = {}
 
     def _put(self, number: int, node: str) -> None:
         pod = self.state.pods[number]
@@ -195,14 +196,8 @@ class Scheduler:
         and those that surely are.
         """
         pod = self.state.pods[number]
-        high: Counter[str] = Counter()
-        for node in self.state.nodes:
-            if (
-                spread.topology in node.labels
-                and (not spread.honor_affinity or node_selected(node, pod.affinity))
-                and (not spread.honor_taints or not untolerated(pod, node))
-            ):
-                high[node.labels[spread.topology]] += 0
+        domain_of = self._counting(pod, spread)
+        high: Counter[str] = Counter(dict.fromkeys(domain_of.values(), 0))
         low = Counter(high)
         for other in self.of_namespace[pod.namespace]:
             each = self.state.pods[other]
@@ -212,19 +207,24 @@ class Scheduler:
                 or not self._matches(spread, spread.selector, other)
             ):
                 continue
-            places = {self.where.get(other), self.coming.get(other)} - {None}
-            for place in places:
-                node = self.nodes[str(place)]
-                domain = node.labels.get(spread.topology)
-                if (
-                    domain not in high
-                    or (spread.honor_affinity and not node_selected(node, pod.affinity))
-                    or (spread.honor_taints and untolerated(pod, node))
-                ):
-                    continue
+            places = {self.where.get(other, ""), self.coming.get(other, "")} - {""}
+            for domain in (domain_of[place] for place in places if place in domain_of):
                 high[domain] += 1
                 low[domain] += len(places) == 1
         return high, low
+
+    def _counting(self, pod: Pod, spread: Spread) -> dict[str, str]:
+        """The domain of each node on which a spread counts pods."""
+        key = (spread, pod.affinity, pod.tolerations)
+        if key not in self._counted:
+            self._counted[key] = {
+                node.name: node.labels[spread.topology]
+                for node in self.state.nodes
+                if spread.topology in node.labels
+                and (not spread.honor_affinity or node_selected(node, pod.affinity))
+                and (not spread.honor_taints or not untolerated(pod, node))
+            }
+        return self._counted[key]
 
     def _evenly(self, number: int, name: str, spread: Spread) -> bool:
         domain = self.nodes[name].labels.get(spread.topology)
@@ -270,7 +270,8 @@ class Scheduler:
                 seen.add(key)
                 counts = Counter(self.counts(number, spread)[0])
                 domain = self.nodes[self.where[number]].labels.get(spread.topology)
-                if domain in counts and self._matches(spread, spread.selector, number):
+                own = self._matches(spread, spread.selector, number)
+                if domain is not None and domain in counts and own:
                     counts[domain] += 1
                 least = min(counts.values(), default=0) if len(counts) >= spread.domains else 0
                 most = max(counts.values(), default=0)
@@ -408,9 +409,9 @@ def untolerated(pod: Pod, node: Node) -> str:
 
 
 def _same_port(pod: Pod, other: Pod) -> bool:
-    for address, protocol, port in pod.ports:
-        for theirs, their_protocol, their_port in other.ports:
-            if protocol == their_protocol and port == their_port:
-                if address == theirs or address == "0.0.0.0" or theirs == "0.0.0.0":
-                    return True
+    for address, *rest in pod.ports:
+        for theirs, *their_rest in other.ports:
+            same = address == theirs or address == "0.0.0.0" or theirs == "0.0.0.0"
+            if same and rest == their_rest:
+                return True
     return False

@@ -80,17 +80,16 @@ def _freeing(advice: Advice) -> str:
         sure = "fewest"
         if advice.pinned:
             sure += f" while the pinned {one}s stay"
-        sure += ", proved"
-        if advice.fewest is not None:
-            sure += f"; at least {advice.fewest} in any case"
+        sure += f", proved; at least {advice.fewest} in any case"
     else:
-        least = max(advice.fewest or 0, advice.fewest_pinned or 0)
+        least = max(advice.fewest, advice.fewest_pinned)
         sure = f"at least {least}, proved"
     waves = len(advice.order.waves)
     budgets = ", no disruption budget broken" * bool(advice.state.budgets)
     return (
         f"free {_some(advice.freed)}: {moves} {one}{'s' * (moves != 1)} "
-        f"{'move' if moves != 1 else 'moves'} ({sure}) in {waves} wave{'s' * (waves != 1)}{budgets}."
+        f"{'move' if moves != 1 else 'moves'} ({sure}) in {waves} "
+        f"wave{'s' * (waves != 1)}{budgets}."
     )
 
 
@@ -109,10 +108,7 @@ def _ordering(advice: Advice) -> list[str]:
 
 def _default_scheduler(advice: Advice) -> str:
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
-    return (
-        "left to the default scheduler, of the evicted pods stay pending: "
-        f"{', '.join(words)}."
-    )
+    return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 
 
 def _counted(advice: Advice) -> str:
@@ -151,17 +147,11 @@ def _not_counted(advice: Advice) -> list[str]:
         now = Scheduler(state)
         then = Scheduler(
             state,
-            {
-                n: advice.targets.get(n, pod.node)
-                for n, pod in enumerate(state.pods)
-                if pod.placed and not advice.order.stuck
-            }
-            if not advice.order.stuck
-            else None,
+            {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed},
         )
-        words = [_pending(n, now, then) for n in waiting[:NAMED]]
+        said = [_pending(n, now, now if advice.order.stuck else then) for n in waiting[:NAMED]]
         more = f", and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        found.append(f"{len(waiting)} pending ({'; '.join(words)}{more})")
+        found.append(f"{len(waiting)} pending ({'; '.join(said)}{more})")
     return found
 
 
@@ -199,9 +189,8 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     advice = found.advice
     if found.empties and advice is not None:
         moves = len(advice.targets)
-        sure = "fewest, proved" if moves == advice.fewest_pinned else "not proved to be fewest"
-        if advice.fewest_pinned is not None and moves > advice.fewest_pinned:
-            sure = f"at least {advice.fewest_pinned}, proved"
+        fewest = moves == advice.fewest_pinned
+        sure = "fewest, proved" if fewest else f"at least {advice.fewest_pinned}, proved"
         lines = [f"{begin}it can be emptied: {moves} move{'s' * (moves != 1)} ({sure})."]
     elif found.blocked:
         number = len(found.blocked)
@@ -235,7 +224,9 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     if advice is not None:
         others = [n for n in targets if n not in found.pods]
         if others:
-            names = [f"{state.pods[n].title} ({state.pods[n].node} to {targets[n]})" for n in others]
+            names = [
+                f"{state.pods[n].title} ({state.pods[n].node} to {targets[n]})" for n in others
+            ]
             lines.append(f"  to make room: {_some(names)}")
         lines += _ordering(advice)
         if advice.mended:

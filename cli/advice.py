@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analysis.report.console import console, print_json, require_writable, waiting
-from .arguments import Json, TimeLimit
+from .arguments import Json
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ Release = Annotated[
 ]
 CpuRatio = Annotated[
     float | None, typer.Option(metavar="R", help="Virtual CPUs to a core, for VMs; 4 else.")
+]
+Seconds = Annotated[
+    float, typer.Option("--time-limit", metavar="S", help="Seconds for all proofs together.")
 ]
 Plan = Annotated[
     Path | None,
@@ -64,7 +67,7 @@ def nodes(
     states: States,
     release: Release = None,
     cpu_ratio: CpuRatio = None,
-    time_limit: TimeLimit = None,
+    time_limit: Seconds = 60.0,
     plan: Plan = None,
     instance: Annotated[
         Path | None,
@@ -100,7 +103,7 @@ def drain(
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node to be emptied.")],
     release: Release = None,
     cpu_ratio: CpuRatio = None,
-    time_limit: TimeLimit = None,
+    time_limit: Seconds = 60.0,
     plan: Plan = None,
     emit: Emit = None,
     as_json: Json = False,
@@ -116,7 +119,9 @@ def drain(
     with waiting(f"looking for places for the pods of {node}"):
         found = draining(state, node, time_limit=time_limit, released=release or ())
     if (emit or plan) and not found.empties:
-        raise NoSolution(f"{node} cannot be emptied; without --emit and --plan the reasons are shown")
+        raise NoSolution(
+            f"{node} cannot be emptied; without --emit and --plan the reasons are shown"
+        )
     _said(
         found.advice, plan, emit, as_json, lambda: drain_document(state, found),
         lambda: drain_lines(state, found),

@@ -55,8 +55,10 @@ def best_placement(state: ClusterState, stay: set[int]) -> tuple[int, int]:
     # taints, affinity and closed nodes do not depend on where other pods are
     takes = {
         (n, name): name == start[n]
-        or not {"node affinity", "volume", "not ready"} & set(empty.refusals(n, name))
-        and not any(why.startswith("taint") for why in empty.refusals(n, name))
+        or not any(
+            why in ("node affinity", "volume", "not ready") or why.startswith("taint")
+            for why in empty.refusals(n, name)
+        )
         for n in movable
         for name in names
     }

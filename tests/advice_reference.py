@@ -1,3 +1,4 @@
+# mypy: disable-error-code="index"
 """A second route to the fewest nodes and the fewest moves: one CP-SAT model with every server by
 itself, read from the fields of an instance alone.
 """
@@ -91,6 +92,6 @@ def fewest_moves(instance: Packing, servers: int) -> tuple[int, np.ndarray] | No
     return int(sum(placed_of(instance).values()) - kept), found
 
 
-def placed_of(instance: Packing) -> Counter:
+def placed_of(instance: Packing) -> Counter[tuple[int, int]]:
     """What runs now: VMs by server and type."""
     return Counter({(m, i): n for m, i, n in instance.placed.tolist()})

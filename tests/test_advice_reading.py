@@ -37,7 +37,7 @@ def test_every_form_of_a_quantity_has_its_exact_value(text: str, value: Fraction
 
 @pytest.mark.parametrize("text", ["", "1x", "m", "1 Gi", "1e", "0x10", "1KiB", "--1", "1ee3", "."])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="^"):
+    with pytest.raises(ValueError, match="is no quantity"):
         quantity(text)
 
 

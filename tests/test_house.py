@@ -202,6 +202,18 @@ def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
     assert users == {"cli/measuring.py"}
 
 
+def test_only_the_command_line_imports_the_advice() -> None:
+    users = {
+        path.relative_to(ROOT).parts[0]
+        for path in sources()
+        if any(module.split(".")[0] == "advice" for module in imported_modules(path))
+    }
+    assert users == {"advice", "cli"}
+    judge = imported_modules(ROOT / "advice" / "statecheck.py")
+    assert not {"advice.rules", "advice.optimum", "advice.plan"} & set(judge)
+    assert not any(module.startswith(("instances.packing", "solvers")) for module in judge)
+
+
 def test_no_files_import_each_other_in_a_circle() -> None:
     house = nx.DiGraph((path, other) for path in sources() for other in imported_files(path))
     assert house.number_of_edges() > 1000

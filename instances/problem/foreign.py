@@ -39,6 +39,6 @@ def hint(content: Any) -> str:
         "openstack": f"OpenStack's list of {found.partition(' ')[2]}",
     }[platform]
     return (
-        f"this looks like {what}: `cotenant advise nodes FILE` reads it, and `cotenant convert FILE "
-        f"--from {platform}` makes an instance of it"
+        f"this looks like {what}: `cotenant advise nodes FILE` reads it, and `cotenant convert "
+        f"FILE --from {platform}` makes an instance of it"
     )

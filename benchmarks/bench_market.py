@@ -5,6 +5,8 @@ program of the same market.
     python benchmarks/bench_market.py --users 100000 --no-peer
     python benchmarks/bench_market.py --users 300000 --no-peer
     python benchmarks/bench_market.py --extremes   # the hard corners: f, cores, work at their ends
+    python benchmarks/bench_market.py --grid       # 10,000 and 100,000 jobs, 100 to 10,000 servers
+    python benchmarks/bench_market.py --users 300000 --servers 1000 --parts 16   # in parts
 
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
 first solve of a process also imports scipy; it is made on a small market and not counted. Memory is

@@ -10,6 +10,7 @@ its money). A server whose tenants are all of work 0 has price 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -99,6 +100,16 @@ class Arena:
             serial,
             sliver,
         )
+
+    @cached_property
+    def root_work(self) -> Floats:
+        """(j,) the square root of the jobs' work."""
+        return np.sqrt(self.work)
+
+    @cached_property
+    def serial_share(self) -> Floats:
+        """(j,) 1 - f."""
+        return 1 - self.fraction
 
     @property
     def traded(self) -> Booleans:

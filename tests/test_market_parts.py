@@ -101,10 +101,26 @@ def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(
             patch.setattr(bidders, "block_size", lambda servers: 1000)
             whole = fisher(market)
         assert parted.price == pytest.approx(whole.solution.price, rel=SAME)
-        if all(rung["rung"] != "interior" for rung in whole.certificate["rungs"]):
-            rungs = [(rung["rung"], rung["steps"]) for rung in whole.certificate["rungs"]]
-            assert [(r["rung"], r["steps"]) for r in parted.certificate["rungs"]] == rungs
-            assert parted.status is whole.status
+        assert rungs(parted) == rungs(whole)
+        assert parted.status is whole.status
+
+
+def rungs(found: Any) -> list[tuple[str, int]]:
+    return [(rung["rung"], rung["steps"]) for rung in found.certificate["rungs"]]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", range(6))
+def test_linear_jobs_in_parts_are_certified_too(seed: int, tmp_path: Path) -> None:
+    market = drawn(seed)
+    some = np.random.default_rng(seed).random(market.jobs) < (0.3 if seed % 2 else 1.0)
+    market = market.replace(parallel_fraction=np.where(some, 1.0, market.parallel_fraction))
+    write_parts(market, tmp_path / "m", 3)
+    parted, whole = solve_parts(tmp_path / "m"), fisher(market)
+    assert parted.status.value == whole.status.value == "optimal"
+    if seed % 2:
+        assert rungs(parted) == rungs(whole)
+    assert "forest" not in dict(rungs(parted))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -137,7 +153,8 @@ def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bidders.Blocks, "ask", watched)
         solve_parts(tmp_path / "m")
-    assert seen <= {(1,), (5,), (5, 5)}
+        solve_parts(tmp_path / "m", route="interior")
+    assert seen <= {(1,), (3,), (5,), (5, 5)}
 
 
 @pytest.fixture(scope="module")
@@ -376,7 +393,7 @@ def test_an_error_comes_out_of_another_process_as_it_is(folder: Path, tmp_path: 
         ({"method": "ES"}, "expected fisher or PRD"),
         ({"rule": "printed"}, "no option 'rule'"),
         ({"jobs": 1, "dask": "tcp://127.0.0.1:1"}, "leave out one"),
-        ({"route": "interior"}, "route is 'interior'"),
+        ({"route": "quick"}, "route is 'quick'"),
         ({"jobs": 0}, "jobs is 0"),
     ],
 )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from ...baselines.market.dynamics import bid_until_still
 from ...instances.market.instance import Floats
@@ -26,7 +26,7 @@ from ...instances.problem.rules import AtLeast, checked
 from ...solvers.market.arena import Tolerance
 from ...solvers.market.bidders import CHANGING, Parties, Tally
 from ...solvers.market.exchange import Exchange
-from ...solvers.market.fisher import Ladder
+from ...solvers.market.fisher import Ladder, Route
 from ...solvers.market.held import HeldParts
 from ...solvers.market.linear import UserBlocks
 from ...solvers.market.proportional import Rule
@@ -96,7 +96,7 @@ def fisher(
     clock: Clock,
     *,
     tolerance: Tolerance = 1e-8,
-    route: Literal["auto", "newton", "proportional"] = "auto",
+    route: Route = "auto",
     warm_rounds: Annotated[int, AtLeast(1)] = 30,
     rounds: Annotated[int, AtLeast(1)] = 5000,
 ) -> _Found:
@@ -155,9 +155,8 @@ def solve_parts(
 ) -> PartsResult:
     """Run `fisher` or `PRD` on a market in parts.
 
-    The rungs are those of the method on one machine, but for the two that look at single jobs: the
-    exact end of linear markets and the regularized Newton method. Markets with jobs of f = 1 end
-    with rounds of proportional response instead, and say in their status how far that came.
+    The rungs are those of the method on one machine, but for the one that looks at single jobs: the
+    exact end of linear markets. Where all f = 1 the regularized Newton method takes its place.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from .arena import Arena, Tolerance
 from .bidders import Divided, Source
 from .exchange import Exchange
 from .forest import forest_end
-from .interior import follow, starting_point
 from .newton import newton
+from .path import follow
 from .rounding import Rounding, round_until, validate_rounding
 
 Route = Literal["auto", "newton", "interior", "proportional"]
@@ -246,20 +246,14 @@ class Ladder:
         self.judge(rung, run.steps, "reply", run.best.price)
 
     def _interior(self, price: Floats, goal: float) -> None:
-        """The regularized Newton method, and a polish; where not every job is seen, nothing."""
-        if self.whole is None:
-            return
-        arena, bids = self._seen(self.whole)
-        point, steps = follow(
-            arena,
-            starting_point(arena, price, bids),
-            tolerance=0.1 * goal,
-            over=lambda: self.clock.over,
+        """The regularized Newton method, and a polish."""
+        price, steps = follow(
+            self.exchange, price, tolerance=0.1 * goal, over=lambda: self.clock.over
         )
-        reached = np.where(arena.traded, point.price, 0.0)
-        if self._shown("interior", steps, point.cores, reached):
+        reached = np.where(self.exchange.traded, price, 0.0)
+        if self.judge("interior", steps, "inside", reached):
             # what is left to do begins from here
-            self.exchange.bid("near", point.price, "given")
+            self.exchange.bid("near", price, "inside")
         if self.exchange.smooth and not self.settled:
             self._newton("polish", reached, goal, most=10)
 

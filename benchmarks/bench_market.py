@@ -135,7 +135,8 @@ def parted(args: argparse.Namespace, rows: Rows) -> None:
                 "excess_demand": found.certificate["excess_demand"],
                 "steps": f"read {found.reading:.1f} s, {steps}",
             }
-            line(rows, f"{args.users * args.jobs} jobs, {args.parts} parts, {here}", run, facts)
+            size = f"{found.header.jobs} jobs, {len(found.header.parts)} parts"
+            line(rows, f"{size}, {here}", run, facts)
 
 
 def main() -> None:
@@ -154,14 +155,15 @@ def main() -> None:
     command.add_argument(
         "--processes", type=int, nargs="*", default=[0, 2], help="that hold them; 0: this one"
     )
-    command.add_argument("--folder", help="where the parts are written")
+    command.add_argument("--folder", type=Path, help="of parts that are there already")
     command.add_argument("--write", help=argparse.SUPPRESS)
     args = command.parse_args()
     if args.write:
         write_parts(drawn(args), args.write, args.parts)
         return
     fisher(population(users=20, servers=20, rng=np.random.default_rng(0)))
-    table = extremes if args.extremes else grid if args.grid else parted if args.parts else sizes
+    in_parts = args.parts or args.folder
+    table = extremes if args.extremes else grid if args.grid else parted if in_parts else sizes
     table(args, Rows(args.json))
 
 

@@ -137,6 +137,17 @@ def test_blocks_of_a_market_are_one_market(f: float) -> None:
     assert blocks.solution.cores == pytest.approx(whole.solution.cores, rel=1e-7, abs=1e-9)
 
 
+def test_old_prices_are_a_start(folder: Path) -> None:
+    cold = solve_parts(folder)
+    warm = solve_parts(folder, start=cold.price * 1.1)
+    assert warm.price == pytest.approx(cold.price, rel=1e-7)
+    assert [rung for rung, _ in rungs(warm)] == ["newton"]
+    with pytest.raises(InvalidOption, match=r"shape \(3,\); expected a price .* 8 servers"):
+        solve_parts(folder, start=[1, 2, 3])
+    with pytest.raises(InvalidOption, match="PRD begins from equal bids"):
+        solve_parts(folder, "PRD", start=cold.price)
+
+
 def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -> None:
     """What the other side sees: no array that has an entry for each user or job."""
     market = drawn(3, users=30, servers=5, jobs=90)

@@ -211,8 +211,21 @@ def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> H
     return header
 
 
-def read_header(folder: str | os.PathLike[str]) -> Header:
+def parts_here(folder: str | os.PathLike[str]) -> list[int]:
+    """The numbers of the parts whose files this process sees; none where it sees no header."""
+    if not is_parts(folder):
+        return []
+    header = read_header(folder, [])
+    seen = [(header.folder / part.file).is_file() for part in header.parts]
+    return [number for number, found in enumerate(seen) if found]
+
+
+def read_header(folder: str | os.PathLike[str], files: Sequence[int] | None = None) -> Header:
     """The header of a market in parts, with the sizes of its files checked.
+
+    Parameters
+    ----------
+    files : the numbers of the parts whose files have to be here; all when not given.
 
     Raises
     ------
@@ -246,8 +259,9 @@ def read_header(folder: str | os.PathLike[str]) -> Header:
         ) from None
     if not (header.capacity.ndim == 1 and len(header.capacity) and header.budget > 0):
         raise InvalidFile(f"{path}: capacity and budget must be positive; write the parts again")
-    for part in header.parts:
-        _require_whole(where, part)
+    for number, part in enumerate(header.parts):
+        if files is None or number in files:
+            _require_whole(where, part)
     expected = 0
     for part in sorted(header.parts, key=lambda part: part.first):
         if part.first < expected:

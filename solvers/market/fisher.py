@@ -28,6 +28,7 @@ Bids = Literal["equal", "random"]
 # the methods aim below the tolerance by this factor, since the certificate measures other things
 # than they do
 _GOAL = 0.1
+_WARM_STEPS = 8  # of Newton's method from given prices before the ladder is begun at its foot
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
@@ -49,12 +50,13 @@ def fisher(
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly
     all cores.
 
-    A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best
-    reply give; the thesis prints another, see `proportional.respond`); where all f = 1, the exact
-    end by pivots (`forest`); Newton on log prices; if the certificate is not met, the regularized
-    Newton method (`interior`) and a polish; then proportional response for `rounds` more. Each
-    rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
-    `optimal` only when clearing, overspending and regret are all within `tolerance` for the
+    A ladder: with a `start`, Newton steps from its prices; `warm_rounds` of proportional response
+    (with the rule that the conditions for a best reply give; the thesis prints another, see
+    `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log
+    prices; if the certificate is not met, the regularized Newton method (`interior`) and a polish;
+    then proportional response for `rounds` more. Each rung's answer is judged by
+    `instances.market.residuals`, the best is kept, and the status is `optimal` only when clearing,
+    overspending and regret are all within `tolerance` for the
     allocation returned.
 
     Parameters
@@ -100,15 +102,17 @@ def fisher(
     parties = exchange.parties
     assert isinstance(parties, Divided)
     ladder = Ladder(exchange, tolerance, clock, parties)
+    begin = None
     try:
         if start is not None and start.price is not None:
             parties.give(start.cores)
-            exchange.bid("near", start.price / exchange.unit, "given")
+            begin = start.price / exchange.unit
+            exchange.bid("near", begin, "given")
         elif bids == "random":
             exchange.bid("random", rng or np.random.default_rng(0))
         else:
             exchange.bid("equal")
-        stop = ladder.climb(route, warm_rounds, rounds)
+        stop = ladder.climb(route, warm_rounds, rounds, begin)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     error = ladder.settle()
@@ -202,15 +206,27 @@ class Ladder:
             "rungs": self.rungs,
         }
 
-    def climb(self, route: Route, warm_rounds: int, rounds: int) -> Stop:
-        """From the bids that stand, rung by rung; why it stopped."""
-        self._climb(route, warm_rounds, rounds)
+    def climb(
+        self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None = None
+    ) -> Stop:
+        """From the bids that stand, rung by rung; why it stopped.
+
+        Parameters
+        ----------
+        begin : (m,) prices of a market like this one, from which Newton's method is tried first.
+        """
+        self._climb(route, warm_rounds, rounds, begin)
         if self.met:
             return Stop.FINISHED
         return Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
 
-    def _climb(self, route: Route, warm_rounds: int, rounds: int) -> None:
+    def _climb(self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None) -> None:
         exchange, clock, goal = self.exchange, self.clock, _GOAL * self.tolerance
+        if begin is not None and exchange.smooth and route in ("auto", "newton"):
+            known = exchange.traded & (begin > 0)
+            self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
+            if self.settled or clock.over:
+                return
         self._proportional(warm_rounds)
         if self.settled:
             return

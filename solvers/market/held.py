@@ -29,7 +29,7 @@ class HeldParts(Blocks):
     """
 
     def __init__(self, folder: str, parts: Sequence[int]) -> None:
-        self.header = read_header(folder)
+        self.header = read_header(folder, parts)
         self.parts = [self.header.parts[number] for number in parts]
         least, unit = block_size(len(self.header.capacity)), self.header.unit
         self._of: list[list[Bidders]] = [

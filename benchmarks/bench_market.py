@@ -31,7 +31,7 @@ from form import Rows, Timed, parser, timed
 from cotenant.analysis.market.parts import solve_parts
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Market
-from cotenant.instances.market.parts import write_parts
+from cotenant.instances.market.parts_writing import write_parts
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher

@@ -21,7 +21,7 @@ def require_parts(instance: Any, parts: int | None) -> None:
 
 def write_market(market: Any, out: Path, parts: int) -> None:
     """Write a market in parts, and say so."""
-    from ..instances.market.parts import write_parts
+    from ..instances.market.parts_writing import write_parts
 
     require_parts(market, parts)
     facts = write_parts(market, out, parts).summary()

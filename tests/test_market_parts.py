@@ -19,7 +19,8 @@ from cotenant.analysis.market.parts import solve_parts
 from cotenant.analysis.run import holders
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
-from cotenant.instances.market.parts import HEADER, read_header, read_parts, write_parts
+from cotenant.instances.market.parts import HEADER, read_header, read_parts
+from cotenant.instances.market.parts_writing import write_parts
 from cotenant.instances.problem import CotenantError, EngineError, InvalidFile, InvalidOption
 from cotenant.solvers.market import bidders, fisher
 from cotenant.solvers.market.exchange import Exchange
@@ -54,7 +55,7 @@ def drawn(
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks, and groups of rows, even of a few jobs."""
-    monkeypatch.setattr("cotenant.instances.market.parts.ROWS", 4)
+    monkeypatch.setattr("cotenant.instances.market.parts_writing.ROWS", 4)
     monkeypatch.setattr(bidders, "block_size", lambda servers: 7)
     monkeypatch.setattr("cotenant.solvers.market.held.block_size", lambda servers: 7)
 

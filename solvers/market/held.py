@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...instances.market.instance import Floats
-from ...instances.market.parts import read_blocks, read_header, write_answer
+from ...instances.market.parts import read_blocks, read_header
+from ...instances.market.parts_writing import write_answer
 from .bidders import Bidders, Blocks, Tally, block_size
 from .linear import UserBlocks
 

@@ -291,28 +291,25 @@ def read_parts(folder: str | os.PathLike[str]) -> Market:
         As `read_header` and `read_blocks`.
     """
     header = read_header(folder)
-    budget, user, server, fraction, work, jobs, names = [], [], [], [], [], [], []
-    first = 0
+    blocks: list[Market] = []
+    jobs: list[Integers] = []
     for part in sorted(header.parts, key=lambda part: part.first):
         for block, numbers in read_blocks(header, part, ROWS):
-            budget.append(block.budget)
-            user.append(block.user + first)
-            server.append(block.server)
-            fraction.append(block.parallel_fraction)
-            work.append(block.work)
-            names.extend(block.names)
+            blocks.append(block)
             if numbers is not None:
                 jobs.append(numbers)
-            first += block.users
-    columns = [np.concatenate(each) for each in (user, server, fraction, work)]
-    if jobs:
-        order = np.argsort(np.concatenate(jobs), kind="stable")
-        columns = [column[order] for column in columns]
+    firsts = np.cumsum([0, *(block.users for block in blocks)])
+    order = np.argsort(np.concatenate(jobs), kind="stable") if jobs else slice(None)
     return Market(
-        header.capacity,
-        np.concatenate(budget),
-        *columns,
-        names=tuple(names),
+        capacity=header.capacity,
+        budget=np.concatenate([block.budget for block in blocks]),
+        user=np.concatenate(
+            [block.user + first for block, first in zip(blocks, firsts[:-1], strict=True)]
+        )[order],
+        server=np.concatenate([block.server for block in blocks])[order],
+        parallel_fraction=np.concatenate([block.parallel_fraction for block in blocks])[order],
+        work=np.concatenate([block.work for block in blocks])[order],
+        names=tuple(name for block in blocks for name in block.names),
         server_names=header.server_names,
         name=header.name,
         source=header.source,

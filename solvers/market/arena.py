@@ -74,10 +74,11 @@ class Arena:
         require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
         moving = market.useful & (market.parallel_fraction > 0)
         job, serial = np.flatnonzero(moving), np.flatnonzero(market.useful & ~moving)
-        user, server, work, fraction = (
-            values if len(job) == market.jobs else values[job]
-            for values in (market.user, market.server, market.work, market.parallel_fraction)
-        )
+        all_move = len(job) == market.jobs  # then nothing is copied
+        user = market.user if all_move else market.user[job]
+        server = market.server if all_move else market.server[job]
+        work = market.work if all_move else market.work[job]
+        fraction = market.parallel_fraction if all_move else market.parallel_fraction[job]
         largest = np.zeros(market.users)
         np.maximum.at(largest, user, work)
         unit = float(market.budget.mean()) if unit is None else unit

@@ -155,4 +155,7 @@ class Exchange:
         given = self.parties.ask("propose", source, price).sums[0]
         asked = price * self.unit
         told = self.parties.ask("measure", asked, ratio(self.capacity, given))
-        return residuals_of(self.capacity, asked, Account(*told.sums, *told.most))
+        held, wanted = told.sums
+        overspending, regret, unspent = told.most
+        whole = Account(held, wanted, overspending, regret, unspent)
+        return residuals_of(self.capacity, asked, whole)

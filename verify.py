@@ -443,7 +443,7 @@ class Colocation:
     """
 
     def __init__(self, case: Case) -> None:
-        others = "names bandwidth machines unpaired"
+        others = "names bandwidth machines unpaired low high looks confidence intervals"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0)
         self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
@@ -590,13 +590,87 @@ def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
     return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
 
 
+def no_pairing(given: Colocation, steps: list[object]) -> bool:
+    """Whether a step "nobody" shows that there is no pairing: one would cost more than 0, at
+    weights 0.
+    """
+    for step in [s for s in steps if isinstance(s, dict) and s.get("kind") == "nobody"]:
+        made = step_of(step, nobody="over prices rent sets")[1]
+        if pairing_bound(given, made, [0] * given.size) > 0:
+            return True
+    return False
+
+
 def colocation_optimal(case: Case) -> list[Found]:
     """Least mean penalty."""
     given = Colocation(case)
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
     found = Found(given.mean())
     for step in case.steps[0]:
         found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
     return [found]
+
+
+Pairs = tuple[Program, dict[tuple[int, int], int], dict[int, int], Terms]
+
+
+def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
+    """What every pairing satisfies in which types have these partners; and its cost, by column.
+
+    Columns: x[a,b], pairs of types a <= b (given for [a,b] and [b,a]); s[a], a-agents alone. Rows:
+    not too many are alone, and every agent is placed once.
+    """
+    program, column, cost = Program(), dict[tuple[int, int], int](), Terms()
+    for a, others in enumerate(partners):
+        for b in [b for b in others if a <= b]:
+            most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+            column[a, b] = column[b, a] = program.column(most)
+            both = whole(given.penalty[a][b], "") + whole(given.penalty[b][a], "")
+            cost.append((column[a, b], both))
+    types = range(given.size if given.alone else 0)
+    alone = {a: program.column(min(given.count[a], given.alone)) for a in types}
+    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    for a, others in enumerate(partners):
+        beside = [(column[a, b], 1 + (a == b)) for b in others]
+        program.equal(beside + ([(alone[a], 1)] if alone else []), given.count[a])
+    return program, column, alone, cost + [(j, given.single) for j in alone.values()]
+
+
+def partners_of(given: Colocation) -> list[list[int]]:
+    """The types with which agents of each type may share."""
+    there = [a for a, number in enumerate(given.count) if number]
+    return [
+        [b for b in there if given.count[a] and given.penalty[a][b] is not None]
+        for a in range(given.size)
+    ]
+
+
+def bandwidths(given: Colocation) -> list[Fraction]:
+    """Of each type."""
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    return [exact(value, "bandwidth") for value in bands]
+
+
+def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
+    """What every pairing satisfies whose slack, times the unit and the lcm of counts, is at most
+    this.
+    """
+    partners = partners_of(given)
+    program, column, alone, cost = pairing_program(given, partners)
+    there = [a for a, number in enumerate(given.count) if number]
+    once, means = math.lcm(*(given.count[a] for a in there)), dict[int, Terms]()
+    for a in there:
+        each, row = once // given.count[a], given.penalty[a]
+        parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
+        parts += [(alone[a], given.single)] if alone else []
+        means[a] = [(j, each * number) for j, number in parts]
+    for a, b in [(a, b) for a in there for b in there if band[a] < band[b]]:
+        terms = dict(means[a])
+        for j, number in means[b]:
+            terms[j] = terms.get(j, 0) - number
+        program.at_most(list(terms.items()), most)
+    return program, cost
 
 
 def colocation_fair(case: Case) -> list[Found]:
@@ -606,11 +680,13 @@ def colocation_fair(case: Case) -> list[Found]:
     is carried away from each type (above 0) or arrives there (below 0), always from smaller to
     larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
     flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
-    which `pairing_bound` bounds from below, alone or together with the total penalty.
+    which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
+    tree shows that no pairing has less slack, or costs less at as little ("prop").
     """
     given = Colocation(case)
-    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
-    band = [exact(value, "bandwidth") for value in bands]
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
+    band = bandwidths(given)
     order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
     once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
     alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
@@ -620,7 +696,18 @@ def colocation_fair(case: Case) -> list[Found]:
     slack = max([Fraction(0), *worse])
     found = [Found(slack, Fraction(0)), Found(given.mean())]
     for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
-        _, made = step_of(step, dual="over prices rent sets flow")
+        kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
+        kind, made = step_of(step, **kinds)
+        if kind == "prop":
+            below, parts = whole(made["below"], "below"), once * given.unit
+            most = int(slack * parts) if level else below - 1
+            program, cost = slack_program(given, band, most)
+            if level:
+                program.at_most(cost, below - 1)
+            program.impossible(made)
+            parts = given.unit * given.agents if level else parts
+            found[level].at_least(Fraction(below, parts))
+            continue
         (flow, over), left, here, now = (
             rationals(made["flow"], "flow", given.size),
             0,
@@ -763,25 +850,20 @@ class Deletions:
 def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
     """What every pairing with at most `few` blocking pairs satisfies; and its cost, by column.
 
-    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z_i = 1 if W >= i, else 0, W
-    being the number of a-agents beside a partner of the set G, for each i up to few + 1 and each
-    different set G(a,c) of partners that an a-agent would leave for a c-agent. Rows: every agent is
-    placed once; not too many are alone; for each z_i, i z_i <= W <= i - 1 + (count[a] - i + 1) z_i,
-    and the same said of those beside others. Between types a and c there are W(a,c) W(c,a) blocking
-    pairs: if i j > few, not both z_i of G(a,c) and z_j of G(c,a) are 1; else their number v is at
-    least i j if both are 1. Among the agents of a type there are W (W - 1) / 2. All v together are
-    at most `few`.
+    Columns besides those of `pairing_program`: z_i = 1 if W >= i, else 0, W being the number of
+    a-agents beside a partner of the set G, for each i up to few + 1 and each different set G(a,c)
+    of partners that an a-agent would leave for a c-agent. Rows besides its: for each z_i,
+    i z_i <= W <= i - 1 + (count[a] - i + 1) z_i, and the same said of those beside others. Between
+    types a and c there are W(a,c) W(c,a) blocking pairs: if i j > few, not both z_i of G(a,c) and
+    z_j of G(c,a) are 1; else their number v is at least i j if both are 1. Among the agents of a
+    type there are W (W - 1) / 2. All v together are at most `few`.
 
     Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
     whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
     i is blocked by i and c: either i has c or i and c would both rather. (Of such pairs no rows say
     that they may not block: fewer rows prove nothing that is false.)
     """
-    program, size, count, penalty = Program(), given.size, given.count, given.penalty
-    partners = [
-        [b for b in range(size) if count[a] and count[b] and penalty[a][b] is not None]
-        for a in range(size)
-    ]
+    size, count, penalty, partners = given.size, given.count, given.penalty, partners_of(given)
     over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
     agents = all(number == 1 for number in count) and (given.left or not given.alone)
     waiting = list(range(size)) if agents and not few else []
@@ -799,17 +881,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             partners[best].remove(b)
             partners[b].remove(best)
             waiting += [b, best]
-    column: dict[tuple[int, int], int] = {}
-    cost: list[tuple[int, int]] = []
-    for a in range(size):
-        for b in partners[a]:
-            if a <= b:
-                most = count[a] // 2 if a == b else min(count[a], count[b])
-                column[a, b] = column[b, a] = program.column(most)
-                cost.append((column[a, b], whole(penalty[a][b], "") + whole(penalty[b][a], "")))
-    alone = {a: program.column(min(count[a], given.alone)) for a in range(size) if given.alone}
-    cost += [(j, given.single) for j in alone.values()]
-    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    program, column, alone, cost = pairing_program(given, partners)
     flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
     number: list[dict[int, int]] = []  # the size of G(a, c)
     kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
@@ -817,7 +889,6 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
-        program.equal([(j, n) for j, n, _ in beside], count[a])
         new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
         number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
         flags.append({})
@@ -858,6 +929,8 @@ def colocation_stable(case: Case) -> list[Found]:
     """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
     given = Colocation(case)
     gains = Gains(given, case.options)
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
     found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
     for step in case.steps[0]:
         kind, made = step_of(step, witness="", deletions="least tree", prop="tree|few leaves cuts")
@@ -1082,10 +1155,13 @@ def market_nash_welfare(case: Case) -> list[Found]:
     log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
     at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
         sum B_i log v_i - sum B + (right side of (2)).
-    Linear utilities are those of f = 1.
+    Linear utilities are those of f = 1. Of whole cores a tree of boxes may show more: in each that
+    is left, v are the numbers of its leaf, and at prices p >= 0 of cores the last term is at most
+        sum p_j C_j + sum over jobs of the most of B_i / v_i w s(y) - p y within the box.
     """
     market = Market(case)
-    step = single(case.steps[0], tangent="|at")
+    kinds = {"tangent": "|at", "tree": "nodes"} if market.whole else {"tangent": "|at"}
+    step = single(case.steps[0], **kinds)
     if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
@@ -1093,19 +1169,40 @@ def market_nash_welfare(case: Case) -> list[Found]:
     worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
     if not total or not all(worth[i] for i in market.active):
         return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
-    rest, slope = market.tangents(step)
-    for job, i in enumerate(market.user):
-        if market.work[job]:
-            rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
-            slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
-    low, high = 0, market.most(rest, slope) - total * GRID
-    for i in market.active:
-        down, up = logarithm(worth[i], market.unit)
-        low, high = low + market.budget[i] * down, high + market.budget[i] * up
+
+    def logs(numbers: list[int]) -> tuple[int, int]:
+        both = [(market.budget[i], logarithm(numbers[i], market.unit)) for i in market.active]
+        return sum(b * low for b, (low, _) in both), sum(b * high for b, (_, high) in both)
+
+    low, high = logs(worth)
+    if "nodes" not in step:
+        rest, slope = market.tangents(step)
+        for job, i in enumerate(market.user):
+            if market.work[job]:
+                rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
+                slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
+        high += market.most(rest, slope) - total * GRID
+    else:
+        boxes = Boxes(market)
+        for node, (least, most) in boxes.leaves(step["nodes"], []):
+            made = fields(node, "worth prices", what="a leaf")
+            near = wholes(made["worth"], "worth", len(market.budget), 0)
+            prices = wholes(made["prices"], "prices", len(boxes.room), 0)
+            if not all(near[i] for i in market.active):
+                raise Refused("utilities of a leaf are not above 0")
+            above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
+            for k, table in boxes.low.items():
+                i, price = market.user[k], prices[market.server[k]]
+                cores = range(least[k], most[k] + 1)
+                worths = [(table[c] + 1) * market.budget[i] * GRID for c in cores]
+                paid = zip(worths, cores, strict=True)
+                above += max(-(-gain // near[i]) - price * c for gain, c in paid)
+            high = max(high, above + logs(near)[1])
     return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
 Conditions = list[tuple[int, dict[int, tuple[Fraction, int]], bool]]
+Box = tuple[list[int], list[int]]
 
 
 class Boxes:
@@ -1188,7 +1285,27 @@ class Boxes:
             if before == (least, most):
                 return True
 
-    def root(self) -> tuple[list[int], list[int]]:
+    def leaves(self, nodes: object, goals: Conditions) -> list[tuple[object, Box]]:
+        """What a tree of boxes leaves open: the node [job, at] splits a box, at most `at` cores,
+        which comes next, or more; at [] nothing is left of it once it is squeezed.
+        """
+        stack, found = [self.root()], list[tuple[object, Box]]()
+        for node in listed(nodes, "nodes"):
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            if not self.squeeze(least, most, goals):
+                if node != []:
+                    raise Refused("a branch of an empty box")
+            elif isinstance(node, dict):
+                found.append((node, (least, most)))
+            else:
+                job, at = wholes(node, "a branch", 2, 0)
+                stack += [(least[:], most[:]), (least, most)]
+                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
+        if stack:
+            raise Refused("a tree ends before all its leaves")
+        return found
+
+    def root(self) -> Box:
         """The box of all answers."""
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
@@ -1236,17 +1353,8 @@ def market_leximin(case: Case) -> list[Found]:
         if "weights" in step:
             found.append(Found(value, boxes.weighed(step)))
             continue
-        goals, stack = boxes.conditions(value), [boxes.root()] if steps else []
-        for node in listed(step["nodes"], "nodes"):
-            least, most = stack.pop()  # an error if the tree goes on after its last leaf
-            if boxes.squeeze(least, most, goals):
-                job, at = wholes(node, "a branch", 2, 0)
-                stack += [(least[:], most[:]), (least, most)]
-                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
-            elif node != []:
-                raise Refused("a branch of an empty box")
-        if stack:
-            raise Refused("a tree ends before all its leaves")
+        if steps and boxes.leaves(step["nodes"], boxes.conditions(value)):
+            raise Refused("a box is left of the tree")
         found.append(Found(value, value if steps else None))
     return found
 
@@ -1531,6 +1639,7 @@ def packing_utilization(case: Case) -> list[Found]:
 
 
 Row = tuple[int, ...]
+Powers = tuple[Fraction, ...]
 
 
 class Play:
@@ -1541,21 +1650,22 @@ class Play:
     wants v + skewness small: v = (sum of |n_i r_ij / C_j - lambda d_ij|^(alpha - 1))^(1 / alpha)
     over all users and resources (eq. 4, 5), skewness = root of sum (u_j / mean u - 1)^2 (eq. 7).
     What others do matters through total counts alone: backward induction over these, ties to the
-    lexicographically first. Roots are whole numbers of 2^-bits, rounded down: sums of two that are
-    2 or more apart are in that order; what 4,000 bits do not tell apart must be equal part by part.
+    lexicographically first. Roots are whole numbers of 2^-bits, rounded down, so that what they add
+    up to lies between two numbers; what 4,000 bits do not tell apart must be equal part by part.
     """
 
     def __init__(self, given: Packing, options: dict[str, object]) -> None:
         self.given, self.cap = given, given.request
         self.servers = [whole(n, "the number of servers", 0) for n in given.servers]
         alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
-        self.alpha = whole(alpha.numerator if alpha.denominator == 1 else None, "alpha", 2, 64)
+        self.over = whole(alpha.denominator, "the denominator of alpha", 1, 64)
+        self.alpha = whole(alpha.numerator, "the numerator of alpha", self.over + 1, 64)
         shrunk = max([2, *(n for n in range(2, 11) if n ** min(players, 99) <= 100_000)])
         eta = options.get("eta", 5)
         self.eta = shrunk if eta == "shrinking" else whole(eta, "eta", 1)
         self.most = rational(options.get("overload", MOST_PRICE), "overload")
-        if len(given.size) > 64 or players > 1000 or (not given.partial and any(self.cap)):
-            raise Refused("requests are no caps, or there are too many users or servers")
+        if players > 1000 or (not given.partial and any(self.cap)):
+            raise Refused("requests are no caps, or there are too many servers")
         total = [0] * len(given.room[0])
         for number, room in zip(self.servers, given.room, strict=True):
             total = [n + number * r for n, r in zip(total, room, strict=True)]
@@ -1566,11 +1676,11 @@ class Play:
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
         self.due = [[(a[j], level * b[j]) for j in there] for a, b in zip(share, wish, strict=True)]
-        self.roots, self.parts = dict[tuple[Fraction, int, int], int](), dict[Row, Fraction]()
+        self.roots, self.parts = dict[tuple[Fraction, int, int], int](), dict[Row, Powers]()
         moves = [self.moves(c) for c in range(len(self.servers))]
         order = sorted((lowest, c) for c, (lowest, _) in enumerate(moves))
         self.kinds = [c for _, c in order for _ in range(self.servers[c])]
-        self.rows = self.play([moves[c][1] for c in self.kinds])
+        self.choices = [moves[c][1] for c in self.kinds]
 
     def spend(self, steps: int) -> None:
         """Count the steps, which may not be endless."""
@@ -1595,20 +1705,25 @@ class Play:
             rows = longer
         ranked = []
         for row, free in rows:
-            used = [Fraction(s - f, s) for s, f in zip(given.start[c], free, strict=True) if s]
-            squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
-            uneven = max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+            used, uneven = self.skewness(c, free)
             ranked.append((not any(row) or max(used) > self.most, -min(used), row, uneven))
         chosen = sorted(entry for entry in ranked if not entry[0])[: self.eta] or ranked[:1]
         return -chosen[-1][1], sorted((row, uneven) for _, _, row, uneven in chosen)
 
-    def variance(self, total: Row) -> Fraction:
-        """v^alpha of total counts."""
+    def skewness(self, c: int, free: list[int]) -> tuple[list[Fraction], Fraction]:
+        """What part of each resource of a server is used, and the square of its skewness."""
+        used = [Fraction(s - f, s) for s, f in zip(self.given.start[c], free, strict=True) if s]
+        squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
+        return used, max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+
+    def variance(self, total: Row) -> Powers:
+        """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
             self.spend(20 * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
-            powers = [Fraction(part ** (self.alpha - 1)) for part in parts]
-            self.parts[total] = sum(powers, Fraction(0))
+            powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
+            once = self.over == 1
+            self.parts[total] = (sum(powers, Fraction(0)),) if once else tuple(powers)
         return self.parts[total]
 
     def root(self, value: Fraction, k: int, bits: int) -> int:
@@ -1622,30 +1737,78 @@ class Play:
             self.roots[value, k, bits] = guess if number else 0
         return self.roots[value, k, bits]
 
-    def less(self, one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> bool:
-        """Whether v + skewness of one is less than that of two, given v^alpha and skewness^2."""
+    def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
+        """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
+        powers, uneven = worth
+        self.spend(bits // 8 * len(powers))
+        sums = [powers[0]] * 2
+        if self.over > 1:
+            roots = sum(self.root(power, self.over, bits) for power in powers)
+            sums = [Fraction(n, 2**bits) for n in (roots, roots + len(powers))]
+        low, high = (self.root(n**self.over, self.alpha, bits) for n in sums)
+        skewness = self.root(uneven, 2, bits)
+        return low + skewness, high + skewness + 2
+
+    def less(self, one: tuple[Powers, Fraction], two: tuple[Powers, Fraction]) -> bool:
+        """Whether v + skewness of one is less than that of two."""
+        if one == two:
+            return False
         for bits in (64, 4000):
-            sums = [self.root(v, self.alpha, bits) + self.root(q, 2, bits) for v, q in (one, two)]
-            self.spend(bits // 8)
-            if abs(sums[0] - sums[1]) >= 2 or one == two:
-                return sums[0] < sums[1]
+            (low, high), (least, most) = self.around(one, bits), self.around(two, bits)
+            if high <= least or most <= low:
+                return high <= least
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
-    def play(self, moves: list[list[tuple[Row, Fraction]]]) -> list[Row]:
-        """What each server chooses, in the order of moves; nothing where caps allow none of its
-        set.
+    def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
+        """What a server may choose, with skewness^2 and the counts then; nothing where caps allow
+        none of its set.
         """
-        nothing = (0,) * len(self.cap)
+        found, nothing = [], (0,) * len(total)
+        for row, uneven in self.choices[place]:
+            more = tuple(n + added for n, added in zip(total, row, strict=True))
+            if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
+                found.append((row, uneven, more))
+        self.spend(5 * len(self.choices[place]))
+        idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
+        return found or [(nothing, idle, total)]
 
-        def after(total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-            found = []
-            for row, uneven in moves[place]:
-                more = tuple(n + added for n, added in zip(total, row, strict=True))
-                if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
-                    found.append((row, uneven, more))
-            self.spend(5 * len(moves[place]))
-            return found or [(nothing, Fraction(0), total)]
+    def least(self) -> Fraction:
+        """What no play is worth less than: servers x v + the sum of skewness. Counts alone matter
+        to the rest; all roots are rounded down.
+        """
+        sums = {(0,) * len(self.cap): 0}
+        for place in range(len(self.kinds)):
+            after = dict[Row, int]()
+            for total, done in sums.items():
+                for _, uneven, more in self.after(total, place):
+                    worth = done + self.root(uneven, 2, 256)
+                    after[more] = min(worth, after.get(more, worth))
+            sums = after
+        totals = [
+            len(self.kinds) * self.around((self.variance(total), Fraction(0)), 256)[0] + done
+            for total, done in sums.items()
+        ]
+        return Fraction(min(totals), 2**256)
 
+    def worth(self) -> Fraction:
+        """What the answer is worth, rounded up, if it is a play, its servers in order."""
+        queues: dict[int, list[Row]] = {c: [] for c in self.kinds}
+        for c, row in zip(self.given.kinds, self.given.rows, strict=True):
+            queues[c].append(tuple(row))
+        total, worth = (0,) * len(self.cap), 0
+        for place, c in enumerate(self.kinds):
+            row = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
+            choice = [entry for entry in self.after(total, place) if entry[0] == row]
+            if not choice:
+                raise Refused("the answer is no play of the game")
+            worth += self.root(choice[0][1], 2, 256) + 1
+            total = choice[0][2]
+        high = self.around((self.variance(total), Fraction(0)), 256)[1]
+        return Fraction(worth + len(self.kinds) * high, 2**256)
+
+    def play(self) -> list[Row]:
+        """What each server chooses, in the order of moves."""
+        moves, nothing, after = self.choices, (0,) * len(self.cap), self.after
         levels = [{nothing}]
         for place in range(len(moves)):
             levels.append({more for total in levels[-1] for _, _, more in after(total, place)})
@@ -1653,7 +1816,7 @@ class Play:
         for place in range(len(moves) - 1, -1, -1):
             before, chosen = dict[Row, Row](), dict[Row, tuple[Row, Row]]()
             for total in levels[place]:
-                best: tuple[Fraction, Fraction] | None = None
+                best: tuple[Powers, Fraction] | None = None
                 for row, uneven, more in after(total, place):
                     worth = (self.variance(end[more]), uneven)
                     if best is None or self.less(worth, best):
@@ -1673,13 +1836,23 @@ def packing_play(case: Case) -> list[Found]:
     for step in case.steps[0]:
         step_of(step, recompute="")
         play = Play(given, case.options)
-        sides = [(play.kinds, play.rows), (given.kinds, map(tuple, given.rows))]
+        sides = [(play.kinds, play.play()), (given.kinds, map(tuple, given.rows))]
         own, shown = (
             sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
             for kinds, rows in sides
         )
         if given.answered and own == shown:
             found.epsilon = {"regret": Fraction(0)}
+    return [found]
+
+
+def packing_joint(case: Case) -> list[Found]:
+    """The least disutility of all servers together, over the plays of the game."""
+    given, found = Packing(case), Found()
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        play = Play(given, case.options)
+        found = Found(play.worth() if given.answered else None, play.least())
     return [found]
 
 
@@ -2156,7 +2329,7 @@ METHODS = {
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
     ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
     ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
-    ("market", "nash-welfare"): ("utility", (("nash_welfare", "max"),), market_nash_welfare),
+    ("market", "nash-welfare"): ("utility whole", (("nash_welfare", "max"),), market_nash_welfare),
     ("market", "leximin"): (
         "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
     ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
@@ -2167,6 +2340,7 @@ METHODS = {
     ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
+    ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
     ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (

@@ -45,7 +45,7 @@ from cotenant.solvers.proofs import Task
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import market_cases
-from proof_cases import Truth, answers, cases, preferences
+from proof_cases import Truth, answers, cases, nobody, preferences
 from small_cases import tiny
 
 DRAWN = ("packing", "admission", "scheduling", "numa")
@@ -78,6 +78,8 @@ ODD: list[Any] = [
 
 OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("market", "utilitarian"): ({}, {"whole": True}),
+    ("market", "nash-welfare"): ({}, {"whole": True}),
+    ("packing", "FUGA"): ({}, {"alpha": 2.5}),
 }
 """Of methods that prove several things."""
 
@@ -107,6 +109,10 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
             different = cases(drawn // 2, start=5000, most=6, distinct=True)
             for document in [*cases(drawn), *different, *map(preferences, range(4 * drawn))]:
                 documents.append((document, json.dumps(document).encode()))
+            for document in nobody(drawn // 2):
+                content = json.dumps(document).encode()
+                documents.append((document, content))
+                optima[content] = dict.fromkeys(["optimal", "fair", "stable"])
         elif problem == "market":
             for document in map(market_cases.drawn, range(drawn)):
                 documents.append((document, json.dumps(document).encode()))
@@ -273,6 +279,8 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         if claim["says"] == "infeasible":
             nobody = not told or start.optima.get(start.key[1], 0) is None
             return "" if nobody else "that there is no answer"
+        if told and start.optima.get(start.key[1], 0) is None and claim["value"] is not None:
+            return "that there is an answer"
         worth, bound = (
             None if claim[key] is None else Fraction(claim[key]) for key in ("value", "bound")
         )

@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit warm new completion`.
+reproduce audit advise measure profiles prove verify warm new completion`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
-from . import parts, proofs
+from . import advice, measuring, parts, proofs
 from .arguments import As, Json, Options, Parts, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
@@ -212,7 +212,8 @@ def compare(
         typer.Option(
             "-m",
             "--method",
-            help="A method, or your own as module:function; repeat for more; all when none.",
+            help="A method, or your own as module:function. Repeat for more. Without it, all "
+            "methods run.",
             autocompletion=method_names,
         ),
     ] = None,
@@ -231,20 +232,20 @@ def compare(
     predict: Annotated[
         float | None,
         typer.Option(
-            help="Share of penalties sampled; methods see predictions, answers are judged on "
-            "the truth."
+            help="Share of the penalties that methods see. The others are predicted for them; "
+            "answers are measured on the true ones."
         ),
     ] = None,
     frontier: Annotated[
         bool | None,
         typer.Option(
             help="Also find the proved frontiers of efficiency against fairness; --report "
-            "does unless told not to."
+            "does, unless --no-frontier is given."
         ),
     ] = None,
     prove: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also write and verify a proof of each answer there."),
+        typer.Option(metavar="FOLDER", help="Write a proof of each answer here, and verify it."),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -256,7 +257,9 @@ def compare(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped."),
+        typer.Option(
+            metavar="RUNS.jsonl", help="Append rows here; what it holds is not run again."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -379,7 +382,9 @@ def report(
     instances_shown: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="Instances of a problem whose pictures are drawn; 4 else."
+            min=0,
+            metavar="N",
+            help="How many instances of a problem have their pictures drawn (4 if not given).",
         ),
     ] = None,
     summary_only: Annotated[
@@ -394,7 +399,8 @@ def report(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HEADING", help="A column that LaTeX tables keep; repeat for more; all else."
+            metavar="HEADING",
+            help="A column that LaTeX tables keep. Repeat for more. Without it, all columns.",
         ),
     ] = None,
 ) -> None:
@@ -477,7 +483,7 @@ def methods(
         str | None,
         typer.Argument(
             metavar="[PROBLEM]",
-            help="A problem, or a method; all when none.",
+            help="A problem, or a method. Without it, all problems.",
             autocompletion=problems_and_methods,
         ),
     ] = None,
@@ -527,7 +533,9 @@ def methods(
 def show(
     file: Annotated[
         str | None,
-        typer.Argument(help="Instance file or bundled instance; lists the bundled ones when none."),
+        typer.Argument(
+            help="Instance file or bundled instance. Without it, the bundled ones are listed."
+        ),
     ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -568,14 +576,13 @@ def generate(
             "-o",
             "--option",
             metavar="KEY=VALUE",
-            help="An option of the generator; one that is none lists them.",
+            help="An option of the generator. A wrong name lists them.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Which generator; its problem's first when not given. A name that is none "
-            "lists them."
+            help="Which generator (without it, the problem's first). A wrong name lists them."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
@@ -624,7 +631,7 @@ def generate(
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(help="File in a foreign format, or a folder of tables.")],
+    source: Annotated[str, typer.Argument(help="File in another format, or a folder of tables.")],
     form: Annotated[
         str,
         typer.Option(
@@ -653,6 +660,7 @@ def convert(
     parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
+    from ..advice.reading import FORMATS
     from ..instances.problem import UnknownName, problem_named, read, write
     from ..instances.problem.options import accepts, parse_options
     from ..instances.problem.plain import plain_form
@@ -662,7 +670,7 @@ def convert(
         name: path
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
-    }
+    } | FORMATS
     if form == "csv":
         form = plain_form(source)
     if form not in formats and form != "json":
@@ -697,12 +705,14 @@ def _filling(fill: str, form: str, taken: bool) -> Any:
 
 @app.command()
 def fetch(
-    dataset: Annotated[str | None, typer.Argument(help="A data set; lists them when none.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(help="A data set. Without it, they are listed.")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")
     ] = None,
 ) -> None:
-    """Download a data set of others, checked by its sha256, and print where it is and how to
+    """Download a public data set, check its sha256, and print where it is and how to
     convert it.
     """
     from ..analysis.report.tables import facts_table
@@ -732,25 +742,27 @@ def schema(
 @app.command()
 def reproduce(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")
+        list[str] | None,
+        typer.Argument(help="Experiments by name, or all. Without a name, they are listed."),
     ] = None,
     listed: Annotated[
         bool,
         typer.Option("--list", help="List the experiments, and what the papers do not determine."),
     ] = False,
     option: Options = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Your copies of measured files, laid out as CONTRIBUTING.md says.",
+            help="Your copies of measured files, in the folders that CONTRIBUTING.md names.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again."
+            metavar="ROWS.jsonl",
+            help="Append rows here; what it holds is not run again.",
         ),
     ] = None,
     figures: Annotated[
@@ -764,12 +776,12 @@ def reproduce(
         ),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")
+        Path | None, typer.Option(metavar="PAGE.md", help="Write pages of all rows of --out.")
     ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Redo tables and figures of the papers: what they say beside what comes out here."""
+    """Compute tables and figures of the papers again, and print their numbers beside ours."""
     from dataclasses import asdict
 
     from ..analysis.papers import page as pages
@@ -816,6 +828,7 @@ def reproduce(
         raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
     require_writable(out)
     require_writable(page)
+    require_folder(None if page is None else pages.paper_folder(page))
     require_folder(figures)
     require_folder(tables)
     if figures is not None:
@@ -865,7 +878,9 @@ def audit(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            "--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then."
+            "--time-limit",
+            metavar="S",
+            help="Seconds for REF; when they are over, RAND takes its place.",
         ),
     ] = None,
     out: Annotated[
@@ -909,8 +924,8 @@ by each.
 
 @app.command()
 def warm() -> None:
-    """Compile every kernel now and keep it, so that no later run has to; once for each installed
-    version.
+    """Compile every kernel now and keep it, so that later runs start at once. Needed once for each
+    installed version.
     """
     import numpy as np
 
@@ -939,7 +954,9 @@ def warm() -> None:
     typer.echo(kept)
 
 
+advice.add_to(app)
 proofs.add_to(app)
+measuring.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True

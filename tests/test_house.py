@@ -34,7 +34,8 @@ FLOORS = {
     "solvers": 4,
     "baselines": 5,
     "analysis": 6,
-    "cli": 7,
+    "running": 7,
+    "cli": 8,
 }
 ROOMS = ("ground", "run", "report", "problems", "papers")
 """The rooms of `analysis/`, the lowest first; its loose files are the ground."""

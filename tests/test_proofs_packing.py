@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,7 @@ from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
 from cotenant.instances.problem.files import read
 from cotenant.solvers.outcome import Outcome, Status
+from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.proofs import Claimed
 
@@ -196,6 +198,8 @@ def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> Non
         options["overload"] = float(rng.choice([0.5, 0.9, 1.0]))
     if seed % 5 == 0:
         options["eta"] = "shrinking"
+    if seed % 4 == 0:
+        options["alpha"] -= 0.5
     content, proof = proof_of(tmp_path, shared(seed), method, **options)
     assert judged(content, proof).endswith("an equilibrium, to within regret 0")
 
@@ -204,6 +208,57 @@ def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> Non
 def test_bundled_plays_are_certified(tmp_path: Path, name: str) -> None:
     content, proof = proof_of(tmp_path, read(f"packing/{name}"), "FUGA", alpha=3.0)
     assert judged(content, proof).endswith("an equilibrium, to within regret 0")
+
+
+@pytest.mark.parametrize("engine", ["cp-sat", "counts"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_least_disutility_of_all_plays_is_certified(
+    tmp_path: Path, seed: int, engine: str
+) -> None:
+    options: dict[str, Any] = {"alpha": [2.0, 2.5, 3.0][seed % 3], "eta": 3}
+    instance = shared(seed)
+    other = "counts" if engine == "cp-sat" else "cp-sat"
+    least = joint_optimum(instance, engine=other, **options).bound
+    content, proof = proof_of(tmp_path, instance, "joint-optimum", engine=engine, **options)
+    assert "no answer is below" in judged(content, proof)
+    value, bound = (verify.rational(proof["claim"][name], name) for name in ("value", "bound"))
+    assert least == pytest.approx(float(bound), rel=1e-6)
+    assert bound <= value <= bound + Fraction(1, 10**6)
+    refuses(content, proof, lambda p: p["claim"].update(bound=str(bound + Fraction(1, 10**6))))
+    refuses(content, proof, lambda p: p["claim"].update(value=str(value - Fraction(1, 10**6))))
+
+
+def test_no_play_is_worth_less_than_is_proved() -> None:
+    """Every play of two servers, by the definition."""
+    for seed in range(8):
+        case = verify.Case(shared(seed).document(), {"eta": 4}, None, [[]])
+        case.document = verify.parse(json.dumps(case.document).encode(), True)
+        play = verify.Play(verify.Packing(case), case.options)
+        plays = [([], (0,) * len(play.cap))]  # type: ignore[var-annotated]
+        for place in range(len(play.kinds)):
+            plays = [
+                ([*squares, square], more)
+                for squares, total in plays
+                for _, square, more in play.after(total, place)
+            ][:20_000]
+        worth = [
+            len(play.kinds) * float(play.variance(total)[0]) ** 0.5
+            + sum(float(square) ** 0.5 for square in squares)
+            for squares, total in plays
+        ]
+        assert float(play.least()) <= min(worth) * (1 + 1e-12) + 1e-12
+        if len(plays) < 20_000:
+            assert float(play.least()) == pytest.approx(min(worth), abs=1e-9)
+
+
+def test_what_is_no_play_of_the_game_has_no_disutility(tmp_path: Path) -> None:
+    instance = read("packing/vm-types-8")
+    content, proof = proof_of(tmp_path, instance, "joint-optimum")
+    proof["witness"]["count"][0] = [0] * instance.types
+    with pytest.raises(verify.Refused, match="no play"):
+        judged(content, proof)
+    with pytest.raises(Claimed, match="only plays"):
+        proof_of(tmp_path, read("packing/paper-example"), "joint-optimum", over="all")
 
 
 def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
@@ -218,22 +273,39 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
         judged(content, proof | {"witness": other})
 
 
-def test_other_weights_of_fairness_stay_claimed(tmp_path: Path) -> None:
-    with pytest.raises(Claimed, match="alpha"):
-        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.5)
+def test_weights_of_fairness_with_many_digits_stay_claimed(tmp_path: Path) -> None:
+    with pytest.raises(Claimed, match="denominator of alpha"):
+        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
 def test_utilities_are_compared_beyond_floats() -> None:
     play = verify.Play.__new__(verify.Play)
-    play.roots, play.alpha = {}, 2
+    play.roots, play.alpha, play.over = {}, 2, 1
     play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
     near = Fraction(10**60 + 1, 10**60)
-    one, two = (Fraction(1), Fraction(2)), (near, Fraction(2))
+    one, two = ((Fraction(1),), Fraction(2)), ((near,), Fraction(2))
     assert play.less(one, two)
     assert not play.less(two, one)
     assert not play.less(one, one)
     with pytest.raises(verify.Refused, match="thousand digits"):
-        play.less((Fraction(1), Fraction(2)), (Fraction(2), Fraction(1)))
+        play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
+
+
+def test_fractional_weights_are_compared_as_they_are() -> None:
+    """(1 + sqrt 2)^(2 / 3) is 1.7996...: against that and 0, and against one part less."""
+    play = verify.Play.__new__(verify.Play)
+    play.roots, play.alpha, play.over = {}, 3, 2
+    play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
+    parts, nothing = (Fraction(1), Fraction(2)), Fraction(0)
+    for bits in (64, 300):
+        low, high = play.around((parts, nothing), bits)
+        assert high - low < 9
+        assert abs(low / 2**bits - (1 + 2**0.5) ** (2 / 3)) < 1e-12
+    assert play.less((parts[:1], nothing), (parts, nothing))
+    assert not play.less((parts, nothing), (parts, nothing))
+    assert not play.less(
+        ((Fraction(1), Fraction(2) + Fraction(1, 10**40)), nothing), (parts, nothing)
+    )
 
 
 @pytest.mark.parametrize("index", [2, 3, 5, 64])

@@ -127,9 +127,7 @@ class Experiment:
     @property
     def paper(self) -> str:
         """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
-        return next(
-            (paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND
-        )
+        return paper_of(self.source)
 
     @property
     def place(self) -> str:
@@ -196,6 +194,13 @@ class Experiment:
         return " ".join(
             ["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])]
         )
+
+
+def paper_of(source: str) -> str:
+    """The paper, as one of the values of `PAPERS`, that a source such as "Cooper fig. 8" names;
+    `BEYOND` when it names none.
+    """
+    return next((paper for mark, paper in PAPERS.items() if source.startswith(mark)), BEYOND)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import importlib.util
 import io
-import os
 import pkgutil
 import re
 import tempfile
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-FLOORS = ("instances", "models", "solvers", "baselines", "analysis")
+FLOORS = ("instances", "models", "solvers", "baselines", "analysis", "running")
 INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
 """Names of modules that are for the inside only."""
 
@@ -169,16 +168,8 @@ def picture(name: str, before: str = "", page: str = "") -> str:
     """
     from cotenant.analysis.report.drawing import svg
 
-    names: dict[str, Any] = {"__name__": "example"}
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        os.chdir(folder)
-        try:
-            for block in _PYTHON.findall(before):
-                exec(compile(block, page, "exec"), names)
-        finally:
-            os.chdir(here)
-    made = names[name]
+    made = _left_by(_PYTHON.findall(before), page)[name]
+    made = getattr(made, "picture", made)  # what `cotenant.plot` returns holds one
     caption = (
         f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
     )
@@ -186,6 +177,28 @@ def picture(name: str, before: str = "", page: str = "") -> str:
         f"```{{raw}} html\n<figure "
         f'class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
     )
+
+
+_LEFT: dict[str, tuple[list[str], dict[str, Any]]] = {}
+"""Page -> its examples that were run, and the names they left; so each runs once."""
+
+
+def _left_by(blocks: list[str], page: str) -> dict[str, Any]:
+    """The names that the examples of a page leave, run in order in a folder that is gone
+    afterwards.
+    """
+    done, names = _LEFT.get(page, ([], {}))
+    if not page or not done or blocks[: len(done)] != done:
+        done, names = [], {"__name__": "example"}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.chdir(folder),
+    ):
+        for block in blocks[len(done) :]:
+            exec(compile(block, page, "exec"), names)
+    _LEFT[page] = blocks, names
+    return names
 
 
 def page(name: str, before: str = "", page: str = "") -> str:

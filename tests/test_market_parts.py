@@ -360,6 +360,13 @@ def foreign(folder: Path) -> None:
     fit_sizes(folder)
 
 
+def longer(folder: Path) -> None:
+    path = folder / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    pa.parquet.write_table(pa.concat_tables([table, table]), path)
+    fit_sizes(folder)
+
+
 BAD: list[tuple[Any, str]] = [
     (lambda folder: (other_capacities(folder), fit_sizes(folder)), "made for other capacities"),
     (twice, r"user 39 is in two parts"),
@@ -369,6 +376,7 @@ BAD: list[tuple[Any, str]] = [
     (cut, r"part-00002.parquet has \d+ bytes; expected \d+"),
     (cut_and_hidden, r"part-00002.parquet cannot be read"),
     (other_schema, r"part-00001.parquet: schema is 7; this version reads schema 1"),
+    (longer, r"part-00001.parquet has 40 users .* expected 20 users and 80 jobs"),
     (wrong_value, r"part-00001.parquet.*user 20: budget\[0\] is -1"),
     (foreign, r"part-00001.parquet is no part of a market"),
     (lambda folder: changed_header(folder, cotenant_parts=9), "cotenant_parts is 9"),

@@ -238,6 +238,7 @@ def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market
         why = " ".join(str(error).split())
         raise InvalidFile(f"{path} cannot be read: {why}; copy it again") from None
     _require_schema(pa, path, file.schema_arrow, header)
+    _require_numbers(file.metadata, part, path)
     expected, jobs = part.first, 0
     ready: list[Any] = []
     waiting: list[Any] = []
@@ -268,6 +269,23 @@ def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market
     for block in blocks:
         if block:
             yield _market_of(pa.concat_tables(block), header, path)
+
+
+def _require_numbers(found: Any, part: Part, path: Path) -> None:
+    """Refuse, before anything is unpacked, a file that holds more than its header says."""
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    values = max(
+        (
+            sum(group.column(column).num_values for group in groups)
+            for column in range(found.num_columns)
+        ),
+        default=0,
+    )
+    if found.num_rows != part.users or values > part.users + part.jobs:
+        raise InvalidFile(
+            f"{path} has {found.num_rows} users and up to {values} values in a column; expected "
+            f"{part.users} users and {part.jobs} jobs, as the header says; copy it again"
+        )
 
 
 def _require_users(users: Integers, expected: int, part: Part, path: Path) -> None:

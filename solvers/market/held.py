@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...instances.market.instance import Floats
+from ...instances.market.memory import require_memory
 from ...instances.market.parts import read_blocks, read_header
 from ...instances.market.parts_writing import write_answer
 from .bidders import Bidders, Blocks, Tally, block_size
 from .linear import UserBlocks
+
+_BYTES_PER_JOB = 150  # what stays of a job between two questions: its data, bids, reply, candidate
 
 
 class HeldParts(Blocks):
@@ -32,6 +35,8 @@ class HeldParts(Blocks):
     def __init__(self, folder: str, parts: Sequence[int]) -> None:
         self.header = read_header(folder, parts)
         self.parts = [self.header.parts[number] for number in parts]
+        jobs = sum(part.jobs for part in self.parts)
+        require_memory(_BYTES_PER_JOB * jobs, f"holding parts of {jobs} jobs")
         least, unit = block_size(len(self.header.capacity)), self.header.unit
         self._of: list[list[Bidders]] = [
             [Bidders(block, unit) for block, _ in read_blocks(self.header, part, least)]

@@ -90,17 +90,11 @@ def test_generate_convert_and_show_know_parts(tmp_path: Path) -> None:
     assert "2, of 15 to 15 users" in shown.stdout
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(
-    tmp_path: Path,
-) -> None:
+def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(tmp_path: Path) -> None:
     for seed in range(100):
         market = drawn(seed)
         write_parts(market, tmp_path / str(seed), 3)
-        parted = solve_parts(tmp_path / str(seed))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bidders, "block_size", lambda servers: 1000)
-            whole = fisher(market)
+        parted, whole = solve_parts(tmp_path / str(seed)), fisher(market)
         assert parted.price == pytest.approx(whole.solution.price, rel=SAME)
         assert rungs(parted) == rungs(whole)
         assert parted.status is whole.status
@@ -184,12 +178,17 @@ def cores_in(folder: Path) -> np.ndarray:
     return pa.concat_tables(tables).column("cores").combine_chunks().flatten().to_numpy()
 
 
-@pytest.mark.parametrize("method", ["fisher", "PRD"])
+def test_rounds_over_parts_are_those_of_one_machine(folder: Path) -> None:
+    there, here = solve_parts(folder, "PRD"), cotenant.solve(read_parts(folder), "PRD")
+    assert there.price == pytest.approx(here.solution.price, rel=SAME)
+    assert there.certificate["rounds"] == here.certificate["rounds"]
+
+
 def test_two_processes_one_of_which_is_killed_find_what_one_finds(
-    folder: Path, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     market = read_parts(folder)
-    here = solve_parts(folder, method)
+    here = solve_parts(folder)
     send, sent = holders.ChildPlace.send, []
 
     def killed(self: holders.ChildPlace, *arguments: Any) -> None:
@@ -199,7 +198,7 @@ def test_two_processes_one_of_which_is_killed_find_what_one_finds(
             self._child._process.kill()
 
     monkeypatch.setattr(holders.ChildPlace, "send", killed)
-    there = solve_parts(folder, method, jobs=2, out=tmp_path / "answer")
+    there = solve_parts(folder, jobs=2, out=tmp_path / "answer")
     assert there.replaced == 2
     assert any("begun again" in note for note in there.notes)
     assert there.price == pytest.approx(here.price, rel=SAME)
@@ -422,8 +421,11 @@ def test_impossible_options_are_refused(folder: Path, options: Any, words: str) 
         solve_parts(folder, **options)
 
 
-def test_an_address_that_does_not_answer_is_told_of(folder: Path) -> None:
+def test_an_address_that_does_not_answer_is_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr("cotenant.analysis.run.cluster.ANSWER_SECONDS", 0.5)
     with pytest.raises(InvalidOption, match="no scheduler answers there within"):
         solve_parts(folder, dask="tcp://127.0.0.1:1")
 

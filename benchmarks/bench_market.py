@@ -118,12 +118,12 @@ def grid(args: argparse.Namespace, rows: Rows) -> None:
 
 
 def parted(args: argparse.Namespace, rows: Rows) -> None:
-    """A market in parts: one process and several, peak memory of this one, seconds of a round."""
-    with TemporaryDirectory(dir=args.folder) as scratch:
-        folder = Path(scratch) / "market"
-        subprocess.run(
-            [sys.executable, __file__, *sys.argv[1:], "--write", str(folder)], check=True
-        )
+    """A market in parts: one process and several, and the peak memory of this one."""
+    with TemporaryDirectory() as scratch:
+        folder = args.folder or Path(scratch) / "market"
+        if args.folder is None:  # by another process, so that this one never holds the market
+            again = [sys.executable, __file__, *sys.argv[1:], "--write", str(folder)]
+            subprocess.run(again, check=True)
         for processes in args.processes:
             run = timed(partial(solve_parts, folder, jobs=processes or None, out=None))
             found = run.value

@@ -265,7 +265,8 @@ def _parties(
     folder = str(header.folder.resolve())
     if jobs is None and dask is None:
         return HeldParts(folder, everything), 1
-    cluster, workers = None, [""] * (jobs or 1)
+    cluster: Any = None  # its module is loaded where it is needed
+    workers = [""] * (jobs or 1)
     seen: list[Collection[int]] = [everything for _ in workers]
     if dask is not None:
         from ..run.cluster import Cluster

@@ -263,7 +263,7 @@ def block_size(servers: int) -> int:
     return max(BLOCK, 4 * servers)
 
 
-class Divided(Blocks):
+class InBlocks(Blocks):
     """A whole market in this process, in blocks of whole users.
 
     Attributes

@@ -15,7 +15,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .arena import Arena, Tolerance
-from .bidders import Divided, Source
+from .bidders import InBlocks, Source
 from .exchange import Exchange
 from .forest import forest_end
 from .newton import newton
@@ -100,7 +100,7 @@ def fisher(
     clock = Clock(time_limit, report)
     exchange = Exchange.of(instance)
     parties = exchange.parties
-    assert isinstance(parties, Divided)
+    assert isinstance(parties, InBlocks)
     ladder = Ladder(exchange, tolerance, clock, parties)
     begin = None
     try:
@@ -146,7 +146,7 @@ class Ladder:
     exchange: Exchange
     tolerance: float
     clock: Clock
-    whole: Divided | None = None
+    whole: InBlocks | None = None
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -273,7 +273,7 @@ class Ladder:
         if self.exchange.smooth and not self.settled:
             self._newton("polish", reached, goal, most=10)
 
-    def _seen(self, whole: Divided) -> tuple[Arena, Floats]:
+    def _seen(self, whole: InBlocks) -> tuple[Arena, Floats]:
         """The market's arena, and the bids in it."""
         arena = Arena.of(whole.market, self.exchange.unit)
         return arena, whole.bids()[arena.job]

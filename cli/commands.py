@@ -447,6 +447,12 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check a stored answer against its instance, and recompute what it claims."""
+    from ..instances.market.parts import is_parts
+
+    if is_parts(file):
+        if not parts.check_folder(file, result_file, as_json):
+            raise typer.Exit(NO_ANSWER)
+        return
     from ..analysis.run.recheck import recheck
     from ..analysis.run.result import Result
     from ..instances.problem import read

@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
-from ..analysis.report.console import Form, print_json, print_tables, progress
+from ..analysis.report.console import Form, console, print_json, print_tables, progress
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import printable
 from ..solvers.interrupts import deferred
 
 
@@ -78,3 +79,17 @@ def solve_folder(
                 facts["on the way"] = "; ".join(result.notes)
             print_tables([facts_table(facts, f"{method} on {result.header.name}")], form)
         return result.stop.value == "interrupted" or put_off.interrupted
+
+
+def check_folder(folder: str, answer: str, as_json: bool) -> bool:
+    """`cotenant check` of an answer in parts; whether nothing is broken."""
+    from ..analysis.market.parts import check_parts
+
+    found, broken = check_parts(folder, answer)
+    said = f"feasible; clearing, overspending and regret are at most {found.worst:.3g}, as claimed"
+    if as_json:
+        print_json({"ok": not broken, "broken": list(broken), **found.document()})
+    else:
+        for line in [f"broken: {claim}" for claim in broken] or [said]:
+            console().print(printable(line), highlight=False)
+    return not broken

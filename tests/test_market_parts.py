@@ -137,7 +137,9 @@ def test_old_prices_are_a_start(folder: Path) -> None:
     warm = solve_parts(folder, start=cold.price * 1.1)
     assert warm.price == pytest.approx(cold.price, rel=1e-7)
     assert [rung for rung, _ in rungs(warm)] == ["newton"]
-    with pytest.raises(InvalidOption, match=r"shape \(3,\); expected a price .* 8 servers"):
+    with pytest.raises(
+        InvalidOption, match=r"start has prices of shape \(3,\); expected a price .* 8 servers"
+    ):
         solve_parts(folder, start=[1, 2, 3])
     with pytest.raises(InvalidOption, match="PRD begins from equal bids"):
         solve_parts(folder, "PRD", start=cold.price)
@@ -279,6 +281,38 @@ def test_the_command_solves_a_folder(folder: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["status"] == "optimal"
     assert (tmp_path / "o" / "part-00003.parquet").exists()
+
+
+def test_an_answer_in_parts_is_measured_again(folder: Path, tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    result = solve_parts(folder, out=answer)
+    found, broken = analysis.check_parts(folder, answer)
+    assert not broken
+    assert found.regret == pytest.approx(result.certificate["regret"], abs=1e-12)
+    assert run("check", str(folder), str(answer)).returncode == 0
+    path = answer / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    lists = table.column("cores").combine_chunks()
+
+    def changed(cores: np.ndarray) -> None:
+        column = pa.ListArray.from_arrays(lists.offsets, pa.array(cores))
+        pa.parquet.write_table(table.set_column(1, "cores", column), path)
+
+    changed(lists.flatten().to_numpy() * 1.01)
+    done = run("check", str(folder), str(answer))
+    assert done.returncode == 1
+    assert "broken: server" in done.stdout
+    assert "overspending is" in done.stdout
+    assert "optimal claims at most" in done.stdout
+    changed(-lists.flatten().to_numpy())
+    with pytest.raises(CotenantError, match="gives a job -"):
+        analysis.check_parts(folder, answer)
+    shutil.copy(answer / "part-00000.parquet", path)
+    with pytest.raises(InvalidFile, match="is of other users; expected 20 to 39"):
+        analysis.check_parts(folder, answer)
+    (answer / analysis.ANSWER).write_text('{"cotenant_answer": 3}')
+    with pytest.raises(InvalidFile, match="cotenant_answer is 3"):
+        analysis.check_parts(folder, answer)
 
 
 # What is wrong with a folder, and the one line about it.

@@ -19,11 +19,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...baselines.market.dynamics import bid_until_still
-from ...instances.market.instance import Floats
+from ...instances.market.equilibrium import Account, Residuals, residuals_of
+from ...instances.market.instance import CAPACITY_TOLERANCE, Floats
 from ...instances.market.parts import Header, parts_here, read_header, require_pyarrow
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.files import write_text
 from ...instances.problem.options import check_options
+from ...instances.problem.reading import parse_json, read_text
 from ...instances.problem.rules import AtLeast, checked
 from ...solvers.market.arena import Tolerance
 from ...solvers.market.bidders import CHANGING, Parties, Tally
@@ -32,7 +34,7 @@ from ...solvers.market.fisher import Ladder, Route
 from ...solvers.market.held import HeldParts
 from ...solvers.market.linear import UserBlocks
 from ...solvers.market.proportional import Rule
-from ...solvers.outcome import Clock, Report, Status, Stop
+from ...solvers.outcome import AGREE, Clock, Report, Status, Stop
 from ..run.holders import Holders
 
 ANSWER = "answer.parts.json"
@@ -219,7 +221,7 @@ def solve_parts(
         exchange = Exchange(header.capacity, header.unit, parties)
         reading = time.perf_counter() - begin
         if start is not None:
-            options["start"] = _prices(header, start)
+            options["start"] = _prices(header, start, "start")
         found = search(exchange, clock, **options)
         result = PartsResult(
             header,
@@ -240,6 +242,60 @@ def solve_parts(
             content = {"cotenant_answer": 1, **result.document(), "price": result.price.tolist()}
             write_text(target / ANSWER, json.dumps(content, allow_nan=False) + "\n")
     return result
+
+
+def check_parts(
+    folder: str | os.PathLike[str],
+    answer: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+) -> tuple[Residuals, tuple[str, ...]]:
+    """Measure an answer in parts again, as it is written; its residuals, and what is broken.
+
+    Parameters
+    ----------
+    folder, answer : of the market, and of the answer that `solve_parts` wrote.
+    jobs, dask : as there.
+
+    Raises
+    ------
+    InvalidFile
+        One of them cannot be read, or the answer is of another market.
+    """
+    require_pyarrow()
+    header = read_header(folder, None if dask is None else [])
+    path = Path(answer) / ANSWER
+    content = parse_json(read_text(path), path)
+    if content.get("cotenant_answer") != 1:
+        raise InvalidFile(
+            f"{path}: cotenant_answer is {content.get('cotenant_answer')!r}; this version reads 1"
+        )
+    claimed = content.get("certificate")
+    if not isinstance(claimed, dict) or "price" not in content:
+        raise InvalidFile(f"{path} has no certificate or no price; write the answer again")
+    price = _prices(header, content["price"], path.name)
+    with ExitStack() as stack:
+        parties, _ = _parties(stack, header, jobs, dask, lambda line: None)
+        parties.ask("answer", str(Path(answer).resolve()))
+        told = parties.ask("measure", price, np.ones(len(price)))
+    given, asked = told.sums
+    overspending, regret, unspent = told.most
+    found = residuals_of(
+        header.capacity, price, Account(given, asked, overspending, regret, unspent)
+    )
+    broken = [
+        f"server {place} gives {given[place]:.12g} cores; it has {header.capacity[place]:g}"
+        for place in np.flatnonzero(given > header.capacity * (1 + CAPACITY_TOLERANCE))[:1]
+    ]
+    for name, value in found.document().items():
+        said = claimed.get(name)
+        if not isinstance(said, int | float) or not abs(said - value) <= AGREE:
+            broken.append(f"{name} is {value:.6g}; the answer claims {said}")
+    limit = claimed.get("tolerance", 0.0)
+    if content.get("status") == Status.OPTIMAL.value and not found.worst <= limit:
+        broken.append(f"the error is {found.worst:.6g}; optimal claims at most {limit}")
+    return found, tuple(broken)
 
 
 class Elsewhere:
@@ -309,11 +365,14 @@ def _shares(header: Header, seen: Sequence[Collection[int]]) -> list[list[int]]:
     return [sorted(share) for share in shares]
 
 
-def _prices(header: Header, start: Any) -> Floats:
-    price = np.asarray(start, dtype=float)
+def _prices(header: Header, start: Any, name: str) -> Floats:
+    try:
+        price = np.asarray(start, dtype=float)
+    except (TypeError, ValueError):
+        price = np.zeros((0, 0))
     if price.shape != header.capacity.shape or not ((price >= 0) & (price < np.inf)).all():
         raise InvalidOption(
-            f"start has shape {price.shape}; expected a price of 0 or more for each of "
+            f"{name} has prices of shape {price.shape}; expected a price of 0 or more for each of "
             f"{len(header.capacity)} servers"
         )
     return price

@@ -334,6 +334,35 @@ def read_parts(folder: str | os.PathLike[str]) -> Market:
     )
 
 
+def read_answer(
+    header: Header, part: Part, folder: str | os.PathLike[str]
+) -> tuple[Floats, Integers]:
+    """What an answer gives the users of a part: (jobs,) cores, and (users,) of how many jobs.
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be read, or is of other users.
+    """
+    pa = require_pyarrow()
+    path = Path(folder) / part.file
+    try:
+        table = pa.parquet.read_table(path, columns=["user", "cores"])
+        users = table.column("user").combine_chunks().to_numpy()
+        lists = table.column("cores").combine_chunks()
+        cores = lists.flatten().to_numpy(zero_copy_only=False).astype(float)
+        counts = np.diff(lists.offsets.to_numpy())
+    except (pa.ArrowException, OSError, AttributeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise InvalidFile(f"{path} cannot be read: {why}; write the answer again") from None
+    if not np.array_equal(users, part.first + np.arange(part.users)):
+        raise InvalidFile(
+            f"{path} is of other users; expected {part.first} to {part.first + part.users - 1}; "
+            "give the answer of this market"
+        )
+    return cores, counts
+
+
 def capacity_digest(capacity: Floats) -> str:
     """What stands for the capacities in each part."""
     return hashlib.sha256(np.ascontiguousarray(capacity, dtype="<f8").tobytes()).hexdigest()

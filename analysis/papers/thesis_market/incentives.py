@@ -16,7 +16,7 @@ from ...report.picture import Picture
 from ..charts import chart
 from ..registry import Finding, compare, experiment
 
-_POPULATIONS = (2, 5, 10, 20, 50, 100, 200, 500)
+_POPULATIONS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _NEGLIGIBLE = 1e-3
 
 
@@ -24,8 +24,8 @@ _NEGLIGIBLE = 1e-3
 def section_3_3_2(
     *,
     seed: int = 0,
-    largest: Annotated[int, AtLeast(2)] = 200,
-    draws: Annotated[int, AtLeast(1)] = 10,
+    largest: Annotated[int, AtLeast(2)] = 100,
+    draws: Annotated[int, AtLeast(1)] = 5,
     jobs: Annotated[int, AtLeast(1)] = 5,
 ) -> Iterator[Finding | Picture]:
     """The gain of one user's best misreport, by its share of the budgets.

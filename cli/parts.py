@@ -46,7 +46,8 @@ def solve_folder(
     """`cotenant solve` of a market in parts; whether it was interrupted."""
     from ..analysis.market.parts import method_named, solve_parts
     from ..analysis.report.tables import facts_table
-    from ..instances.problem.options import HOUSE, parse_options
+    from ..instances.problem.options import parse_options
+    from ..instances.problem.rules import HOUSE
 
     house = HOUSE | {"jobs", "dask", "out"}
     takers = (solve_parts, method_named(method))

@@ -38,19 +38,19 @@ def section_3_3_2(
     """
     sizes = [n for n in _POPULATIONS if n <= largest]
     kinds = {
-        f"{jobs} servers": lambda n: jobs,
-        "as many servers as users": lambda n: max(n, jobs),
+        f"{jobs} servers": [jobs for _ in sizes],
+        "as many servers as users": [max(n, jobs) for n in sizes],
     }
     gains: dict[str, dict[float, float]] = {}
     certified = True
     for name, servers in kinds.items():
         gains[name] = {}
-        for n in sizes:
+        for n, number in zip(sizes, servers, strict=True):
             runs = [
                 misreport(
                     population(
                         users=n,
-                        servers=servers(n),
+                        servers=number,
                         jobs=jobs,
                         work="lognormal",
                         rng=np.random.default_rng((seed, n, draw)),

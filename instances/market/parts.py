@@ -107,7 +107,7 @@ class Header:
 
 def is_parts(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a folder that holds a market in parts."""
-    return (Path(path) / HEADER).is_file()
+    return os.path.isfile(os.path.join(path, HEADER))  # which takes any name, however long
 
 
 def require_pyarrow() -> Any:

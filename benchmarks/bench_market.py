@@ -5,6 +5,8 @@ program of the same market.
     python benchmarks/bench_market.py --users 100000 --no-peer
     python benchmarks/bench_market.py --users 300000 --no-peer
     python benchmarks/bench_market.py --extremes   # the hard corners: f, cores, work at their ends
+    python benchmarks/bench_market.py --grid       # 10,000 and 100,000 jobs, 100 to 10,000 servers
+    python benchmarks/bench_market.py --users 300000 --servers 1000 --parts 16   # in parts
 
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
 first solve of a process also imports scipy; it is made on a small market and not counted. Memory is
@@ -29,7 +31,7 @@ from form import Rows, Timed, parser, timed
 from cotenant.analysis.market.parts import solve_parts
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Market
-from cotenant.instances.market.parts import write_parts
+from cotenant.instances.market.parts_writing import write_parts
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher
@@ -116,12 +118,12 @@ def grid(args: argparse.Namespace, rows: Rows) -> None:
 
 
 def parted(args: argparse.Namespace, rows: Rows) -> None:
-    """A market in parts: one process and several, peak memory of this one, seconds of a round."""
-    with TemporaryDirectory(dir=args.folder) as scratch:
-        folder = Path(scratch) / "market"
-        subprocess.run(
-            [sys.executable, __file__, *sys.argv[1:], "--write", str(folder)], check=True
-        )
+    """A market in parts: one process and several, and the peak memory of this one."""
+    with TemporaryDirectory() as scratch:
+        folder = args.folder or Path(scratch) / "market"
+        if args.folder is None:  # by another process, so that this one never holds the market
+            again = [sys.executable, __file__, *sys.argv[1:], "--write", str(folder)]
+            subprocess.run(again, check=True)
         for processes in args.processes:
             run = timed(partial(solve_parts, folder, jobs=processes or None, out=None))
             found = run.value
@@ -133,7 +135,8 @@ def parted(args: argparse.Namespace, rows: Rows) -> None:
                 "excess_demand": found.certificate["excess_demand"],
                 "steps": f"read {found.reading:.1f} s, {steps}",
             }
-            line(rows, f"{args.users * args.jobs} jobs, {args.parts} parts, {here}", run, facts)
+            size = f"{found.header.jobs} jobs, {len(found.header.parts)} parts"
+            line(rows, f"{size}, {here}", run, facts)
 
 
 def main() -> None:
@@ -152,14 +155,15 @@ def main() -> None:
     command.add_argument(
         "--processes", type=int, nargs="*", default=[0, 2], help="that hold them; 0: this one"
     )
-    command.add_argument("--folder", help="where the parts are written")
+    command.add_argument("--folder", type=Path, help="of parts that are there already")
     command.add_argument("--write", help=argparse.SUPPRESS)
     args = command.parse_args()
     if args.write:
         write_parts(drawn(args), args.write, args.parts)
         return
     fisher(population(users=20, servers=20, rng=np.random.default_rng(0)))
-    table = extremes if args.extremes else grid if args.grid else parted if args.parts else sizes
+    in_parts = args.parts or args.folder
+    table = extremes if args.extremes else grid if args.grid else parted if in_parts else sizes
     table(args, Rows(args.json))
 
 

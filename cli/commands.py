@@ -447,6 +447,12 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check a stored answer against its instance, and recompute what it claims."""
+    from ..instances.market.parts import is_parts
+
+    if is_parts(file):
+        if not parts.check_folder(file, result_file, as_json):
+            raise typer.Exit(NO_ANSWER)
+        return
     from ..analysis.run.recheck import recheck
     from ..analysis.run.result import Result
     from ..instances.problem import read
@@ -638,7 +644,7 @@ def convert(
             "--from",
             metavar="FORMAT",
             help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
-            "they are; json for an instance of this package.",
+            "they are; json or parts for an instance of this package.",
         ),
     ],
     out: Annotated[
@@ -661,6 +667,7 @@ def convert(
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..advice.reading import FORMATS
+    from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, problem_named, read, write
     from ..instances.problem.options import accepts, parse_options
     from ..instances.problem.plain import plain_form
@@ -673,9 +680,10 @@ def convert(
     } | FORMATS
     if form == "csv":
         form = plain_form(source)
-    if form not in formats and form != "json":
-        raise UnknownName("format", form, [*formats, "csv", "json"])
-    function = read if form == "json" else resolve(formats[form])
+    own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
+    if form not in formats and form not in own:
+        raise UnknownName("format", form, [*formats, "csv", *own])
+    function = own[form] if form in own else resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))

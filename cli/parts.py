@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
-from ..analysis.report.console import Form, print_json, print_tables, progress
+from ..analysis.report.console import Form, console, print_json, print_tables, progress
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import printable
 from ..solvers.interrupts import deferred
 
 
@@ -21,7 +22,7 @@ def require_parts(instance: Any, parts: int | None) -> None:
 
 def write_market(market: Any, out: Path, parts: int) -> None:
     """Write a market in parts, and say so."""
-    from ..instances.market.parts import write_parts
+    from ..instances.market.parts_writing import write_parts
 
     require_parts(market, parts)
     facts = write_parts(market, out, parts).summary()
@@ -45,7 +46,8 @@ def solve_folder(
     """`cotenant solve` of a market in parts; whether it was interrupted."""
     from ..analysis.market.parts import method_named, solve_parts
     from ..analysis.report.tables import facts_table
-    from ..instances.problem.options import HOUSE, parse_options
+    from ..instances.problem.options import parse_options
+    from ..instances.problem.rules import HOUSE
 
     house = HOUSE | {"jobs", "dask", "out"}
     takers = (solve_parts, method_named(method))
@@ -78,3 +80,17 @@ def solve_folder(
                 facts["on the way"] = "; ".join(result.notes)
             print_tables([facts_table(facts, f"{method} on {result.header.name}")], form)
         return result.stop.value == "interrupted" or put_off.interrupted
+
+
+def check_folder(folder: str, answer: str, as_json: bool) -> bool:
+    """`cotenant check` of an answer in parts; whether nothing is broken."""
+    from ..analysis.market.parts import check_parts
+
+    found, broken = check_parts(folder, answer)
+    said = f"feasible; clearing, overspending and regret are at most {found.worst:.3g}, as claimed"
+    if as_json:
+        print_json({"ok": not broken, "broken": list(broken), **found.document()})
+    else:
+        for line in [f"broken: {claim}" for claim in broken] or [said]:
+            console().print(printable(line), highlight=False)
+    return not broken

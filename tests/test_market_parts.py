@@ -19,7 +19,8 @@ from cotenant.analysis.market.parts import solve_parts
 from cotenant.analysis.run import holders
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
-from cotenant.instances.market.parts import HEADER, read_header, read_parts, write_parts
+from cotenant.instances.market.parts import HEADER, read_header, read_parts
+from cotenant.instances.market.parts_writing import write_parts
 from cotenant.instances.problem import CotenantError, EngineError, InvalidFile, InvalidOption
 from cotenant.solvers.market import bidders, fisher
 from cotenant.solvers.market.exchange import Exchange
@@ -54,7 +55,7 @@ def drawn(
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks, and groups of rows, even of a few jobs."""
-    monkeypatch.setattr("cotenant.instances.market.parts.ROWS", 4)
+    monkeypatch.setattr("cotenant.instances.market.parts_writing.ROWS", 4)
     monkeypatch.setattr(bidders, "block_size", lambda servers: 7)
     monkeypatch.setattr("cotenant.solvers.market.held.block_size", lambda servers: 7)
 
@@ -89,22 +90,32 @@ def test_generate_convert_and_show_know_parts(tmp_path: Path) -> None:
     assert "2, of 15 to 15 users" in shown.stdout
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(
-    tmp_path: Path,
-) -> None:
+def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(tmp_path: Path) -> None:
     for seed in range(100):
         market = drawn(seed)
         write_parts(market, tmp_path / str(seed), 3)
-        parted = solve_parts(tmp_path / str(seed))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bidders, "block_size", lambda servers: 1000)
-            whole = fisher(market)
+        parted, whole = solve_parts(tmp_path / str(seed)), fisher(market)
         assert parted.price == pytest.approx(whole.solution.price, rel=SAME)
-        if all(rung["rung"] != "interior" for rung in whole.certificate["rungs"]):
-            rungs = [(rung["rung"], rung["steps"]) for rung in whole.certificate["rungs"]]
-            assert [(r["rung"], r["steps"]) for r in parted.certificate["rungs"]] == rungs
-            assert parted.status is whole.status
+        assert rungs(parted) == rungs(whole)
+        assert parted.status is whole.status
+
+
+def rungs(found: Any) -> list[tuple[str, int]]:
+    return [(rung["rung"], rung["steps"]) for rung in found.certificate["rungs"]]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", range(6))
+def test_linear_jobs_in_parts_are_certified_too(seed: int, tmp_path: Path) -> None:
+    market = drawn(seed)
+    some = np.random.default_rng(seed).random(market.jobs) < (0.3 if seed % 2 else 1.0)
+    market = market.replace(parallel_fraction=np.where(some, 1.0, market.parallel_fraction))
+    write_parts(market, tmp_path / "m", 3)
+    parted, whole = solve_parts(tmp_path / "m"), fisher(market)
+    assert parted.status.value == whole.status.value == "optimal"
+    if seed % 2:
+        assert rungs(parted) == rungs(whole)
+    assert "forest" not in dict(rungs(parted))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -119,6 +130,19 @@ def test_blocks_of_a_market_are_one_market(f: float) -> None:
         whole = fisher(market)
     assert blocks.status is whole.status
     assert blocks.solution.cores == pytest.approx(whole.solution.cores, rel=1e-7, abs=1e-9)
+
+
+def test_old_prices_are_a_start(folder: Path) -> None:
+    cold = solve_parts(folder)
+    warm = solve_parts(folder, start=cold.price * 1.1)
+    assert warm.price == pytest.approx(cold.price, rel=1e-7)
+    assert [rung for rung, _ in rungs(warm)] == ["newton"]
+    with pytest.raises(
+        InvalidOption, match=r"start has prices of shape \(3,\); expected a price .* 8 servers"
+    ):
+        solve_parts(folder, start=[1, 2, 3])
+    with pytest.raises(InvalidOption, match="PRD begins from equal bids"):
+        solve_parts(folder, "PRD", start=cold.price)
 
 
 def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -> None:
@@ -137,7 +161,8 @@ def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bidders.Blocks, "ask", watched)
         solve_parts(tmp_path / "m")
-    assert seen <= {(1,), (5,), (5, 5)}
+        solve_parts(tmp_path / "m", route="interior")
+    assert seen <= {(1,), (3,), (5,), (5, 5)}
 
 
 @pytest.fixture(scope="module")
@@ -155,12 +180,17 @@ def cores_in(folder: Path) -> np.ndarray:
     return pa.concat_tables(tables).column("cores").combine_chunks().flatten().to_numpy()
 
 
-@pytest.mark.parametrize("method", ["fisher", "PRD"])
+def test_rounds_over_parts_are_those_of_one_machine(folder: Path) -> None:
+    there, here = solve_parts(folder, "PRD"), cotenant.solve(read_parts(folder), "PRD")
+    assert there.price == pytest.approx(here.solution.price, rel=SAME)
+    assert there.certificate["rounds"] == here.certificate["rounds"]
+
+
 def test_two_processes_one_of_which_is_killed_find_what_one_finds(
-    folder: Path, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     market = read_parts(folder)
-    here = solve_parts(folder, method)
+    here = solve_parts(folder)
     send, sent = holders.ChildPlace.send, []
 
     def killed(self: holders.ChildPlace, *arguments: Any) -> None:
@@ -170,7 +200,7 @@ def test_two_processes_one_of_which_is_killed_find_what_one_finds(
             self._child._process.kill()
 
     monkeypatch.setattr(holders.ChildPlace, "send", killed)
-    there = solve_parts(folder, method, jobs=2, out=tmp_path / "answer")
+    there = solve_parts(folder, jobs=2, out=tmp_path / "answer")
     assert there.replaced == 2
     assert any("begun again" in note for note in there.notes)
     assert there.price == pytest.approx(here.price, rel=SAME)
@@ -253,6 +283,38 @@ def test_the_command_solves_a_folder(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "o" / "part-00003.parquet").exists()
 
 
+def test_an_answer_in_parts_is_measured_again(folder: Path, tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    result = solve_parts(folder, out=answer)
+    found, broken = analysis.check_parts(folder, answer)
+    assert not broken
+    assert found.regret == pytest.approx(result.certificate["regret"], abs=1e-12)
+    assert run("check", str(folder), str(answer)).returncode == 0
+    path = answer / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    lists = table.column("cores").combine_chunks()
+
+    def changed(cores: np.ndarray) -> None:
+        column = pa.ListArray.from_arrays(lists.offsets, pa.array(cores))
+        pa.parquet.write_table(table.set_column(1, "cores", column), path)
+
+    changed(lists.flatten().to_numpy() * 1.01)
+    done = run("check", str(folder), str(answer))
+    assert done.returncode == 1
+    assert "broken: server" in done.stdout
+    assert "overspending is" in done.stdout
+    assert "optimal claims at most" in done.stdout
+    changed(-lists.flatten().to_numpy())
+    with pytest.raises(CotenantError, match="gives a job -"):
+        analysis.check_parts(folder, answer)
+    shutil.copy(answer / "part-00000.parquet", path)
+    with pytest.raises(InvalidFile, match="is of other users; expected 20 to 39"):
+        analysis.check_parts(folder, answer)
+    (answer / analysis.ANSWER).write_text('{"cotenant_answer": 3}')
+    with pytest.raises(InvalidFile, match="cotenant_answer is 3"):
+        analysis.check_parts(folder, answer)
+
+
 # What is wrong with a folder, and the one line about it.
 
 
@@ -331,6 +393,13 @@ def foreign(folder: Path) -> None:
     fit_sizes(folder)
 
 
+def longer(folder: Path) -> None:
+    path = folder / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    pa.parquet.write_table(pa.concat_tables([table, table]), path)
+    fit_sizes(folder)
+
+
 BAD: list[tuple[Any, str]] = [
     (lambda folder: (other_capacities(folder), fit_sizes(folder)), "made for other capacities"),
     (twice, r"user 39 is in two parts"),
@@ -340,6 +409,7 @@ BAD: list[tuple[Any, str]] = [
     (cut, r"part-00002.parquet has \d+ bytes; expected \d+"),
     (cut_and_hidden, r"part-00002.parquet cannot be read"),
     (other_schema, r"part-00001.parquet: schema is 7; this version reads schema 1"),
+    (longer, r"part-00001.parquet has 40 users .* expected 20 users and 80 jobs"),
     (wrong_value, r"part-00001.parquet.*user 20: budget\[0\] is -1"),
     (foreign, r"part-00001.parquet is no part of a market"),
     (lambda folder: changed_header(folder, cotenant_parts=9), "cotenant_parts is 9"),
@@ -376,7 +446,7 @@ def test_an_error_comes_out_of_another_process_as_it_is(folder: Path, tmp_path: 
         ({"method": "ES"}, "expected fisher or PRD"),
         ({"rule": "printed"}, "no option 'rule'"),
         ({"jobs": 1, "dask": "tcp://127.0.0.1:1"}, "leave out one"),
-        ({"route": "interior"}, "route is 'interior'"),
+        ({"route": "quick"}, "route is 'quick'"),
         ({"jobs": 0}, "jobs is 0"),
     ],
 )
@@ -385,8 +455,11 @@ def test_impossible_options_are_refused(folder: Path, options: Any, words: str) 
         solve_parts(folder, **options)
 
 
-def test_an_address_that_does_not_answer_is_told_of(folder: Path) -> None:
+def test_an_address_that_does_not_answer_is_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr("cotenant.analysis.run.cluster.ANSWER_SECONDS", 0.5)
     with pytest.raises(InvalidOption, match="no scheduler answers there within"):
         solve_parts(folder, dask="tcp://127.0.0.1:1")
 

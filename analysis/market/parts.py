@@ -10,27 +10,31 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
+
+import numpy as np
 
 from ...baselines.market.dynamics import bid_until_still
-from ...instances.market.instance import Floats
-from ...instances.market.parts import Header, read_header, require_pyarrow
+from ...instances.market.equilibrium import Account, Residuals, residuals_of
+from ...instances.market.instance import CAPACITY_TOLERANCE, Floats
+from ...instances.market.parts import Header, parts_here, read_header, require_pyarrow
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.files import write_text
 from ...instances.problem.options import check_options
+from ...instances.problem.reading import parse_json, read_text
 from ...instances.problem.rules import AtLeast, checked
 from ...solvers.market.arena import Tolerance
 from ...solvers.market.bidders import CHANGING, Parties, Tally
 from ...solvers.market.exchange import Exchange
-from ...solvers.market.fisher import Ladder
+from ...solvers.market.fisher import Ladder, Route
 from ...solvers.market.held import HeldParts
 from ...solvers.market.linear import UserBlocks
 from ...solvers.market.proportional import Rule
-from ...solvers.outcome import Clock, Report, Status, Stop
+from ...solvers.outcome import AGREE, Clock, Report, Status, Stop
 from ..run.holders import Holders
 
 ANSWER = "answer.parts.json"
@@ -96,15 +100,19 @@ def fisher(
     clock: Clock,
     *,
     tolerance: Tolerance = 1e-8,
-    route: Literal["auto", "newton", "proportional"] = "auto",
+    route: Route = "auto",
     warm_rounds: Annotated[int, AtLeast(1)] = 30,
     rounds: Annotated[int, AtLeast(1)] = 5000,
+    start: Floats | None = None,
 ) -> _Found:
-    """The rungs of `solvers.market.fisher` that ask for sums per server only; options as there."""
+    """The rungs of `solvers.market.fisher` that ask for sums per server only; options as there,
+    but that `start` is the prices (m,) of a market like this one.
+    """
     ladder = Ladder(exchange, tolerance, clock)
     try:
         exchange.bid("equal")
-        stop = ladder.climb(route, warm_rounds, rounds)
+        begin = None if start is None else start / exchange.unit
+        stop = ladder.climb(route, warm_rounds, rounds, begin)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     certificate = ladder.certificate()
@@ -150,14 +158,14 @@ def solve_parts(
     time_limit: float | None = None,
     report: Report | None = None,
     out: str | os.PathLike[str] | None = None,
+    start: Any = None,
     least_users: Annotated[int, AtLeast(1)] = 1,
     **options: Any,
 ) -> PartsResult:
     """Run `fisher` or `PRD` on a market in parts.
 
-    The rungs are those of the method on one machine, but for the two that look at single jobs: the
-    exact end of linear markets and the regularized Newton method. Markets with jobs of f = 1 end
-    with rounds of proportional response instead, and say in their status how far that came.
+    The rungs are those of the method on one machine, but for the one that looks at single jobs: the
+    exact end of linear markets. Where all f = 1 the regularized Newton method takes its place.
 
     Parameters
     ----------
@@ -170,6 +178,7 @@ def solve_parts(
     report : called as the method goes on, and when a process is late or had to be replaced.
     out : a new folder for the answer: prices, and the cores of each part, written where the part
         is.
+    start : prices (m,) of a market like this one, from which `fisher` begins with Newton steps.
     least_users : a part with fewer users is refused: the sums of a part of one user are its demand.
     options : of the method, `fisher` or `proportional_response` in this module.
 
@@ -186,8 +195,10 @@ def solve_parts(
     check_options(search, options, f"method {method!r}")
     if jobs is not None and dask is not None:
         raise InvalidOption("jobs and dask are both given; leave out one")
+    if start is not None and method != "fisher":
+        raise InvalidOption(f"start is given; {method} begins from equal bids; leave it out")
     require_pyarrow()
-    header = read_header(folder)
+    header = read_header(folder, None if dask is None else [])
     for part in header.parts:
         if part.users < least_users:
             raise InvalidFile(
@@ -209,6 +220,8 @@ def solve_parts(
         _require_money(header, float(parties.ask("money").sums[0][0]))
         exchange = Exchange(header.capacity, header.unit, parties)
         reading = time.perf_counter() - begin
+        if start is not None:
+            options["start"] = _prices(header, start, "start")
         found = search(exchange, clock, **options)
         result = PartsResult(
             header,
@@ -229,6 +242,60 @@ def solve_parts(
             content = {"cotenant_answer": 1, **result.document(), "price": result.price.tolist()}
             write_text(target / ANSWER, json.dumps(content, allow_nan=False) + "\n")
     return result
+
+
+def check_parts(
+    folder: str | os.PathLike[str],
+    answer: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+) -> tuple[Residuals, tuple[str, ...]]:
+    """Measure an answer in parts again, as it is written; its residuals, and what is broken.
+
+    Parameters
+    ----------
+    folder, answer : of the market, and of the answer that `solve_parts` wrote.
+    jobs, dask : as there.
+
+    Raises
+    ------
+    InvalidFile
+        One of them cannot be read, or the answer is of another market.
+    """
+    require_pyarrow()
+    header = read_header(folder, None if dask is None else [])
+    path = Path(answer) / ANSWER
+    content = parse_json(read_text(path), path)
+    if content.get("cotenant_answer") != 1:
+        raise InvalidFile(
+            f"{path}: cotenant_answer is {content.get('cotenant_answer')!r}; this version reads 1"
+        )
+    claimed = content.get("certificate")
+    if not isinstance(claimed, dict) or "price" not in content:
+        raise InvalidFile(f"{path} has no certificate or no price; write the answer again")
+    price = _prices(header, content["price"], path.name)
+    with ExitStack() as stack:
+        parties, _ = _parties(stack, header, jobs, dask, lambda line: None)
+        parties.ask("answer", str(Path(answer).resolve()))
+        told = parties.ask("measure", price, np.ones(len(price)))
+    given, asked = told.sums
+    overspending, regret, unspent = told.most
+    found = residuals_of(
+        header.capacity, price, Account(given, asked, overspending, regret, unspent)
+    )
+    broken = [
+        f"server {place} gives {given[place]:.12g} cores; it has {header.capacity[place]:g}"
+        for place in np.flatnonzero(given > header.capacity * (1 + CAPACITY_TOLERANCE))[:1]
+    ]
+    for name, value in found.document().items():
+        said = claimed.get(name)
+        if not isinstance(said, int | float) or not abs(said - value) <= AGREE:
+            broken.append(f"{name} is {value:.6g}; the answer claims {said}")
+    limit = claimed.get("tolerance", 0.0)
+    if content.get("status") == Status.OPTIMAL.value and not found.worst <= limit:
+        broken.append(f"the error is {found.worst:.6g}; optimal claims at most {limit}")
+    return found, tuple(broken)
 
 
 class Elsewhere:
@@ -254,35 +321,61 @@ def _parties(
     folder = str(header.folder.resolve())
     if jobs is None and dask is None:
         return HeldParts(folder, everything), 1
-    cluster = None
+    cluster: Any = None  # its module is loaded where it is needed
+    workers = [""] * (jobs or 1)
+    seen: list[Collection[int]] = [everything for _ in workers]
     if dask is not None:
         from ..run.cluster import Cluster
 
         cluster = stack.enter_context(Cluster(dask))
         cluster.prepare([])
-    number = len(cluster.workers()) if cluster is not None else jobs or 1
-    shares = _shares([part.jobs for part in header.parts], number)
-    labels = [f"part {', '.join(str(each) for each in share)}" for share in shares]
+        told = cluster.client.run(parts_here, folder)
+        workers = sorted(told)
+        seen = [told[worker] for worker in workers]
+    shares = _shares(header, seen)
+    busy = [number for number, share in enumerate(shares) if share]
     holders = Holders(
         "solvers.market.held:HeldParts",
-        [(folder, share) for share in shares],
-        labels,
+        [(folder, shares[number]) for number in busy],
+        [f"part {', '.join(map(str, shares[number]))}" for number in busy],
         CHANGING,
         cluster,
+        [workers[number] for number in busy],
         tell,
     )
-    return Elsewhere(stack.enter_context(holders)), len(shares)
+    return Elsewhere(stack.enter_context(holders)), len(busy)
 
 
-def _shares(jobs: Sequence[int], number: int) -> list[list[int]]:
-    """The parts for each of so many processes, the largest first to the one with fewest jobs."""
-    shares: list[list[int]] = [[] for _ in range(min(number, len(jobs)))]
-    load = [0] * len(shares)
-    for part in sorted(range(len(jobs)), key=lambda part: -jobs[part]):
-        least = load.index(min(load))
+def _shares(header: Header, seen: Sequence[Collection[int]]) -> list[list[int]]:
+    """The parts for each process, the largest first to the one with fewest jobs of those that see
+    it.
+    """
+    shares: list[list[int]] = [[] for _ in seen]
+    load = [0] * len(seen)
+    for part in sorted(range(len(header.parts)), key=lambda part: -header.parts[part].jobs):
+        able = [number for number, parts in enumerate(seen) if part in parts]
+        if not able:
+            raise InvalidFile(
+                f"no worker sees {header.folder / header.parts[part].file} and its header; put them"
+                " under that path where a worker runs"
+            )
+        least = min(able, key=lambda number: load[number])
         shares[least].append(part)
-        load[least] += jobs[part]
+        load[least] += header.parts[part].jobs
     return [sorted(share) for share in shares]
+
+
+def _prices(header: Header, start: Any, name: str) -> Floats:
+    try:
+        price = np.asarray(start, dtype=float)
+    except (TypeError, ValueError):
+        price = np.zeros((0, 0))
+    if price.shape != header.capacity.shape or not ((price >= 0) & (price < np.inf)).all():
+        raise InvalidOption(
+            f"{name} has prices of shape {price.shape}; expected a price of 0 or more for each of "
+            f"{len(header.capacity)} servers"
+        )
+    return price
 
 
 def _require_money(header: Header, found: float) -> None:

@@ -422,6 +422,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "equilibrium", variations=left_open.GAMES),
     _market("section-3.1.2", "section 3.1.2", "mechanisms:section_3_1_2",
         "Alice and Bob under a work-conserving policy"),
+    _market("section-3.3.2", "section 3.3.2", "incentives:section_3_3_2",
+        "what a user gains by reporting other fractions than its own, by its share of the budgets"),
     _market("figure-3.3", "fig. 3.3", "profiles:figure_3_3",
         "parallel fraction by core count, from measured run times (-o profile=) or a synthetic "
         "profile", data=(("profile", P3ARSEC),), substitute="a synthetic profile"),

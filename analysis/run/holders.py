@@ -129,6 +129,7 @@ class Holders:
     labels : what each is called in messages.
     changing : questions that change an object.
     cluster : entered; None for processes on this machine.
+    workers : the address of each one's worker on the cluster, while it is there.
     tell : is given a line for people when a holder is late or was replaced.
 
     Raises
@@ -144,10 +145,12 @@ class Holders:
         labels: Sequence[str],
         changing: frozenset[str],
         cluster: Cluster | None = None,
+        workers: Sequence[str] = (),
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._make, self._arguments, self._labels = make, list(arguments), list(labels)
         self._changing, self._cluster, self.tell = changing, cluster, tell
+        self._workers = list(workers)
         self._token = uuid.uuid4().hex
         self._notes: list[Note] = []
         self._step = 0
@@ -194,10 +197,12 @@ class Holders:
     def _place(self, number: int) -> Place:
         if self._cluster is None:
             return ChildPlace(len(self._arguments))
-        workers = sorted(self._cluster.workers())
-        if not workers:
+        there = sorted(self._cluster.workers())
+        if not there:
             raise EngineError("the cluster has no workers any more; start one and begin again")
-        return WorkerPlace(self._cluster, workers[number % len(workers)])
+        wished = self._workers[number]
+        worker = wished if wished in there else there[number % len(there)]
+        return WorkerPlace(self._cluster, worker)
 
     def _send(self, number: int, question: tuple[Any, ...], notes: list[Note] | None) -> None:
         self._waiting[number] = True

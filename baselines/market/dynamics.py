@@ -8,7 +8,7 @@ import numpy as np
 
 from ...instances.market.instance import Allocation, Market
 from ...instances.problem.rules import AtLeast, checked
-from ...solvers.market.bidders import Divided
+from ...solvers.market.bidders import InBlocks
 from ...solvers.market.exchange import Exchange
 from ...solvers.market.proportional import Rule
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
@@ -59,7 +59,7 @@ def proportional_response(
     clock = Clock(time_limit, report)
     exchange = Exchange.of(instance)
     parties = exchange.parties
-    assert isinstance(parties, Divided)
+    assert isinstance(parties, InBlocks)
     stop, certificate = bid_until_still(exchange, clock, rule, rounds, movement)
     allocation = Allocation(cores=parties.best(), price=exchange.price * exchange.unit)
     answer, stop = round_until(instance, allocation, rounding, clock.left, stop)

@@ -16,10 +16,7 @@ PROBLEM = Problem(
     document="instances.market.document:MarketDocument",
     described="instances.market.described:described",
     generators={"population": "instances.market.generators:population"},
-    formats={
-        "jobs-csv": "instances.market.formats:jobs_csv",
-        "parts": "instances.market.parts:read_parts",
-    },
+    formats={"jobs-csv": "instances.market.formats:jobs_csv"},
     plain=Plain("jobs-csv", "jobs.csv", ("user", "server"), "user,server,parallel_fraction[,work]"),
     scale="instances.market.scale:scale",
 )

@@ -15,14 +15,13 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from ..problem.files import write_text
 from ..problem.reading import parse_json, read_text
 from .instance import Floats, Integers, Market
 
@@ -108,7 +107,7 @@ class Header:
 
 def is_parts(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a folder that holds a market in parts."""
-    return (Path(path) / HEADER).is_file()
+    return os.path.isfile(os.path.join(path, HEADER))  # which takes any name, however long
 
 
 def require_pyarrow() -> Any:
@@ -129,90 +128,21 @@ def require_pyarrow() -> Any:
     return pyarrow
 
 
-def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> Header:
-    """Write a market into a folder that is new or empty, in parts of about as many jobs.
+def parts_here(folder: str | os.PathLike[str]) -> list[int]:
+    """The numbers of the parts whose files this process sees; none where it sees no header."""
+    if not is_parts(folder):
+        return []
+    header = read_header(folder, [])
+    seen = [(header.folder / part.file).is_file() for part in header.parts]
+    return [number for number, found in enumerate(seen) if found]
+
+
+def read_header(folder: str | os.PathLike[str], files: Sequence[int] | None = None) -> Header:
+    """The header of a market in parts, with the sizes of its files checked.
 
     Parameters
     ----------
-    parts : how many, at most as many as there are users.
-
-    Raises
-    ------
-    InvalidOption
-        More parts than users; pyarrow is missing.
-    InvalidFile
-        The folder holds something, or cannot be written. The header comes last: a folder without
-        one is no market.
-    """
-    pa = require_pyarrow()
-    if not 1 <= parts <= market.users:
-        raise InvalidOption(
-            f"parts is {parts}; expected 1 to {market.users}, the number of users: a part holds "
-            "whole users"
-        )
-    where = Path(folder)
-    try:
-        where.mkdir(parents=True, exist_ok=True)
-        if any(where.iterdir()):
-            raise InvalidFile(f"{where} is not empty; give a new folder for the parts")
-    except OSError as error:
-        if isinstance(error, InvalidFile):
-            raise
-        raise InvalidFile(f"{where} cannot be a folder of parts: {error.strerror}") from None
-    counts = np.bincount(market.user, minlength=market.users)
-    sorted_already = not (market.user[1:] < market.user[:-1]).any()
-    order = None if sorted_already else np.argsort(market.user, kind="stable")
-    until = np.concatenate([[0], np.cumsum(counts)])
-    digest = capacity_digest(market.capacity)
-    made: list[Part] = []
-    ranges = _even_ranges(until, parts)
-    if any(until[first] == until[last] for first, last in ranges):
-        raise InvalidOption(
-            f"parts is {parts}; with so many a part would hold users without a job only; give fewer"
-        )
-    for number, (first, last) in enumerate(ranges):
-        file = f"part-{number:05d}.parquet"
-        rows = _row_groups(until, first, last)
-        schema = _schema(pa, bool(market.names), not sorted_already, digest)
-        target = where / file
-        try:
-            with pa.parquet.ParquetWriter(
-                target, schema, compression="zstd", use_dictionary=["work", "budget"]
-            ) as writer:
-                for start, end in rows:
-                    writer.write_table(_table(pa, schema, market, order, until, start, end))
-        except OSError as error:
-            raise InvalidFile(f"{target} cannot be written: {error}; make room") from None
-        size = target.stat().st_size
-        made.append(Part(file, size, first, last - first, int(until[last] - until[first])))
-    header = Header(
-        where,
-        market.capacity,
-        float(market.budget.sum()),
-        market.users,
-        market.jobs,
-        tuple(made),
-        market.name,
-        market.source,
-        market.server_names,
-    )
-    content = {
-        "cotenant_parts": SCHEMA,
-        "problem": "market",
-        "name": header.name,
-        "source": header.source,
-        "capacity": header.capacity.tolist(),
-        "budget": header.budget,
-        "users": header.users,
-        "jobs": header.jobs,
-        "parts": [asdict(part) for part in made],
-    } | ({"server_names": list(header.server_names)} if header.server_names else {})
-    write_text(where / HEADER, json.dumps(content, allow_nan=False) + "\n")
-    return header
-
-
-def read_header(folder: str | os.PathLike[str]) -> Header:
-    """The header of a market in parts, with the sizes of its files checked.
+    files : the numbers of the parts whose files have to be here; all when not given.
 
     Raises
     ------
@@ -246,8 +176,9 @@ def read_header(folder: str | os.PathLike[str]) -> Header:
         ) from None
     if not (header.capacity.ndim == 1 and len(header.capacity) and header.budget > 0):
         raise InvalidFile(f"{path}: capacity and budget must be positive; write the parts again")
-    for part in header.parts:
-        _require_whole(where, part)
+    for number, part in enumerate(header.parts):
+        if files is None or number in files:
+            _require_whole(where, part)
     expected = 0
     for part in sorted(header.parts, key=lambda part: part.first):
         if part.first < expected:
@@ -307,6 +238,7 @@ def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market
         why = " ".join(str(error).split())
         raise InvalidFile(f"{path} cannot be read: {why}; copy it again") from None
     _require_schema(pa, path, file.schema_arrow, header)
+    _require_numbers(file.metadata, part, path)
     expected, jobs = part.first, 0
     ready: list[Any] = []
     waiting: list[Any] = []
@@ -339,6 +271,23 @@ def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market
             yield _market_of(pa.concat_tables(block), header, path)
 
 
+def _require_numbers(found: Any, part: Part, path: Path) -> None:
+    """Refuse, before anything is unpacked, a file that holds more than its header says."""
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    values = max(
+        (
+            sum(group.column(column).num_values for group in groups)
+            for column in range(found.num_columns)
+        ),
+        default=0,
+    )
+    if found.num_rows != part.users or values > part.users + part.jobs:
+        raise InvalidFile(
+            f"{path} has {found.num_rows} users and up to {values} values in a column; expected "
+            f"{part.users} users and {part.jobs} jobs, as the header says; copy it again"
+        )
+
+
 def _require_users(users: Integers, expected: int, part: Part, path: Path) -> None:
     wrong = np.flatnonzero(users != expected + np.arange(len(users)))
     if not len(wrong):
@@ -360,32 +309,58 @@ def read_parts(folder: str | os.PathLike[str]) -> Market:
         As `read_header` and `read_blocks`.
     """
     header = read_header(folder)
-    budget, user, server, fraction, work, jobs, names = [], [], [], [], [], [], []
-    first = 0
+    blocks: list[Market] = []
+    jobs: list[Integers] = []
     for part in sorted(header.parts, key=lambda part: part.first):
         for block, numbers in read_blocks(header, part, ROWS):
-            budget.append(block.budget)
-            user.append(block.user + first)
-            server.append(block.server)
-            fraction.append(block.parallel_fraction)
-            work.append(block.work)
-            names.extend(block.names)
+            blocks.append(block)
             if numbers is not None:
                 jobs.append(numbers)
-            first += block.users
-    columns = [np.concatenate(each) for each in (user, server, fraction, work)]
-    if jobs:
-        order = np.argsort(np.concatenate(jobs), kind="stable")
-        columns = [column[order] for column in columns]
+    firsts = np.cumsum([0, *(block.users for block in blocks)])
+    order = np.argsort(np.concatenate(jobs), kind="stable") if jobs else slice(None)
     return Market(
-        header.capacity,
-        np.concatenate(budget),
-        *columns,
-        names=tuple(names),
+        capacity=header.capacity,
+        budget=np.concatenate([block.budget for block in blocks]),
+        user=np.concatenate(
+            [block.user + first for block, first in zip(blocks, firsts[:-1], strict=True)]
+        )[order],
+        server=np.concatenate([block.server for block in blocks])[order],
+        parallel_fraction=np.concatenate([block.parallel_fraction for block in blocks])[order],
+        work=np.concatenate([block.work for block in blocks])[order],
+        names=tuple(name for block in blocks for name in block.names),
         server_names=header.server_names,
         name=header.name,
         source=header.source,
     )
+
+
+def read_answer(
+    header: Header, part: Part, folder: str | os.PathLike[str]
+) -> tuple[Floats, Integers]:
+    """What an answer gives the users of a part: (jobs,) cores, and (users,) of how many jobs.
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be read, or is of other users.
+    """
+    pa = require_pyarrow()
+    path = Path(folder) / part.file
+    try:
+        table = pa.parquet.read_table(path, columns=["user", "cores"])
+        users = table.column("user").combine_chunks().to_numpy()
+        lists = table.column("cores").combine_chunks()
+        cores = lists.flatten().to_numpy(zero_copy_only=False).astype(float)
+        counts = np.diff(lists.offsets.to_numpy())
+    except (pa.ArrowException, OSError, AttributeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise InvalidFile(f"{path} cannot be read: {why}; write the answer again") from None
+    if not np.array_equal(users, part.first + np.arange(part.users)):
+        raise InvalidFile(
+            f"{path} is of other users; expected {part.first} to {part.first + part.users - 1}; "
+            "give the answer of this market"
+        )
+    return cores, counts
 
 
 def capacity_digest(capacity: Floats) -> str:
@@ -393,27 +368,8 @@ def capacity_digest(capacity: Floats) -> str:
     return hashlib.sha256(np.ascontiguousarray(capacity, dtype="<f8").tobytes()).hexdigest()
 
 
-def _even_ranges(until: Integers, parts: int) -> list[tuple[int, int]]:
-    """Ranges of users with about as many jobs each, none empty."""
-    users = len(until) - 1
-    cuts = [0]
-    for number in range(1, parts):
-        cut = int(np.searchsorted(until, until[-1] * number / parts))
-        cuts.append(min(max(cut, cuts[-1] + 1), users - parts + number))
-    return list(zip(cuts, [*cuts[1:], users], strict=True))
-
-
-def _row_groups(until: Integers, first: int, last: int) -> list[tuple[int, int]]:
-    found = []
-    while first < last:
-        end = int(np.searchsorted(until, until[first] + ROWS))
-        end = min(max(end, first + 1), last)
-        found.append((first, end))
-        first = end
-    return found
-
-
-def _schema(pa: Any, named: bool, numbered: bool, digest: str) -> pa.Schema:
+def schema_of(pa: Any, named: bool, numbered: bool, digest: str) -> pa.Schema:
+    """The columns of a part: with or without names of users and numbers of jobs."""
     fields = [
         ("user", pa.int64()),
         ("budget", pa.float64()),
@@ -446,41 +402,10 @@ def _require_schema(pa: Any, path: Path, schema: Any, header: Header) -> None:
             f"{path} was made for other capacities than its header's; write all parts from one "
             "market"
         )
-    expected = _schema(pa, "name" in schema.names, "job" in schema.names, digest)
+    expected = schema_of(pa, "name" in schema.names, "job" in schema.names, digest)
     for field in expected:
         if field.name not in schema.names or schema.field(field.name).type != field.type:
             raise InvalidFile(f"{path}: expected a column {field.name} of {field.type}")
-
-
-def _table(
-    pa: Any,
-    schema: Any,
-    market: Market,
-    order: Integers | None,
-    until: Integers,
-    first: int,
-    last: int,
-) -> Any:
-    """The rows of the users [first, last)."""
-    start, end = int(until[first]), int(until[last])
-    place = slice(start, end) if order is None else order[start:end]
-    offsets = pa.array((until[first : last + 1] - start).astype(np.int32))
-
-    def lists(values: Any, kind: Any) -> Any:
-        return pa.ListArray.from_arrays(offsets, pa.array(values, type=kind))
-
-    columns = [
-        pa.array(np.arange(first, last)),
-        pa.array(market.budget[first:last]),
-        lists(market.server[place].astype(np.int32), pa.int32()),
-        lists(market.parallel_fraction[place], pa.float64()),
-        lists(market.work[place], pa.float64()),
-    ]
-    if order is not None:
-        columns.append(lists(order[start:end], pa.int64()))
-    if market.names:
-        columns.append(pa.array(market.names[first:last]))
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _market_of(table: Any, header: Header, path: Path) -> tuple[Market, Integers | None]:
@@ -512,29 +437,3 @@ def _market_of(table: Any, header: Header, path: Path) -> tuple[Market, Integers
     except InvalidInstance as error:
         raise error.within(f"{path}, in the block that begins with user {first}") from None
     return market, flat.get("job")
-
-
-def write_answer(
-    header: Header, part: Part, folder: Path, cores: Sequence[Floats], users: Sequence[Integers]
-) -> str:
-    """Write a part's answer: a row for each user, `user` and the list `cores`; returns its file.
-
-    Parameters
-    ----------
-    cores, users : of each block, the cores of its jobs, and how many jobs each user has.
-    """
-    pa = require_pyarrow()
-    schema = pa.schema([("user", pa.int64()), ("cores", pa.list_(pa.float64()))])
-    first = part.first
-    target = folder / part.file
-    try:
-        with pa.parquet.ParquetWriter(target, schema, compression="zstd") as writer:
-            for given, counts in zip(cores, users, strict=True):
-                offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-                lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(given))
-                numbers = pa.array(np.arange(first, first + len(counts)))
-                writer.write_table(pa.Table.from_arrays([numbers, lists], schema=schema))
-                first += len(counts)
-    except OSError as error:
-        raise InvalidFile(f"{target} cannot be written: {error}; make room") from None
-    return part.file

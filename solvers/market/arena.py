@@ -10,6 +10,7 @@ its money). A server whose tenants are all of work 0 has price 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -73,10 +74,11 @@ class Arena:
         require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
         moving = market.useful & (market.parallel_fraction > 0)
         job, serial = np.flatnonzero(moving), np.flatnonzero(market.useful & ~moving)
-        user, server, work, fraction = (
-            values if len(job) == market.jobs else values[job]
-            for values in (market.user, market.server, market.work, market.parallel_fraction)
-        )
+        all_move = len(job) == market.jobs  # then nothing is copied
+        user = market.user if all_move else market.user[job]
+        server = market.server if all_move else market.server[job]
+        work = market.work if all_move else market.work[job]
+        fraction = market.parallel_fraction if all_move else market.parallel_fraction[job]
         largest = np.zeros(market.users)
         np.maximum.at(largest, user, work)
         unit = float(market.budget.mean()) if unit is None else unit
@@ -99,6 +101,16 @@ class Arena:
             serial,
             sliver,
         )
+
+    @cached_property
+    def root_work(self) -> Floats:
+        """(j,) the square root of the jobs' work."""
+        return np.sqrt(self.work)
+
+    @cached_property
+    def serial_share(self) -> Floats:
+        """(j,) 1 - f."""
+        return 1 - self.fraction
 
     @property
     def traded(self) -> Booleans:

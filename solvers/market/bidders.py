@@ -18,14 +18,17 @@ from ...instances.market.equilibrium import account
 from ...instances.market.instance import Floats, Market, ratio, total_by
 from .arena import Arena
 from .demand import Reply, jacobian, reply
+from .interior import Inside
 from .linear import UserBlocks
 from .proportional import Rule, bids_at, equal_bids, random_bids, rebid
 
 BLOCK = 32768
 """Jobs of a block, about: arrays of so many stay in the processor's cache."""
 
-Source = Literal["bids", "reply", "given"]
-"""Where the cores of a candidate come from: bids over prices, best replies, or another method."""
+Source = Literal["bids", "reply", "inside", "given"]
+"""Where the cores of a candidate come from: bids over prices, best replies, the interior method, or
+another one.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,7 @@ class Bidders:
         self.bids = self.given = self.candidate = self.best = np.zeros(0)
         self._reply: Reply | None = None
         self._blocks: UserBlocks | None = None
+        self._inside: Inside | None = None
 
     def opening(self) -> Tally:
         """Money on slivers and number of tenants, per server; largest f, -(least f), and whether a
@@ -137,12 +141,49 @@ class Bidders:
         gain = total_by(blocks.server, blocks.right, self.market.servers)
         return Tally((gain, blocks.pairs()))
 
+    def enter(self, price: Floats) -> Tally:
+        """Begin the interior method (`interior`) from the last bids, at prices above 0."""
+        self._inside, self._blocks = Inside(self.arena, price, self.bids), None
+        return Tally()
+
+    def gaps(self) -> Tally:
+        """What is missing on the path: cores per server; the sum of x z, the number of jobs and
+        these users' money; the largest gap and -(least x z).
+        """
+        largest, at = self.inside.gaps(), self.inside.at
+        products = at.cores * at.slack
+        whole = np.array([products.sum(), float(len(products)), self.arena.budget.sum()])
+        given = total_by(self.arena.server, at.cores, self.market.servers)
+        return Tally((given, whole), (largest, -float(products.min(initial=np.inf))))
+
+    def press(self, barrier: float) -> Tally:
+        """The step towards x z = `barrier`, on the servers: the diagonal's two parts and the right
+        side over prices.
+        """
+        self._blocks, pushed = self.inside.press(barrier)
+        return Tally((self._blocks.diagonal, self._blocks.pairs(), pushed))
+
+    def turn(self, log_price: Floats) -> Tally:
+        """Take up the prices' step; -(how far these users may go)."""
+        return Tally((), (-self.inside.turn(log_price),))
+
+    def advance(self, step: float) -> Tally:
+        """Go so far."""
+        self.inside.advance(step)
+        return Tally()
+
+    @property
+    def inside(self) -> Inside:
+        """Where these users are on the path."""
+        assert self._inside is not None
+        return self._inside
+
     def product(self, vector: Floats) -> Tally:
-        """The users' blocks of that Jacobian times a vector (m,), per server."""
+        """The users' blocks of the last system (Jacobian or interior) times a vector (m,)."""
         return Tally((self.blocks.outer(vector),))
 
     def matrix(self) -> Tally:
-        """The users' blocks of that Jacobian added up, (m, m)."""
+        """The same blocks added up, (m, m)."""
         return Tally((self.blocks.outer_matrix(),))
 
     @property
@@ -176,6 +217,8 @@ class Bidders:
     def _cores(self, source: Source, price: Floats) -> Floats:
         if source == "given":
             return self.given
+        if source == "inside":
+            return self.inside.at.cores
         if source == "bids":
             return self.bids / price[self.arena.server]
         assert self._reply is not None
@@ -220,7 +263,7 @@ def block_size(servers: int) -> int:
     return max(BLOCK, 4 * servers)
 
 
-class Divided(Blocks):
+class InBlocks(Blocks):
     """A whole market in this process, in blocks of whole users.
 
     Attributes

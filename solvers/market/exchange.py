@@ -20,7 +20,7 @@ import numpy as np
 
 from ...instances.market.equilibrium import Account, Residuals, residuals_of
 from ...instances.market.instance import Floats, Market, ratio
-from .bidders import Divided, Parties, Source
+from .bidders import InBlocks, Parties, Source
 from .proportional import Rule
 
 
@@ -105,9 +105,9 @@ class Exchange:
 
     @classmethod
     def of(cls, market: Market) -> Exchange:
-        """The exchange of a market in this process; its parties are `Divided`."""
+        """The exchange of a market in this process; its parties are `InBlocks`."""
         unit = float(market.budget.mean())
-        return cls(market.capacity, unit, Divided(market, unit))
+        return cls(market.capacity, unit, InBlocks(market, unit))
 
     @property
     def price(self) -> Floats:
@@ -155,4 +155,7 @@ class Exchange:
         given = self.parties.ask("propose", source, price).sums[0]
         asked = price * self.unit
         told = self.parties.ask("measure", asked, ratio(self.capacity, given))
-        return residuals_of(self.capacity, asked, Account(*told.sums, *told.most))
+        held, wanted = told.sums
+        overspending, regret, unspent = told.most
+        whole = Account(held, wanted, overspending, regret, unspent)
+        return residuals_of(self.capacity, asked, whole)

@@ -15,11 +15,11 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .arena import Arena, Tolerance
-from .bidders import Divided, Source
+from .bidders import InBlocks, Source
 from .exchange import Exchange
 from .forest import forest_end
-from .interior import follow, starting_point
 from .newton import newton
+from .path import follow
 from .rounding import Rounding, round_until, validate_rounding
 
 Route = Literal["auto", "newton", "interior", "proportional"]
@@ -28,6 +28,7 @@ Bids = Literal["equal", "random"]
 # the methods aim below the tolerance by this factor, since the certificate measures other things
 # than they do
 _GOAL = 0.1
+_WARM_STEPS = 8  # of Newton's method from given prices before the ladder is begun at its foot
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
@@ -49,12 +50,13 @@ def fisher(
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly
     all cores.
 
-    A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best
-    reply give; the thesis prints another, see `proportional.respond`); where all f = 1, the exact
-    end by pivots (`forest`); Newton on log prices; if the certificate is not met, the regularized
-    Newton method (`interior`) and a polish; then proportional response for `rounds` more. Each
-    rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
-    `optimal` only when clearing, overspending and regret are all within `tolerance` for the
+    A ladder: with a `start`, Newton steps from its prices; `warm_rounds` of proportional response
+    (with the rule that the conditions for a best reply give; the thesis prints another, see
+    `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log
+    prices; if the certificate is not met, the regularized Newton method (`interior`) and a polish;
+    then proportional response for `rounds` more. Each rung's answer is judged by
+    `instances.market.residuals`, the best is kept, and the status is `optimal` only when clearing,
+    overspending and regret are all within `tolerance` for the
     allocation returned.
 
     Parameters
@@ -98,17 +100,19 @@ def fisher(
     clock = Clock(time_limit, report)
     exchange = Exchange.of(instance)
     parties = exchange.parties
-    assert isinstance(parties, Divided)
+    assert isinstance(parties, InBlocks)
     ladder = Ladder(exchange, tolerance, clock, parties)
+    begin = None
     try:
         if start is not None and start.price is not None:
             parties.give(start.cores)
-            exchange.bid("near", start.price / exchange.unit, "given")
+            begin = start.price / exchange.unit
+            exchange.bid("near", begin, "given")
         elif bids == "random":
             exchange.bid("random", rng or np.random.default_rng(0))
         else:
             exchange.bid("equal")
-        stop = ladder.climb(route, warm_rounds, rounds)
+        stop = ladder.climb(route, warm_rounds, rounds, begin)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     error = ladder.settle()
@@ -142,7 +146,7 @@ class Ladder:
     exchange: Exchange
     tolerance: float
     clock: Clock
-    whole: Divided | None = None
+    whole: InBlocks | None = None
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -202,15 +206,27 @@ class Ladder:
             "rungs": self.rungs,
         }
 
-    def climb(self, route: Route, warm_rounds: int, rounds: int) -> Stop:
-        """From the bids that stand, rung by rung; why it stopped."""
-        self._climb(route, warm_rounds, rounds)
+    def climb(
+        self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None = None
+    ) -> Stop:
+        """From the bids that stand, rung by rung; why it stopped.
+
+        Parameters
+        ----------
+        begin : (m,) prices of a market like this one, from which Newton's method is tried first.
+        """
+        self._climb(route, warm_rounds, rounds, begin)
         if self.met:
             return Stop.FINISHED
         return Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
 
-    def _climb(self, route: Route, warm_rounds: int, rounds: int) -> None:
+    def _climb(self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None) -> None:
         exchange, clock, goal = self.exchange, self.clock, _GOAL * self.tolerance
+        if begin is not None and exchange.smooth and route in ("auto", "newton"):
+            known = exchange.traded & (begin > 0)
+            self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
+            if self.settled or clock.over:
+                return
         self._proportional(warm_rounds)
         if self.settled:
             return
@@ -246,24 +262,18 @@ class Ladder:
         self.judge(rung, run.steps, "reply", run.best.price)
 
     def _interior(self, price: Floats, goal: float) -> None:
-        """The regularized Newton method, and a polish; where not every job is seen, nothing."""
-        if self.whole is None:
-            return
-        arena, bids = self._seen(self.whole)
-        point, steps = follow(
-            arena,
-            starting_point(arena, price, bids),
-            tolerance=0.1 * goal,
-            over=lambda: self.clock.over,
+        """The regularized Newton method, and a polish."""
+        price, steps = follow(
+            self.exchange, price, tolerance=0.1 * goal, over=lambda: self.clock.over
         )
-        reached = np.where(arena.traded, point.price, 0.0)
-        if self._shown("interior", steps, point.cores, reached):
+        reached = np.where(self.exchange.traded, price, 0.0)
+        if self.judge("interior", steps, "inside", reached):
             # what is left to do begins from here
-            self.exchange.bid("near", point.price, "given")
+            self.exchange.bid("near", price, "inside")
         if self.exchange.smooth and not self.settled:
             self._newton("polish", reached, goal, most=10)
 
-    def _seen(self, whole: Divided) -> tuple[Arena, Floats]:
+    def _seen(self, whole: InBlocks) -> tuple[Arena, Floats]:
         """The market's arena, and the bids in it."""
         arena = Arena.of(whole.market, self.exchange.unit)
         return arena, whole.bids()[arena.job]

@@ -122,7 +122,7 @@ class UserBlocks:
         return lambda vector: factors.solve(np.concatenate([vector, none]))[:servers]
 
 
-class Blocks(Protocol):
+class System(Protocol):
     """What is asked of a system to be solved: see `UserBlocks`."""
 
     def apply(self, vector: Floats) -> Floats:
@@ -138,7 +138,7 @@ class Blocks(Protocol):
         """How to solve with the part of N that matters most."""
 
 
-def solve_blocks(blocks: Blocks, right_side: Floats, rtol: float) -> Floats:
+def solve_blocks(blocks: System, right_side: Floats, rtol: float) -> Floats:
     """N^-1 right_side to a residual of `rtol`, by the first of three that settles it.
 
     GMRES preconditioned by the diagonal, which is enough where f stays away from 1; GMRES
@@ -167,7 +167,7 @@ def solve_blocks(blocks: Blocks, right_side: Floats, rtol: float) -> Floats:
 
 
 def _krylov(
-    blocks: Blocks,
+    blocks: System,
     live: Booleans,
     target: Floats,
     invert: Callable[[Floats], Floats],

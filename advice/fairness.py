@@ -51,7 +51,7 @@ def emit_slurm(judged: Fairness) -> str:
     InvalidOption
         The organizations are not accounts.
     """
-    if judged.found.settings.by != "account" or judged.found.settings.mapping is not None:
+    if judged.found.kind != "account":
         raise InvalidOption(
             "emit is slurm, which sets shares of accounts; leave out by and mapping"
         )
@@ -113,11 +113,10 @@ def _first(judged: Fairness) -> str:
 
 
 def _who(judged: Fairness) -> str:
-    kind = judged.found.settings.by
-    one = {"account": "account", "each-user": "user"}.get(kind, "organization")
-    if kind not in ("account", "each-user") and judged.found.settings.mapping is None:
-        return f"organizations, to which {kind}s were dealt at random,"
-    return f"{one}{'s' * (len(judged.names) != 1)}"
+    found, many = judged.found, "s" * (len(judged.names) != 1)
+    if found.dealt:
+        return f"organization{many}, to which {found.dealt}s were dealt at random,"
+    return f"{found.kind}{many}"
 
 
 def _when(judged: Fairness) -> str:
@@ -151,12 +150,14 @@ def _debt(judged: Fairness, u: int) -> str:
         f"{f' ({chr(59).join(sure)})' if sure else ''}"
     )
     delay = float(judged.delay[u]) * HOUR
-    if work > 0:
-        each = f"each of its {amount(work)} core hours" if work >= 1 else "its work"
-        text += f": on average {each} came {span(abs(delay))} {'late' if delay > 0 else 'early'}"
-    else:
-        text += ": it had no work done, and its CPUs served the others"
-    return f"{text}."
+    if not work:
+        return f"{text}: it had no work done, and its CPUs served the others."
+    if abs(delay) > max(each.instance.horizon for each in judged.audits) / 2:
+        return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
+    return (
+        f"{text}, as if its work, {amount(work)} core hours, had come {span(abs(delay))} "
+        f"{'late' if delay > 0 else 'early'}."
+    )
 
 
 def _because(judged: Fairness, u: int, cause: Cause) -> str:

@@ -50,6 +50,8 @@ class Accounts:
     submitted : the same jobs released at submission, where that makes a difference.
     waiting : jobs that wait at the end and are not judged.
     notes : what the reading decided.
+    kind : what an organization is: "account", "user", or "organization".
+    dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
     """
 
     log: Log
@@ -59,6 +61,11 @@ class Accounts:
     submitted: Log | None
     waiting: tuple[Waiting, ...]
     notes: tuple[str, ...]
+    kind: str
+    dealt: str
+
+
+Who = Literal["account", "each-user", "user", "group", "job"]
 
 
 @checked
@@ -80,6 +87,8 @@ class Source:
     strict : whether one line that cannot be read is an error.
     delimiter : of sacct's output; found when not given.
     top : that many accounts of most work stay, and the others are one organization.
+    by : each "account" is an organization, or "each-user"; "user", "group" and "job" are dealt to
+        organizations at random.
     organizations ... assignment_seed : see `instances.scheduling.log.Settings`.
     """
 
@@ -96,7 +105,7 @@ class Source:
     machines: Machines | None = None
     split: str | None = None
     initial: Initial = "warm"
-    by: By = "account"
+    by: Who = "account"
     mapping: str | None = None
     assignment_seed: Annotated[int, AtLeast(0)] = 0
 
@@ -133,7 +142,10 @@ class Source:
             )
         if self.waiting == "limit":
             log = with_waiting(log)
-        by_account = self.by == "account" and self.mapping is None
+        if self.by == "each-user":
+            log = replace(log, group=log.user, groups=log.users)
+        by: By = "account" if self.by == "each-user" else self.by
+        by_account = by == "account" and self.mapping is None
         weights = None if self.shares is None else read_shares(self.shares)
         if by_account and self.top is not None:
             log, weights = _merged(log, weights, self.top)
@@ -142,16 +154,16 @@ class Source:
             notes += _down(nodes)
         if weights is not None:
             notes += _shares_notes(log, weights)
-        names = {*log.groups, *(weights or {})}
+        names = {*_ran(log), *(weights or {})}
         if by_account and len(names) > MOST_ACCOUNTS:
             raise InvalidOption(
-                f"there are {len(names)} accounts; at most {MOST_ACCOUNTS} are judged. Merge the "
-                f"small ones with top=12"
+                f"there are {len(names)} {'accounts' if self.by == 'account' else 'users'}; at "
+                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: top 12 keeps 12"
             )
         eligible = released_when_eligible(log)
         different = log.eligible is not None and bool((log.eligible != log.submit).any())
         settings = Settings(
-            None, None, self.organizations, total, self.split or "uniform", self.initial, self.by,
+            None, None, self.organizations, total, self.split or "uniform", self.initial, by,
             self.mapping, self.assignment_seed, weights,
         )  # fmt: skip
         return Accounts(
@@ -162,6 +174,8 @@ class Source:
             submitted=log if different and self.release == "eligible" else None,
             waiting=log.waiting,
             notes=tuple(notes),
+            kind="organization" if not by_account else self.by.removeprefix("each-"),
+            dealt="" if by_account or self.mapping is not None else self.by,
         )
 
     def _machines(self, log: Log, nodes: list[SlurmNode]) -> tuple[int | None, str]:
@@ -217,11 +231,16 @@ def _down(nodes: list[SlurmNode]) -> Iterator[str]:
 
 
 def _shares_notes(log: Log, weights: dict[str, float]) -> Iterator[str]:
-    ran = set(log.groups)
+    ran = _ran(log)
     if without := sorted(ran - set(weights)):
         yield f"no shares, so no CPUs of their own: {', '.join(without)}"
     if idle := sorted(set(weights) - ran):
         yield f"shares, but no jobs: {', '.join(idle)}; their CPUs serve the others"
+
+
+def _ran(log: Log) -> set[str]:
+    """Accounts with jobs that ran."""
+    return {log.groups[number] for number in np.unique(log.group).tolist()}
 
 
 def _merged(

@@ -21,7 +21,6 @@ from ...instances.scheduling.formats import Form
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import (
     Begin,
-    By,
     Initial,
     Length,
     Machines,
@@ -35,7 +34,7 @@ from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 from ..report.table import Column, Table
-from .accounts import Source
+from .accounts import Source, Who
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +44,7 @@ Reference = Literal["auto", "REF", "FIFO", "RAND"]
 MOST_ENUMERATED = 20
 """Organizations whose coalitions are all looked at, at most."""
 
-_MOST_SERVED = 6e8
+_MOST_SERVED = 1e9
 """Jobs that all coalitions together serve, at most, before a sample takes their place: a minute."""
 
 
@@ -133,7 +132,7 @@ def audit_file(
     machines: Machines | None = None,
     split: str | None = None,
     initial: Initial = "warm",
-    by: By = "account",
+    by: Who = "account",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
     reference: Reference = "auto",

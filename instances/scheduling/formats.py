@@ -25,8 +25,8 @@ from .slurm import COMMAND, looks_like_sacct, read_sacct
 from .split import Organizations
 
 _FIELDS = 18
-_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
-_WANTED = (_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
+_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 0, 1, 2, 3, 4, 7, 11, 12
+_WANTED = (_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
 
 
@@ -232,6 +232,7 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
         users,
         groups,
         header,
+        jobs=table[:, _JOB],
     )
 
 
@@ -330,7 +331,7 @@ def _log(
     path: PathLike, submit: Integers, wait: Integers, run: Integers, processors: Integers,
     user: Integers, group: Integers,
     users: tuple[str, ...], groups: tuple[str, ...], header: dict[str, str],
-    dropped: dict[str, int] | None = None,
+    dropped: dict[str, int] | None = None, jobs: Integers | None = None,
 ) -> Log:  # fmt: skip
     ran = run > 0
     if not ran.any():
@@ -342,6 +343,7 @@ def _log(
         processors=np.maximum(processors[order], 1),
         user=user[order], group=group[order], users=users, groups=groups, header=header,
         dropped={**(dropped or {}), "no run time above 0": int((~ran).sum())},
+        jobs=() if jobs is None else tuple(map(str, jobs[order].tolist())),
     )  # fmt: skip
 
 

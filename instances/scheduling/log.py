@@ -17,7 +17,7 @@ from .instance import Integers, Scheduling
 from .split import Organizations, machine_split, proportional
 
 Initial = Literal["empty", "warm"]
-By = Literal["user", "group", "job", "account", "each-user"]
+By = Literal["user", "group", "job", "account"]
 Begin = Annotated[int, AtLeast(0, "seconds")]
 Length = Annotated[int, AtLeast(1, "seconds", cure="none is the whole log")]
 Machines = Annotated[int, AtLeast(1, "a number of processors")]
@@ -152,8 +152,8 @@ class Settings:
         begin, released at 0: those running keep their remaining time and come first, then those
         waiting, by submission. Jobs whose start the log does not say are left out there: they may
         be long done.
-    by : "account": each group is an organization; "each-user": each user is. "user": each user
-        belongs to an organization drawn uniformly; "group": each group does; "job": each job does.
+    by : "account": each group with jobs is an organization. "user": each user belongs to an
+        organization drawn uniformly; "group": each group does; "job": each job does.
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
@@ -399,10 +399,11 @@ def _owners(
             [place[table[label]] if label in table else -1 for label in labels], dtype=np.int64
         )
         return owner[index], names
-    if settings.by in ("account", "each-user"):
-        names = tuple(sorted({*labels, *(settings.shares or {})}))
+    if settings.by == "account":
+        ran = {labels[number] for number in np.unique(index).tolist()}
+        names = tuple(sorted({*ran, *(settings.shares or {})}))
         place = {name: number for number, name in enumerate(names)}
-        return np.array([place[label] for label in labels], dtype=np.int64)[index], names
+        return np.array([place.get(label, -1) for label in labels], dtype=np.int64)[index], names
     names = tuple(str(number) for number in range(settings.organizations))
     if settings.by == "job":
         return np.zeros(0, dtype=np.int64), names

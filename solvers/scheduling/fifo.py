@@ -15,9 +15,6 @@ from ...instances.scheduling.instance import Integers
 from ..outcome import Clock
 from .shapley import scale, weights
 
-MOST_PLAYERS = 62
-"""Coalitions are bits of a whole number."""
-
 _SLICE = 20_000_000
 """Jobs served between two looks at the clock: about a second."""
 
@@ -27,7 +24,8 @@ def fifo_values(
 ) -> Integers | None:
     """(n, q) psi_sp of all jobs of each coalition at each time; None when the clock is over first.
 
-    Jobs are served by release, then organization, then as listed; nobody overtakes. O(n j log j).
+    Jobs are served by release, then organization, then as listed; nobody overtakes. Times rise. O(n
+    j log j).
     """
     from .fifo_kernel import serve
 

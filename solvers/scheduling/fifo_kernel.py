@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
 
 Ints = NDArray[Any]
 
-_BITS = 20  # a running job is end * 2**20 + processors in the heap
+_BITS = 24  # a running job is end * 2**24 + processors in the heap; horizons are below 2**31
 
 
 @compiled
@@ -48,18 +49,25 @@ def serve(
     masks: Ints, machines: Ints, owner: Ints, release: Ints, processing: Ints, width: Ints,
     horizon: int, times: Ints, heap: Ints, values: Ints, starts: Ints,
 ) -> None:  # fmt: skip
-    """Put the value of each coalition at each time into `values`, and the starts of the last one's
-    jobs, which come in the order in which they are served, into `starts`.
+    """Put the value of each coalition at each of the times, which rise, into `values`, and the
+    starts of the last one's jobs, which come in the order in which they are served, into `starts`.
+
+    A job of p units that began at s is worth p (2 t - 2 s - p + 1) / 2 at any t after its end, so
+    that finished jobs are a line a t + b, kept doubled and summed up at the end; it may wrap on the
+    way, and what comes out fits.
     """
+    slope, level = np.zeros(len(times) + 1, np.int64), np.zeros(len(times) + 1, np.int64)
     for c in range(len(masks)):
         mask = masks[c]
         total = 0
         for u in range(len(machines)):
             if mask >> u & 1:
                 total += machines[u]
-        free, size, now = total, 0, 0
+        free, size, now, first = total, 0, 0, 0
+        slope[:] = 0
+        level[:] = 0
+        starts[:] = -1
         for job in range(len(release)):
-            starts[job] = -1
             if not mask >> owner[job] & 1 or width[job] > total:
                 continue
             now = max(now, release[job])
@@ -73,13 +81,21 @@ def serve(
                 break
             starts[job] = now
             free -= width[job]
-            end = min(now + processing[job], horizon)
-            _push(heap, size, end << _BITS | width[job])
+            length = processing[job]
+            _push(heap, size, min(now + length, horizon) << _BITS | width[job])
             size += 1
-            for place in range(len(times)):
-                t = times[place]
-                if t > now:
-                    done = min(processing[job], t - now)
-                    values[c, place] += width[job] * (done * (2 * (t - now) - done + 1) // 2)
-        for later in range(job + 1, len(release)):
-            starts[later] = -1
+            # times at which it still runs, and from which on it is finished
+            while first < len(times) and times[first] <= now:
+                first += 1
+            place = first
+            while place < len(times) and times[place] < now + length:
+                done = times[place] - now
+                values[c, place] += width[job] * (done * (done + 1) // 2)
+                place += 1
+            slope[place] += 2 * width[job] * length
+            level[place] += width[job] * length * (1 - length - 2 * now)
+        a, b = 0, 0
+        for place in range(len(times)):
+            a += slope[place]
+            b += level[place]
+            values[c, place] += (a * times[place] + b) >> 1

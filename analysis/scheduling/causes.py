@@ -73,7 +73,7 @@ class Flows:
                 pair = (organization, other) if owed else (other, organization)
                 if amount > 0:
                     found.append((amount, kind, *pair))  # type: ignore[arg-type]
-        found.sort(key=lambda entry: (-entry[0], entry[1:]))
+        found.sort(key=lambda entry: (-entry[0], entry[1] == "lent", entry[2:]))
         return [
             Cause(kind, loser, gainer, amount, *self._jobs(kind, loser, gainer))
             for amount, kind, loser, gainer in found[:number]

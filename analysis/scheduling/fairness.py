@@ -151,7 +151,7 @@ class Fairness:
             )
             for key, causes in sums.items()
         ]  # fmt: skip
-        found.sort(key=lambda cause: -cause.amount)
+        found.sort(key=lambda cause: (-cause.amount, cause.kind == "lent"))
         return found[:number]
 
     def picture(self) -> Chart:

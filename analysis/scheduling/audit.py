@@ -28,7 +28,7 @@ from ...instances.scheduling.log import (
     window,
 )
 from ...instances.scheduling.split import Organizations
-from ...instances.scheduling.utility import per_organization, units_done
+from ...instances.scheduling.utility import per_organization, rates, units_done
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.plain import Reading
@@ -194,7 +194,7 @@ def audit(
             f"reference is FIFO, which takes all coalitions of at most {MOST_ENUMERATED} "
             f"organizations; there are {instance.organizations}. Use RAND, or merge some with top="
         )
-    longest = np.minimum(instance.processing, instance.horizon).astype(float)
+    longest = np.minimum(instance.processing, instance.horizon) * instance.width.astype(float)
     if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
         raise InvalidInstance(
             "window", f"{instance.horizon} long with {instance.jobs} jobs",
@@ -203,7 +203,10 @@ def audit(
         )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, points + 1).astype(np.int64)[1:])
     received = np.array(
-        [per_organization(instance, psi(start, instance.processing, int(t))) for t in times]
+        [
+            per_organization(instance, psi(start, instance.work, int(t), rates(instance)))
+            for t in times
+        ]
     ).T
     distance: dict[str, float] = {}
     error = np.zeros(instance.organizations)
@@ -244,7 +247,9 @@ def audit(
         times=times,
         received=received,
         contributed=contributed,
-        work=per_organization(instance, units_done(start, instance.processing, instance.horizon)),
+        work=per_organization(
+            instance, units_done(start, instance.work, instance.horizon, rates(instance))
+        ),
         unfairness=distance,
         notes=(*notes, *_notes(judged)),
         reference=chosen,

@@ -20,7 +20,7 @@ from ..problem.reading import parse_any_json, read_lines, read_text
 from ..problem.rules import AtLeast
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
-from .log import Begin, By, Initial, Length, Log, Machines, Settings, labeled, window
+from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
 from .slurm import COMMAND, looks_like_sacct, read_sacct
 from .split import Organizations
 
@@ -42,6 +42,8 @@ def swf(
     by: By = "user",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
+    jobs: JobsAs = "sequential",
+    backfilling: bool = False,
 ) -> Scheduling:
     """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
@@ -62,10 +64,14 @@ def swf(
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
+    jobs : "sequential": a job of q processors becomes q jobs of one; "parallel": it takes q at
+        once.
+    backfilling : whether parallel jobs may pass one that does not fit.
     """
     settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
-    )
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed,
+        jobs, backfilling,
+    )  # fmt: skip
     return window(read_swf(path), settings).instance
 
 
@@ -88,6 +94,8 @@ def accounting_csv(
     by: By = "user",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
+    jobs: JobsAs = "sequential",
+    backfilling: bool = False,
 ) -> Scheduling:
     """A window of an accounting table, header first; the defaults name the columns of Slurm's
     sacct.
@@ -116,10 +124,14 @@ def accounting_csv(
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
+    jobs : "sequential": a job of q processors becomes q jobs of one; "parallel": it takes q at
+        once.
+    backfilling : whether parallel jobs may pass one that does not fit.
     """
     settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
-    )
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed,
+        jobs, backfilling,
+    )  # fmt: skip
     columns = (submit, start, elapsed, processors, user, group)
     return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
 

@@ -18,6 +18,7 @@ from .split import Organizations, machine_split, proportional
 
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job", "account"]
+JobsAs = Literal["sequential", "parallel"]
 Begin = Annotated[int, AtLeast(0, "seconds")]
 Length = Annotated[int, AtLeast(1, "seconds", cure="none is the whole log")]
 Machines = Annotated[int, AtLeast(1, "a number of processors")]
@@ -122,7 +123,7 @@ class Window:
 
     Attributes
     ----------
-    instance : the jobs as sequential copies; time counts from the window's begin.
+    instance : the jobs, as sequential copies or parallel; time counts from the window's begin.
     start : (j,) when the log started each job, in the window's time; 0 for jobs that were running
         at the begin, -1 when unknown or not before the end.
     begin : the window's begin in the log's time.
@@ -157,6 +158,9 @@ class Settings:
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
+    jobs : "sequential": a job that used q processors becomes q sequential jobs of the same length
+        (section 7.2). "parallel": one job that takes q machines at once.
+    backfilling : whether parallel jobs may pass one that does not fit, see `Scheduling`.
     shares : organization -> its part of the machines, in any unit, with by="account" or a mapping;
         those it does not name have none. `split` when not given.
     """
@@ -170,9 +174,13 @@ class Settings:
     by: By = "user"
     mapping: str | None = None
     assignment_seed: Annotated[int, AtLeast(0)] = 0
+    jobs: JobsAs = "sequential"
+    backfilling: bool = False
     shares: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
+        if self.backfilling and self.jobs == "sequential":
+            raise InvalidOption("backfilling is for parallel jobs; give jobs=parallel with it")
         if self.mapping is not None and self.by == "job":
             raise InvalidOption("a mapping names users or groups; leave it out with by=job")
 
@@ -185,7 +193,6 @@ class Settings:
 def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
     """The window of a log that the settings describe.
 
-    A job that used q processors becomes q sequential jobs of the same length (section 7.2).
     Organizations without machines or jobs are kept: they take part in the Shapley value all the
     same.
 
@@ -198,7 +205,8 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     InvalidInstance
         No job is in the window, or the mapping misses one of its users.
     InvalidOption
-        The number of machines is not known, or a time is out of the log.
+        The number of machines is not known, or smaller than what a parallel job takes; or a time
+        is out of the log.
     """
     source = np.random.default_rng(settings.assignment_seed) if rng is None else rng
     begin = log.begin if settings.begin is None else settings.begin
@@ -242,7 +250,15 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             settings.machines or 0 if given else total or 0, len(names), settings.split
         )
     )
-    copies = log.processors[chosen]
+    used = log.processors[chosen]
+    parallel = settings.jobs == "parallel"
+    if parallel and used.max() > (total := int(machines.sum())):
+        raise InvalidOption(
+            f"machines is {total}; a job of user {log.users[log.user[chosen[used.argmax()]]]} in "
+            f"the window, submitted at {log.submit[chosen[used.argmax()]]}, takes {used.max()} "
+            "processors at once. Give as many machines, or leave out jobs=parallel"
+        )
+    copies = np.ones(len(used), dtype=np.int64) if parallel else used
     instance = Scheduling(
         machines=machines,
         organization=np.repeat(organization, copies),
@@ -250,6 +266,8 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         processing=np.repeat(processing, copies),
         horizon=length,
         names=names,
+        processors=used if parallel else None,
+        backfilling=settings.backfilling,
         name=f"{log.name}-{begin}-{length}",
         source=f"{log.name} from second {begin} for {length}, {settings.initial} start; "
         f"{_credit(log)}",

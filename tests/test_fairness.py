@@ -20,6 +20,7 @@ from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.formats import read_log
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares
+from cotenant.instances.scheduling.utility import rates
 from cotenant.solvers.scheduling.event_loop import simulate
 from cotenant.solvers.scheduling.fifo import exact_shares, fifo_starts, fifo_values
 from cotenant.solvers.scheduling.shapley import shares
@@ -370,6 +371,8 @@ def random_window(rng: np.random.Generator, jobs: int = 12) -> Window:
     instance = Scheduling(
         machines=machines, organization=rng.integers(0, k, jobs), release=release,
         processing=rng.integers(1, 9, jobs), horizon=horizon,
+        processors=rng.integers(1, min(4, int(machines.sum())) + 1, jobs),
+        backfilling=bool(rng.integers(0, 2)),
     )  # fmt: skip
     start = release + rng.integers(0, 6, jobs)
     start = np.where(start < horizon, start, -1)
@@ -387,8 +390,10 @@ def test_flows_are_what_a_walk_second_by_second_finds() -> None:
         for t in range(instance.horizon):
             running = (begin <= t) & (t < begin + instance.processing)
             waiting = (instance.release <= t) & (t < begin)
-            runs = np.bincount(instance.organization[running], minlength=k)
-            waits_for = np.bincount(instance.organization[waiting], minlength=k)
+            runs, waits_for = (
+                np.bincount(instance.organization[jobs], instance.width[jobs], k)
+                for jobs in (running, waiting)
+            )
             short = np.maximum(instance.machines - runs, 0)
             deficit = np.minimum(waits_for, short)
             over = np.maximum(runs - instance.machines, 0)
@@ -414,11 +419,12 @@ def test_alone_is_first_in_first_out_on_the_own_machines() -> None:
             mine = instance.organization == u
             starts = fifo_starts(instance, 1 << u)[mine]
             begin = np.where(starts >= 0, starts, instance.horizon)
-            work = np.minimum(instance.processing[mine], instance.horizon - begin).sum()
-            assert each.work_alone == work
+            width = instance.width[mine]
+            work = width * np.minimum(instance.processing[mine], instance.horizon - begin)
+            assert each.work_alone == work.sum()
             if mine.any():
-                waited = begin - np.minimum(instance.release[mine], instance.horizon)
-                assert each.wait_alone == pytest.approx(waited.mean())
+                waited = width * (begin - np.minimum(instance.release[mine], instance.horizon))
+                assert each.wait_alone == pytest.approx(waited.sum() / width.sum())
 
 
 def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:
@@ -430,17 +436,19 @@ def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:
         assert values is not None
         for mask in range(1 << k):
             inside = np.array([mask >> u & 1 for u in range(k)])
-            mine = inside[instance.organization] == 1
-            if not mine.any() or not (instance.machines * inside).any():
+            total = (instance.machines * inside).sum()
+            mine = (inside[instance.organization] == 1) & (instance.width <= total)
+            if not mine.any():
                 assert not values[mask].any()
                 continue
             part = instance.replace(
                 machines=instance.machines * inside, organization=instance.organization[mine],
                 release=instance.release[mine], processing=instance.processing[mine],
+                processors=instance.width[mine],
             )  # fmt: skip
             start = simulate(part, "FIFO").start
             assert fifo_starts(instance, mask)[mine].tolist() == start.tolist()
-            expected = [psi(start, part.processing, int(t)).sum() for t in times]
+            expected = [psi(start, part.work, int(t), rates(part)).sum() for t in times]
             assert values[mask].tolist() == expected
         table = exact_shares(values, k)
         assert [row[-1] for row in table] == shares(values[:, -1].tolist(), k)

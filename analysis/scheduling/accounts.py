@@ -18,6 +18,7 @@ from ...instances.scheduling.formats import Form, read_log
 from ...instances.scheduling.log import (
     By,
     Initial,
+    JobsAs,
     Log,
     Machines,
     Settings,
@@ -90,6 +91,8 @@ class Source:
     by : each "account" is an organization, or "each-user"; "user", "group" and "job" are dealt to
         organizations at random.
     organizations ... assignment_seed : see `instances.scheduling.log.Settings`.
+    jobs, backfilling : "parallel" jobs take their processors at once, and with backfilling may pass
+        one that does not fit; "sequential" ones are cut into jobs of one processor.
     """
 
     form: Form = "auto"
@@ -108,6 +111,8 @@ class Source:
     by: Who = "account"
     mapping: str | None = None
     assignment_seed: Annotated[int, AtLeast(0)] = 0
+    jobs: JobsAs = "parallel"
+    backfilling: bool = True
 
     def __post_init__(self) -> None:
         if self.shares is not None and (self.by != "account" or self.split or self.mapping):
@@ -140,8 +145,6 @@ class Source:
                 f"partitions are not seen ({len(partitions)}: {names}): a wait for one counts as a "
                 "wait for any; audit one with --partition"
             )
-        if self.waiting == "limit":
-            log = with_waiting(log)
         if self.by == "each-user":
             log = replace(log, group=log.user, groups=log.users)
         by: By = "account" if self.by == "each-user" else self.by
@@ -150,6 +153,8 @@ class Source:
         if by_account and self.top is not None:
             log, weights = _merged(log, weights, self.top)
         total, machines_from = self._machines(log, nodes)
+        if self.waiting == "limit":
+            log = with_waiting(log, total)
         if nodes:
             notes += _down(nodes)
         if weights is not None:
@@ -164,7 +169,8 @@ class Source:
         different = log.eligible is not None and bool((log.eligible != log.submit).any())
         settings = Settings(
             None, None, self.organizations, total, self.split or "uniform", self.initial, by,
-            self.mapping, self.assignment_seed, weights,
+            self.mapping, self.assignment_seed, self.jobs,
+            self.backfilling and self.jobs == "parallel", weights,
         )  # fmt: skip
         return Accounts(
             log=eligible if self.release == "eligible" else log,

@@ -22,6 +22,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import (
     Begin,
     Initial,
+    JobsAs,
     Length,
     Machines,
     Window,
@@ -135,6 +136,8 @@ def audit_file(
     by: Who = "account",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
+    jobs: JobsAs = "parallel",
+    backfilling: bool = True,
     reference: Reference = "auto",
     reading: Reading = "figure",
     orderings: Orderings = 75,
@@ -147,9 +150,10 @@ def audit_file(
     Parameters
     ----------
     form ... top : see `accounts.Source`.
-    begin ... assignment_seed : the window and the organizations, see
+    begin ... backfilling : the window, the organizations and how wide jobs are, see
         `instances.scheduling.log.Settings`; all of the log when no length is given. Each account is
-        an organization unless `by` or a mapping says otherwise; machines are split evenly.
+        an organization unless `by` or a mapping says otherwise; machines are split evenly; jobs are
+        parallel, with backfilling.
     reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
         the same over sampled coalitions; or "auto": the first of them that takes seconds.
     reading : of REF.
@@ -159,7 +163,7 @@ def audit_file(
     """
     source = Source(
         form, nodes, shares, release, waiting, partition, strict, delimiter, top, organizations,
-        machines, split, initial, by, mapping, assignment_seed,
+        machines, split, initial, by, mapping, assignment_seed, jobs, backfilling,
     )  # fmt: skip
     found = source.read(path)
     settings = replace(found.settings, begin=begin, length=length)
@@ -395,14 +399,14 @@ def _notes(judged: Window) -> Iterator[str]:
     ran = start >= 0
     begin, end = start[ran], start[ran] + instance.processing[ran]
     times = np.concatenate([end, begin])
-    change = np.concatenate([np.full(len(end), -1), np.full(len(begin), 1)])
+    change = np.concatenate([-instance.width[ran], instance.width[ran]])
     order = np.lexsort((change, times))
     peak = int(np.cumsum(change[order]).max(initial=0))
     if peak > instance.total_machines:
         yield (
-            f"the log ran up to {peak} jobs at once, more than the {instance.total_machines} "
-            "machines given: "
-            "its schedule has an advantage over the reference"
+            f"the log used up to {peak} processors at once, more than the "
+            f"{instance.total_machines} machines given: its schedule has an advantage over the "
+            "reference"
         )
     late = int((~ran).sum())
     if late:

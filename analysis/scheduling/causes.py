@@ -135,6 +135,7 @@ class _Course:
         instance, horizon = judged.instance, judged.instance.horizon
         names = judged.job if len(judged.job) else np.arange(instance.jobs)
         job, first, width = np.unique(names, return_index=True, return_counts=True)
+        width = width * instance.width[first]
         owner, release = instance.organization[first], np.minimum(instance.release[first], horizon)
         start = judged.start[first]
         begin = np.where(start >= 0, np.minimum(start, horizon), horizon)
@@ -207,32 +208,25 @@ class Alone:
 
 
 def alone(judged: Window) -> list[Alone]:
-    """Each organization on its own machines, first in, first out."""
+    """Each organization on its own machines, first in, first out; what needs more of them at once
+    does not start.
+    """
     instance = judged.instance
     found = []
     for u in range(instance.organizations):
         mine = np.flatnonzero(instance.organization == u)
-        if not len(mine):
-            found.append(Alone(0, 0, 0.0, 0.0))
-            continue
-        own = int(instance.machines[u])
-        single = instance.replace(
-            machines=np.array([max(1, own)]),
-            organization=np.zeros(len(mine), dtype=np.int64),
-            release=instance.release[mine],
-            processing=instance.processing[mine],
-            names=(instance.names[u],),
+        starts = fifo_starts(instance, 1 << u)
+        (work, wait), (other, longer) = (
+            _met(instance, mine, start) for start in (judged.start, starts)
         )
-        starts = fifo_starts(single, 1) if own else np.full(len(mine), -1)
-        (work, wait), (other, longer) = _met(single, judged.start[mine]), _met(single, starts)
         found.append(Alone(work, other, wait, longer))
     return found
 
 
-def _met(instance: Scheduling, start: Integers) -> tuple[int, float]:
-    """Work done, and the mean wait."""
-    horizon = instance.horizon
-    begin = np.where(start >= 0, np.minimum(start, horizon), horizon)
-    work = np.minimum(instance.processing, horizon - begin)
-    wait = begin - np.minimum(instance.release, horizon)
-    return int(work.sum()), float(wait.mean())
+def _met(instance: Scheduling, jobs: Integers, start: Integers) -> tuple[int, float]:
+    """Work of some jobs that is done, and the mean wait of their processors."""
+    horizon, width = instance.horizon, instance.width[jobs]
+    begin = np.where(start[jobs] >= 0, np.minimum(start[jobs], horizon), horizon)
+    work = width * np.minimum(instance.processing[jobs], horizon - begin)
+    wait = width * (begin - np.minimum(instance.release[jobs], horizon))
+    return int(work.sum()), float(wait.sum() / max(1, width.sum()))

@@ -121,7 +121,7 @@ class Fairness:
         """What each would have met on its own machines, over all windows."""
         tables = [alone(each.judged) for each in self.audits]
         jobs = [
-            np.bincount(each.instance.organization, minlength=len(self.names))
+            np.bincount(each.instance.organization, each.instance.width, len(self.names))
             for each in self.audits
         ]
         total = np.maximum(np.sum(jobs, axis=0), 1)
@@ -448,6 +448,7 @@ def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Win
         organization=order[instance.organization[listed]],
         release=instance.release[listed],
         processing=instance.processing[listed],
+        processors=None if instance.processors is None else instance.processors[listed],
         names=tuple(instance.names[u] for u in back),
     )
     return Window(moved, judged.start[listed], judged.begin, names[listed])

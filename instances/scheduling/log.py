@@ -309,14 +309,16 @@ def released_when_eligible(log: Log) -> Log:
     return _of_jobs(moved, order)
 
 
-def with_waiting(log: Log) -> Log:
+def with_waiting(log: Log, machines: int | None = None) -> Log:
     """The log with its waiting jobs as jobs that start when it ends and run for their time limit;
-    those without a limit, and those held by their users, stay apart.
+    those without a limit, those held by their users, and those of more processors than there are
+    machines, stay apart.
     """
     over = log.over
     jobs = [
         job for job in log.waiting
         if job.limit > 0 and job.eligible is not None and job.eligible < over
+        and (machines is None or job.processors <= machines)
     ]  # fmt: skip
     if not jobs:
         return log

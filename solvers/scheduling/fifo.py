@@ -57,9 +57,8 @@ def fifo_starts(instance: Scheduling, mask: int) -> Integers:
     values = np.zeros((1, 0), dtype=np.int64)
     starts = np.empty(len(order), dtype=np.int64)
     none = np.zeros(0, dtype=np.int64)
-    serve(
-        np.array([mask]), *arrays, instance.backfilling, instance.horizon, none, heap, values, starts
-    )
+    one = np.array([mask])
+    serve(one, *arrays, instance.backfilling, instance.horizon, none, heap, values, starts)
     found = np.empty(len(order), dtype=np.int64)
     found[order] = starts
     return found

@@ -144,7 +144,10 @@ def _debt(judged: Fairness, u: int) -> str:
     if judged.spread is not None:
         sure.append(f"the order of ties moves it by up to {amount(float(judged.spread[u]))}")
     if judged.error[u] > 0:
-        sure.append(f"sampled: within {amount(float(judged.error[u]))}, with 95 %")
+        sure.append(
+            f"sampled: give or take {amount(float(judged.error[u]))}, surely within "
+            f"{amount(float(judged.bound[u]))}, each with 95 %"
+        )
     text = (
         f"{judged.names[u]} {'is owed' if owed > 0 else 'owes'} {amount(abs(owed))} core hours"
         f"{f' ({chr(59).join(sure)})' if sure else ''}"

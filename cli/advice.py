@@ -198,8 +198,11 @@ def fairness(
         ),
     ] = "auto",
     orderings: Annotated[
-        int, typer.Option(metavar="N", help="Orders of joining that RAND draws.")
-    ] = 2000,
+        int | None,
+        typer.Option(
+            metavar="N", help="Orders of joining that RAND draws; a minute's if not given."
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a file with a line that cannot be read.")
     ] = False,

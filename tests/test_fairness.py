@@ -12,7 +12,7 @@ from terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
 from cotenant.analysis.scheduling.accounts import Source, waits
-from cotenant.analysis.scheduling.audit import audit, sampling_error
+from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, fit_shares
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
@@ -461,6 +461,7 @@ def test_all_coalitions_first_in_first_out_are_what_sampling_comes_near() -> Non
     sampled = audit(judged, reference="RAND", orderings=4000)
     assert (exact.error == 0).all()
     assert (np.abs(sampled.contributed[:, -1] - exact.contributed[:, -1]) <= sampled.error).all()
+    assert (sampled.bound >= sampled.error).all()
     assert (sampled.error > 0).all()
     assert exact.owed.sum(axis=0) == pytest.approx(np.zeros(exact.owed.shape[1]), abs=1e-6)
     many = Window(Scheduling(np.ones(21, int), [0], [0], [1], 5), np.array([0]), 0)
@@ -473,10 +474,10 @@ def test_the_bound_of_sampling_holds_for_means_of_known_draws() -> None:
     inside = 0
     for _ in range(200):
         draws = rng.random((300, 3))
-        error = sampling_error(draws, 1.0)
+        error = sampling_bound(draws, 1.0)
         inside += bool((np.abs(draws.mean(axis=0) - 0.5) <= error).all())
     assert inside >= 190
-    assert sampling_error(rng.random((1, 2)), 1.0).tolist() == [1.0, 1.0]
+    assert sampling_bound(rng.random((1, 2)), 1.0).tolist() == [1.0, 1.0]
 
 
 def test_the_order_of_ties_moves_only_what_has_ties(exported) -> None:

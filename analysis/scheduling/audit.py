@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -45,7 +46,10 @@ Reference = Literal["auto", "REF", "FIFO", "RAND"]
 MOST_ENUMERATED = 20
 """Organizations whose coalitions are all looked at, at most."""
 
-_MOST_SERVED = 1e9
+_RISK = 0.05
+"""That some sampled contribution is farther off than its error says."""
+
+_MOST_SERVED = 1.5e9
 """Jobs that all coalitions together serve, at most, before a sample takes their place: a minute."""
 
 
@@ -70,8 +74,9 @@ class Audit:
     judged : the window as it was read.
     wanted : (k,) psi_sp at the end of the schedule that would have been fair: REF's own, or
         `contributed` where coalitions do not play REF [unit-seconds].
-    error : (k,) with RAND, how far the sampled `contributed` at the end may be from FIFO's, with
-        probability 0.95 for all organizations together; 0 otherwise [unit-seconds].
+    error, bound : (k,) with RAND, how far the sampled `contributed` at the end may be from FIFO's,
+        with probability 0.95 for all organizations together: by the spread of the sample, and by a
+        bound that supposes nothing; 0 otherwise [unit-seconds].
     """
 
     instance: Scheduling
@@ -85,6 +90,7 @@ class Audit:
     judged: Window
     wanted: Floats
     error: Floats
+    bound: Floats
 
     @property
     def owed(self) -> Floats:
@@ -109,6 +115,7 @@ class Audit:
             "contributed": self.contributed.tolist(),
             "owed": self.owed.tolist(),
             "error": self.error.tolist(),
+            "bound": self.bound.tolist(),
             "unfairness": self.unfairness,
             "notes": list(self.notes),
         }
@@ -213,7 +220,7 @@ def audit(
         ]
     ).T
     distance: dict[str, float] = {}
-    error = np.zeros(instance.organizations)
+    error = bound = np.zeros(instance.organizations)
     if chosen == "REF":
         played = play_ref(instance, reading=reading, samples=times, time_limit=time_limit)
         if played.stop is not Stop.FINISHED:
@@ -243,7 +250,7 @@ def audit(
         assert values is not None
         contributed = _shapley(instance, masks[1:], values[1:], received)
     else:
-        contributed, error = _sampled(
+        contributed, error, bound = _sampled(
             instance, received, times, orderings, rng or np.random.default_rng(0)
         )
     return Audit(
@@ -260,6 +267,7 @@ def audit(
         judged=judged,
         wanted=wanted if chosen == "REF" else contributed[:, -1],
         error=error,
+        bound=bound,
     )
 
 
@@ -268,8 +276,18 @@ def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
     if affordable(instance):
         return "REF"
     k = instance.organizations
-    few = k <= MOST_ENUMERATED and 2.0**k * instance.jobs <= _MOST_SERVED
+    few = k <= MOST_ENUMERATED and 2.0**k * _served(instance) <= _MOST_SERVED
     return "FIFO" if few else "RAND"
+
+
+def _served(instance: Scheduling) -> float:
+    """What it takes to serve all jobs once; with backfilling every queue is looked at."""
+    return instance.jobs * (instance.organizations / 2 if instance.backfilling else 1.0)
+
+
+def many_orderings(instance: Scheduling) -> int:
+    """As many random orders as RAND can take in a minute, at most 20,000."""
+    return int(min(20_000, max(10, _MOST_SERVED / (_served(instance) * instance.organizations))))
 
 
 def audit_tables(found: Audit) -> list[Table]:
@@ -354,9 +372,9 @@ def _sampled(
     times: Integers,
     orderings: int,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:
     """(k, q) phi estimated from random orders of joining, coalitions scheduling first in, first
-    out; and (k,) its error at the end, see `sampling_error`.
+    out; and (k,) its error at the end by the sample's spread, and by `sampling_bound`.
     """
     k = instance.organizations
     orders = [rng.permutation(k) for _ in range(orderings)]
@@ -368,11 +386,17 @@ def _sampled(
     gains = np.empty((orderings, k, len(times)))
     for row, order in enumerate(orders):
         gains[row, order] = np.diff(values[places[row]], axis=0)
-    most = float(max(values[:, -1].max(), 1.0))
-    return gains.mean(axis=0), sampling_error(gains[:, :, -1], 2.0 * most)
+    last = gains[:, :, -1]
+    # no coalition is worth more than most_utility, nor less than nothing
+    bound = sampling_bound(last, 2.0 * max(instance.most_utility, values[:, -1].max()))
+    if orderings < 2:
+        return gains.mean(axis=0), bound, bound
+    times = NormalDist().inv_cdf(1 - _RISK / (2 * k))
+    error = times * last.std(axis=0, ddof=1) / np.sqrt(orderings)
+    return gains.mean(axis=0), np.minimum(error, bound), bound
 
 
-def sampling_error(gains: Floats, width: float, risk: float = 0.05) -> Floats:
+def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
     """(k,) how far each mean of N gains may be from what all orders would give.
 
     The empirical Bernstein bound of Maurer and Pontil (2009, theorem 4) on both sides, over all

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import Between, checked
 from ...instances.scheduling import Scheduling
@@ -25,7 +26,7 @@ from ...instances.scheduling.log import Log, Settings, Window, window
 from ...solvers.scheduling.event_loop import simulate
 from ..report.picture import Chart, Series
 from .accounts import Accounts, Source, waits
-from .audit import Audit, Reference, audit
+from .audit import Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
 
 Floats = npt.NDArray[np.float64]
@@ -92,8 +93,16 @@ class Fairness:
         """(k,) of sampled coalitions: what the debts may be off by, with probability 0.95 in each
         window [core hours].
         """
+        return self._summed("error")
+
+    @cached_property
+    def bound(self) -> Floats:
+        """(k,) the same by a bound that supposes nothing [core hours]."""
+        return self._summed("bound")
+
+    def _summed(self, name: str) -> Floats:
         found: Floats = np.sum(
-            [_hours(each.error, each.instance.horizon) for each in self.audits], axis=0
+            [_hours(getattr(each, name), each.instance.horizon) for each in self.audits], axis=0
         )
         return found
 
@@ -196,6 +205,7 @@ class Fairness:
             else self.submitted.tolist(),
             "order_of_ties_core_hours": None if self.spread is None else self.spread.tolist(),
             "sampling_error_core_hours": self.error.tolist(),
+            "sampling_bound_core_hours": self.bound.tolist(),
             "share_owed": self.share_owed,
             "mean_delay_hours": self.delay.tolist(),
             "causes": {
@@ -247,7 +257,7 @@ def fairness(
     *,
     windows: str = "all",
     reference: Reference = "auto",
-    orderings: int = 75,
+    orderings: Orderings | None = None,
     points: Annotated[int, Between(1, 1000)] = 12,
     ties: Annotated[int, Between(0, 100)] = 4,
 ) -> Fairness:
@@ -260,7 +270,8 @@ def fairness(
     windows : "all"; "day", "week" or a span such as 12h, 7d, 2w: one after the other from the first
         job to the end of the export; or BEGIN/END as dates (2026-11-01, 2026-11-01T12:00:00) or as
         seconds of the log.
-    reference, orderings, points : see `audit.audit_file`; the points of each window.
+    reference, orderings, points : see `audit.audit_file`; the points of each window, and as many
+        orders of RAND as a minute allows when not given.
     ties : orders of jobs released at one moment that are tried besides the file's, where they take
         seconds.
 
@@ -390,7 +401,7 @@ def _most(jobs: Any) -> tuple[tuple[int, float], ...]:
 
 def _audits(
     log: Log, settings: Settings, spans: list[tuple[int, int]], reference: Reference,
-    orderings: int, points: int,
+    orderings: int | None, points: int,
 ) -> tuple[list[Audit], int]:  # fmt: skip
     """Of each window with jobs, and how many have none."""
     found = []
@@ -401,7 +412,8 @@ def _audits(
             if error.field != "window":
                 raise
             continue
-        found.append(audit(judged, reference=reference, orderings=orderings, points=points))
+        drawn = many_orderings(judged.instance) if orderings is None else orderings
+        found.append(audit(judged, reference=reference, orderings=drawn, points=points))
     return found, len(spans) - len(found)
 
 

@@ -96,6 +96,7 @@ def simulate(
     *,
     sampling: Sampling | None = None,
     draws: npt.NDArray[np.float64] | None = None,
+    shares: npt.ArrayLike | None = None,
     samples: npt.ArrayLike = (),
     time_limit: float | None = None,
     report: Report | None = None,
@@ -110,6 +111,8 @@ def simulate(
     sampling : RAND's coalitions; they play FIFO beside the wanted one.
     draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's
         organization, 2 i + 1 its machine.
+    shares : (k,) whole numbers that stand for the machines where a rule asks for an organization's
+        share; the machines when not given.
     samples : times from 0 to the horizon at which values are recorded; the horizon is always one.
     time_limit, report : see `Clock`. When time is up the rest is scheduled first in, first out.
     partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out.
@@ -120,7 +123,8 @@ def simulate(
 
     # when values are recorded
     clock = Clock(time_limit, report)
-    _validate(instance, rule, sampling, draws)
+    share = np.array(instance.machines if shares is None else shares, dtype=np.int64)
+    _validate(instance, rule, sampling, draws, share)
     times = np.unique(np.append(np.asarray(samples, dtype=np.int64), instance.horizon))
     if times[0] < 0 or times[-1] > instance.horizon:
         raise InvalidOption(
@@ -130,7 +134,7 @@ def simulate(
     # the game as arrays: who plays, by which rule, and room for what is recorded
     players, every = instance.organizations, rule.startswith("REF")
     masks, rules = _playing(instance, rule, sampling)
-    jobs = _jobs(instance)
+    jobs = _jobs(instance, share)
     game = _coalitions(instance, masks, rules, sampling, shapley=every)
     state = _state(instance, game, shapley=every)
     output = kernels.Output(
@@ -181,6 +185,7 @@ def _validate(
     rule: str,
     sampling: Sampling | None,
     draws: npt.NDArray[np.float64] | None,
+    share: Integers,
 ) -> None:
     """Refuse what the compiled loop, which checks no bounds, could not hold."""
     if rule not in RULES:
@@ -192,16 +197,13 @@ def _validate(
             f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs "
             f"{2 * instance.jobs}, two a job"
         )
-    if (
-        rule == "FAIRSHARE"
-        and instance.busy * instance.horizon * int(instance.machines.max()) >= 2**63
-    ):
+    if rule == "FAIRSHARE" and instance.busy * instance.horizon * int(share.max()) >= 2**63:
         raise InvalidInstance(
             "horizon", instance.horizon,
             "machine time times the largest share below 2**63 for FAIRSHARE",
             "Measure time in a coarser unit",
         )  # fmt: skip
-    if rule == "UTFAIRSHARE" and instance.most_utility * int(instance.machines.max()) >= 2**63:
+    if rule == "UTFAIRSHARE" and instance.most_utility * int(share.max()) >= 2**63:
         raise InvalidInstance(
             "horizon", instance.horizon,
             "utility times the largest share below 2**63 for UTFAIRSHARE",
@@ -263,7 +265,7 @@ def _play(
     return decided, stop
 
 
-def _jobs(instance: Scheduling) -> kernels.Jobs:
+def _jobs(instance: Scheduling, share: Integers) -> kernels.Jobs:
     from . import kernels
 
     order = instance.order
@@ -276,7 +278,7 @@ def _jobs(instance: Scheduling) -> kernels.Jobs:
         event_time=instance.release[by_time],
         event_org=instance.organization[by_time],
         owner=instance.owner.astype(np.int64),
-        share=np.array(instance.machines),
+        share=share,
     )
 
 

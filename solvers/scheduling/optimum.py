@@ -26,6 +26,7 @@ from ...models.scheduling import (
     entries_needed,
     fluid_bound,
     interval_model,
+    refuse_speeds,
     time_indexed,
 )
 from ...models.scheduling.intervals import Objective
@@ -143,9 +144,7 @@ def optimum(
     must be.
     """
     if instance.speed is not None and engine == "cp-sat":
-        raise InvalidOption(
-            "engine is 'cp-sat'; its intervals know machines of one speed only. Leave engine out"
-        )
+        refuse_speeds()
     large = engine == "highs" and (
         columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES
     )

@@ -128,9 +128,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
         ) from None
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a text file; see `read_bytes`."""
-    text = read_text(path)
+def read_lines(path: str | os.PathLike[str], text: str | None = None) -> list[str]:
+    """The lines of a text file, or of its text where that was read before; see `read_bytes`."""
+    text = read_text(path) if text is None else text
     require_few(text, "\r\n", "lines", os.fspath(path))
     return text.splitlines()
 

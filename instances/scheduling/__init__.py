@@ -5,7 +5,7 @@ scheduling).
 from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
-from .feasibility import assign_machines, check, is_greedy
+from .feasibility import assign_machines, check, is_greedy, schedule_of
 from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, utilities
 
@@ -47,5 +47,6 @@ __all__ = [
     "check",
     "is_greedy",
     "psi",
+    "schedule_of",
     "utilities",
 ]

@@ -217,11 +217,11 @@ def waits(found: Accounts) -> dict[str, tuple[int, int, float]]:
 def _left_out(log: Log) -> Iterator[str]:
     for why, number in log.dropped.items():
         if number:
-            yield f"{number} lines left out: {why}"
+            yield f"left out: {number} ({why})"
     if log.bad:
         shown = "; ".join(log.bad[:3])
         more = f"; and {len(log.bad) - 3} more" if len(log.bad) > 3 else ""
-        yield f"{len(log.bad)} bad lines left out ({shown}{more}); --strict refuses them"
+        yield f"bad lines left out: {len(log.bad)} ({shown}{more}); --strict refuses them"
 
 
 def _down(nodes: list[SlurmNode]) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _down(nodes: list[SlurmNode]) -> Iterator[str]:
     if down:
         names = ", ".join(node.name for node in down[:4])
         yield (
-            f"{len(down)} of {len(nodes)} nodes are down or drained now ({names}); their "
+            f"nodes down or drained now: {len(down)} of {len(nodes)} ({names}); their "
             f"{sum(node.cpus for node in down)} CPUs count all the time"
         )
 

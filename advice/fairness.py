@@ -7,11 +7,11 @@ from shlex import quote
 
 import numpy as np
 
-from ..analysis.scheduling.accounts import waits
 from ..analysis.scheduling.causes import Cause
 from ..analysis.scheduling.fairness import HOUR, Fairness, fit_shares, moment
 from ..instances.problem.errors import InvalidOption
 from ..instances.problem.text import printable
+from ..instances.scheduling.accounts import waits
 from .words import NAMED, wrapped
 
 EVEN = 0.001
@@ -150,7 +150,12 @@ def _debt(judged: Fairness, u: int) -> str:
     owed, work = float(judged.owed[u]), float(judged.work[u])
     sure = []
     if judged.spread is not None:
-        sure.append(f"the order of ties moves it by up to {amount(float(judged.spread[u]))}")
+        moved = amount(float(judged.spread[u]))
+        sure.append(
+            f"the order of ties moves it by up to {moved}"
+            if judged.spread[u] > 1e-9 * max(1.0, abs(owed))
+            else "whatever the order of ties"
+        )
     if judged.error[u] > 0:
         sure.append(
             f"sampled: give or take {amount(float(judged.error[u]))}, surely within "
@@ -163,7 +168,7 @@ def _debt(judged: Fairness, u: int) -> str:
     delay = float(judged.delay[u]) * HOUR
     if not work:
         return f"{text}: it had no work done, and its CPUs served the others."
-    if abs(delay) > max(each.instance.horizon for each in judged.audits) / 2:
+    if abs(delay) > max(each.instance.horizon for each in judged.audits):
         return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
     return (
         f"{text}, as if its work, {amount(work)} core hours, had come {span(abs(delay))} "

@@ -11,12 +11,12 @@ from measured import DATA
 from terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
-from cotenant.analysis.scheduling.accounts import Source, waits
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, fit_shares
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
+from cotenant.instances.scheduling.accounts import Source, waits
 from cotenant.instances.scheduling.formats import read_log
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares

@@ -21,11 +21,11 @@ from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import Between, checked
 from ...instances.scheduling import Scheduling
+from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
 from ...solvers.scheduling.event_loop import simulate
 from ..report.picture import Chart, Series
-from .accounts import Accounts, Source, waits
 from .audit import Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
 

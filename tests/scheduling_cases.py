@@ -18,10 +18,11 @@ from cotenant.solvers.scheduling.event_loop import RULES, simulate
 KINDS = ("sequential", "parallel", "backfilling", "related")
 
 
-def small_instance(rng: np.random.Generator, kind: str, jobs: int = 12) -> Scheduling:
+def small_instance(rng: np.random.Generator, kind: str, tiny: bool = False) -> Scheduling:
     """Up to three organizations; some bring no machine, some have no job."""
-    k, number, horizon = int(rng.integers(1, 4)), int(rng.integers(1, jobs)), rng.integers(1, 16)
-    machines = rng.integers(0, 4, k)
+    k, number = int(rng.integers(1, 4)), int(rng.integers(1, 6 if tiny else 12))
+    horizon = int(rng.integers(1, 8 if tiny else 16))
+    machines = rng.integers(0, 2 if tiny else 4, k)
     machines[rng.integers(k)] += 1
     total = int(machines.sum())
     fields: dict[str, Any] = {
@@ -29,7 +30,7 @@ def small_instance(rng: np.random.Generator, kind: str, jobs: int = 12) -> Sched
         "organization": rng.integers(0, k, number),
         "release": rng.integers(0, rng.integers(1, horizon + 2), number),
         "processing": rng.integers(1, rng.integers(2, 10), number),
-        "horizon": int(horizon),
+        "horizon": horizon,
     }
     if kind in ("parallel", "backfilling"):
         fields |= {

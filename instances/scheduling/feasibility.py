@@ -251,6 +251,8 @@ def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
 def _faster_idle(instance: Scheduling, schedule: Schedule) -> str | None:
     """When a job takes a slower machine than one that stays idle."""
     jobs = np.flatnonzero(schedule.started)
+    if len(jobs) == 0:
+        return None
     length = durations(instance, schedule.machine)
     taken = np.zeros(instance.total_machines, dtype=np.int64)  # until when
     jobs = jobs[np.argsort(schedule.start[jobs], kind="stable")]

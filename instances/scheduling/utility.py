@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from ..problem.errors import InvalidInstance
 from .instance import Integers, Schedule, Scheduling
 
 Started = tuple[int, int, int]
@@ -117,6 +118,11 @@ def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integer
     """
     if instance.speed is None:
         return instance.processors
+    if machine is None:
+        raise InvalidInstance(
+            "speed", "given", "machines of one speed where it is not known which one a job took",
+            "Leave it out",
+        )  # fmt: skip
     place = np.asarray(machine, dtype=np.int64)
     return np.where(place >= 0, instance.speed[np.maximum(place, 0)], 1)
 

@@ -42,6 +42,8 @@ inside organizations.
 """
 
 
+_STARTS = ("FIFO", "ROUNDROBIN", "CURRFAIRSHARE")
+
 QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
 """Programs by time up to this size go to HiGHS."""
 
@@ -75,7 +77,8 @@ def max_utilization(
     ----------
     engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
         `quicker_engine` when not given.
-    start : a schedule to begin from; first in, first out when not given.
+    start : a schedule to begin from; first in, first out when not given, for parallel jobs and
+        machines of different speeds the best of several rules.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are
         up, or at Ctrl-C.
 
@@ -162,7 +165,7 @@ def optimum(
     )
     clock = Clock(time_limit)
     # a bound without a program, and a schedule to begin with
-    best, broken = _given(instance, start)
+    best, broken = _given(instance, start, objective)
     limit = fluid = fluid_bound(instance, objective)
     if (
         near is not None and objective == "utility"
@@ -280,13 +283,21 @@ def by_time(
     return found, bound, answer.stop, answer.message
 
 
-def _given(instance: Scheduling, start: Solution | None) -> tuple[Schedule, Stop]:
+def _given(
+    instance: Scheduling, start: Solution | None, objective: Objective
+) -> tuple[Schedule, Stop]:
     """The schedule to begin from, the one given or first in, first out; and whether Ctrl-C came
     meanwhile.
     """
     if start is None:
         played = simulate(instance, "FIFO", partial=True)  # first in, first out to the end even so
-        return played.schedule, played.stop
+        best, stop = played.schedule, played.stop
+        if not instance.sequential and stop is Stop.FINISHED:  # greedy schedules differ much there
+            for passing in (instance, instance.replace(backfilling=True)):
+                for rule in _STARTS:
+                    other = simulate(passing, rule).schedule
+                    best = max(best, other, key=lambda each: worth_of(instance, each, objective))
+        return best, stop
     if not isinstance(start, Schedule):
         raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")
     try:

@@ -86,7 +86,7 @@ class Audit:
     work: Integers
     unfairness: dict[str, float]
     notes: tuple[str, ...]
-    reference: str
+    reference: Reference
     judged: Window
     wanted: Floats
     error: Floats
@@ -194,7 +194,7 @@ def audit(
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`."""
     instance, start = judged.instance, judged.start
-    chosen = _affordable(instance) if reference == "auto" else reference
+    chosen: Reference = _affordable(instance) if reference == "auto" else reference
     if chosen == "RAND" or time_limit is not None:
         validate_orderings(orderings, instance.organizations)
     if chosen == "FIFO" and instance.organizations > MOST_ENUMERATED:
@@ -388,8 +388,8 @@ def _sampled(
     bound = sampling_bound(last, 2.0 * max(instance.most_utility, values[:, -1].max()))
     if orderings < 2:
         return gains.mean(axis=0), bound, bound
-    times = NormalDist().inv_cdf(1 - _RISK / (2 * k))
-    error = times * last.std(axis=0, ddof=1) / np.sqrt(orderings)
+    deviations = NormalDist().inv_cdf(1 - _RISK / (2 * k))
+    error = deviations * last.std(axis=0, ddof=1) / np.sqrt(orderings)
     return gains.mean(axis=0), np.minimum(error, bound), bound
 
 

@@ -173,10 +173,10 @@ class Source:
             notes += _down(nodes)
         if weights is not None:
             notes += _shares_notes(log, weights)
-        names = {*_ran(log), *(weights or {})}
-        if by_account and len(names) > MOST_ACCOUNTS:
+        number = len({*_ran(log), *(weights or {})})
+        if by_account and number > MOST_ACCOUNTS:
             raise InvalidOption(
-                f"there are {len(names)} {'accounts' if self.by == 'account' else 'users'}; at "
+                f"there are {number} {'accounts' if self.by == 'account' else 'users'}; at "
                 f"most {MOST_ACCOUNTS} are judged. Merge the small ones: top 12 keeps 12"
             )
         eligible = released_when_eligible(log)

@@ -278,6 +278,13 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         ",",
         "class,share,service_mean,ht1,pcie,bandwidth\na,1,0.04,1.1,1.2,1.5\nb,2,0.02,1.1,1.3,2\n",
     ),
+    "sacct": (
+        ".txt",
+        "|",
+        "JobID|Account|Submit|Eligible|Start|End|ElapsedRaw|AllocCPUS|State|JobName\n"
+        "1|g|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T00:01:00|Unknown|600|2|RUNNING|a|b\n"
+        "2_[1-3]|h|2024-01-01T00:00:30|2024-01-01T00:00:30|Unknown|Unknown|0|1|PENDING|c\n",
+    ),
 }
 PODS = (
     "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
@@ -340,7 +347,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
     for form, (suffix, delimiter, text) in texts.items():
         (folder / f"good-{form}").write_text(text)
         convert = partial(_converted, form, tuple(needed.get(form, ())))
-        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv") else ()
+        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv", "sacct") else ()
         yield Subject("foreign", form, suffix, text, (convert, *audit), delimiter)
     for option, (delimiter, text) in TABLES.items():
         form = OWNERS[option]

@@ -381,7 +381,8 @@ class Coordinator:
 
     def _patience(self) -> float:
         """Seconds to wait for the end of a group."""
-        if self._stopping or not (self._waiting.waiting or self._reserved):
+        waits = self._waiting.waiting or self._reserved
+        if self._stopping or not waits or len(self._running) >= len(self.machines.all()):
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
 

@@ -55,7 +55,8 @@ Emit = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
     advising = typer.Typer(
-        help="Advise on a cluster from files of its state; nothing connects to it.",
+        help="Advise on a whole cluster from files of its state; nothing connects to it. What one "
+        "job of a queue is told: `advice`.",
         no_args_is_help=True,
     )
     advising.command()(nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -11,9 +12,9 @@ import typer
 
 from ..analysis.report.console import (
     clock_text,
+    console,
     print_json,
     print_tables,
-    require_writable,
     say,
     waiting,
 )
@@ -37,6 +38,7 @@ class Unknown(StrEnum):
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
     app.command()(run)
+    app.command()(advice)
 
 
 def run(
@@ -98,6 +100,7 @@ def run(
     The same command goes on where it was cut. Ctrl-C begins nothing new and waits for what runs;
     a second one kills it. Exit 1 when a job failed or is lost.
     """
+    from ..analysis.report.page import require_report
     from ..catalog import find
     from ..instances.problem.options import parse_options
     from ..running.run import agent_options
@@ -107,7 +110,7 @@ def run(
     chosen = given_method(method)
     function = chosen if callable(chosen) else find("colocation", chosen).resolve()
     options = parse_options((function, agent_options), option or [], f"method {method!r}")
-    require_writable(report, queue, store)
+    require_report(report, queue, store)
     with waiting("running") as show:
         summary = running(
             queue,
@@ -127,6 +130,10 @@ def run(
             progress=lambda status: show(status_words(status)),
             tell=say,
         )
+    if report is not None:
+        from ..running.report import write_queue_report
+
+        say(f"{write_queue_report(store, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json:
         print_json(asdict(summary))
     else:
@@ -172,3 +179,26 @@ def _print_summary(summary: Summary, store: Path) -> None:
     print_tables([facts_table(facts, str(store))])
     for name, why in summary.unfinished:
         say(f"{name} {why}")
+
+
+def advice(
+    store: Annotated[Path, typer.Argument(metavar="LAB.db", help="What `run` keeps its queue in.")],
+    job: Annotated[str, typer.Option(metavar="N", help="The job's number or name.")],
+    alpha: Annotated[
+        float | None, typer.Option(metavar="GAIN", help="Least gain that counts; else the queue's.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell one job of a queue that `run` does: participate or break away, with whom, gaining what.
+
+    For a whole cluster's state in files (Kubernetes, Slurm, ...) see `advise`.
+    """
+    from ..running.job_advice import job_advice
+
+    found = job_advice(store, job, alpha=alpha)
+    if as_json:
+        print_json(found.document())
+    else:
+        screen = console()
+        for line in found.lines():
+            screen.print(line, highlight=False, soft_wrap=True)

@@ -4,11 +4,12 @@ placed together.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..instances.problem.errors import InvalidFile, InvalidInstance
+from ..instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
 from .queue import QueuedJob
 from .store import Store
 
@@ -157,6 +158,54 @@ class Ledger:
                 "SELECT name, type, rerun, spec FROM queued WHERE id = ?", (number,)
             )
         }
+
+    def named(self, text: str) -> Entry:
+        """The job of a number or a name.
+
+        Raises
+        ------
+        InvalidOption
+            There is none.
+        """
+        found = self.entries("name = ?", (text,))
+        if not found and text.isdecimal():
+            found = self.entries("id = ?", (int(text),))
+        if not found:
+            names = [row[0] for row in self.store.rows("SELECT name FROM queued LIMIT 1000")]
+            raise InvalidOption(
+                f"job is {text!r}; expected a number or name; {suggest(text, names)}"
+            )
+        return found[0]
+
+    def groups_beside(self, number: int) -> tuple[int, list[tuple[str, tuple[int, ...], str]]]:
+        """The epoch in which a job was placed last, and the groups of that epoch: id, jobs and
+        machine; (0, []) when it never was.
+        """
+        found = self.store.rows(
+            "SELECT epoch FROM placed JOIN seat ON placed = placed.id WHERE queued = ? "
+            "ORDER BY epoch DESC LIMIT 1",
+            (number,),
+        )
+        if not found:
+            return 0, []
+        groups: dict[str, tuple[str, tuple[int, ...], str]] = {}
+        for id, machine, job in self.store.rows(
+            "SELECT placed.id, machine, queued FROM placed JOIN seat ON placed = placed.id "
+            "WHERE epoch = ? ORDER BY placed.id, number",
+            found[0],
+        ):
+            jobs = (*groups[id][1], job) if id in groups else (job,)
+            groups[id] = (id, jobs, machine)
+        return int(found[0][0]), list(groups.values())
+
+    def run_settings(self) -> dict[str, Any]:
+        """The settings of the last command that ran a queue."""
+        rows = self.store.rows(
+            "SELECT settings FROM session WHERE json_extract(settings, '$.run') IS NOT NULL "
+            "ORDER BY id DESC LIMIT 1"
+        )
+        found: dict[str, Any] = json.loads(rows[0][0])["run"] if rows else {}
+        return found
 
     def next_epoch(self) -> int:
         """The number of the epoch that follows."""

@@ -1,4 +1,6 @@
-"""The commands `advise nodes` and `advise drain`: a cluster's own state in, advice out."""
+"""The commands `advise nodes`, `advise drain` and `advise pairs`: a cluster's own state in, advice
+out.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..analysis.report.console import console, print_json, require_writable, waiting
-from .arguments import Json
+from ..analysis.report.console import console, print_json, print_tables, require_writable, waiting
+from .arguments import Json, Options
 from .codes import NO_ANSWER
+from .functions import given_method
+from .measuring import Voids
 
 if TYPE_CHECKING:
     from ..advice.plan import Advice
@@ -61,6 +65,7 @@ def add_to(app: typer.Typer) -> None:
     )
     advising.command()(nodes)
     advising.command()(drain)
+    advising.command()(pairs)
     app.add_typer(advising, name="advise")
 
 
@@ -129,6 +134,72 @@ def drain(
     )  # fmt: skip
     if not found.empties:
         raise typer.Exit(NO_ANSWER)
+
+
+def pairs(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SLOWDOWNS.csv|LAB.db",
+            help="Slowdowns of types beside types, or what `measure` wrote; or an instance.",
+        ),
+    ],
+    jobs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQUEUE",
+            help="The jobs that wait: squeue -t PENDING -S -p,i -o '%i|%j|%T|%D', or --json.",
+        ),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Free nodes, two jobs on each: n[1-4],big1."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "-m", "--method", help="Pairs the jobs, see `cotenant methods colocation`; or your own."
+        ),
+    ] = "stable",
+    option: Options = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds for the method.")
+    ] = 10.0,
+    voids: Annotated[
+        Voids | None, typer.Option(help="What pairs that failed twice when measured mean.")
+    ] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(metavar="FORM", help="Print what to run, and run nothing: slurm, csv."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which jobs that wait should share a node with which, by their ids, and what that costs
+    them.
+    """
+    from ..catalog import find
+    from ..instances.problem.options import parse_options
+    from ..running.pairs import advise_pairs, emit_pairs
+    from ..running.run import agent_options
+
+    chosen = given_method(method)
+    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    with waiting("pairing the jobs"):
+        found = advise_pairs(
+            source,
+            jobs=jobs,
+            nodes=nodes,
+            method=chosen,
+            options=parse_options((function, agent_options), option or [], f"method {method!r}"),
+            time_limit=time_limit,
+            voids=None if voids is None else voids.value,
+        )
+    if emit is not None:
+        typer.echo(emit_pairs(found, emit), nl=False)
+    elif as_json:
+        print_json(found.document())
+    else:
+        print_tables(found.tables())
 
 
 def _read(states: list[str], cpu_ratio: float | None, *outputs: Path | None) -> ClusterState:

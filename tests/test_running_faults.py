@@ -1,0 +1,279 @@
+"""A real queue on real workers: whoever is killed, every job is done once or reported, no row is lost
+or wrong, and no process stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated_machine import SimulatedMachine
+
+from cotenant.running.group import _started
+from cotenant.running.jobs import Job
+from cotenant.running.ledger import Ledger
+from cotenant.running.measure import measure
+from cotenant.running.store import opened
+
+psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
+pytest.importorskip("distributed", reason="python -m pip install 'cotenant[cluster]'")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
+    reason="needs Linux and two CPUs",
+)
+
+PATIENCE = 120.0  # seconds that a loaded machine may take for what is done at once
+MARK = "COTENANT_TEST"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a store of two types; what was started from it is killed at the end."""
+    jobs = [Job(name, ("true",)) for name in "01"]
+    machine = SimulatedMachine(np.array([[0.1, 0.3], [0.0, 0.2]]), [5.0, 5.0])
+    measure(jobs, tmp_path / "lab.db", machine=machine, half_width=0.5)
+    yield tmp_path
+    for process in marked(tmp_path):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+def marked(folder: Path) -> list[psutil.Process]:
+    """The processes that were started from a test, at whatever remove."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == str(folder) and process.status() != "zombie":
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "not within the patience"
+        time.sleep(0.05)
+
+
+def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
+    """A queue of jobs of the two types in turn: name, shell text, rerun. Each notes its start."""
+    (folder / "queue.toml").write_text(
+        "".join(
+            f'[[job]]\nname = "{name}"\ntype = "{place % 2}"\nrerun = "{rerun}"\n'
+            f'command = ["sh", "-c", "echo {name} >> begun; {text}; echo {name} >> ended"]\n'
+            for place, (name, text, rerun) in enumerate(jobs)
+        )
+    )
+
+
+def started(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    """`cotenant run` as a process of its own."""
+    words = [sys.executable, "-m", "cotenant", "run", "queue.toml", "--store", "lab.db"]
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    where = options if "--dask" in options else ("--local", "2", "--overlap", *options)
+    return subprocess.Popen(
+        [
+            *words,
+            "--other-machine",
+            "--pressure",
+            "1",
+            "--epoch",
+            "0.1",
+            "-m",
+            "GR",
+            "-o",
+            "references=never",
+            *where,
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, MARK: str(folder), "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def lines(folder: Path, name: str) -> Counter[str]:
+    path = folder / name
+    return Counter(path.read_text().split() if path.exists() else [])
+
+
+def states(folder: Path) -> dict[str, str]:
+    with opened(folder / "lab.db") as rows:
+        return {entry.name: entry.state for entry in Ledger(rows).entries()}
+
+
+def looks(folder: Path) -> int:
+    with opened(folder / "lab.db") as rows:
+        return len(rows.looks(1)) + int(
+            rows.rows("SELECT COUNT(*) FROM visit WHERE round < 0")[0][0]
+        )
+
+
+def finished(process: subprocess.Popen[bytes], code: int | None = 0) -> tuple[str, str]:
+    out, err = process.communicate(timeout=PATIENCE)
+    assert code is None or process.returncode == code, (out, err)
+    return out.decode(), err.decode()
+
+
+def nothing_stays(folder: Path) -> None:
+    until(lambda: not marked(folder))
+
+
+def test_a_queue_is_done_on_local_workers_and_its_store_tells_of_it(lab: Path) -> None:
+    queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(5)])
+    before = looks(lab)
+    with started(lab, "--report", "run.html", "--json") as process:
+        out, _ = finished(process)
+    told = json.loads(out)
+    assert told["states"] == {"done": 5}
+    assert lines(lab, "ended") == {f"job-{place}": 1 for place in range(5)}
+    assert looks(lab) == before + 3
+    assert "predicted and measured" in (lab / "run.html").read_text()
+    nothing_stays(lab)
+    with started(lab, "--json") as again:  # nothing is left to do
+        out, _ = finished(again)
+    assert (json.loads(out)["epochs"], looks(lab)) == (0, before + 3)
+
+
+@pytest.mark.slow
+def test_a_killed_job_is_begun_again_and_its_partner_goes_on(lab: Path) -> None:
+    kill = "test -e once || { touch once; kill -9 $$; }; sleep 0.2"
+    queue(lab, [("victim", kill, "yes"), ("other", "sleep 0.5", "no")])
+    with started(lab) as process:
+        _, err = finished(process)
+    assert "victim waiting: signal 9; it waits again" in err
+    assert states(lab) == {"victim": "done", "other": "done"}
+    assert lines(lab, "begun") == {"victim": 2, "other": 1}
+    with opened(lab / "lab.db") as rows:
+        assert [look.kind for look in rows.produced(2)] in (["alone"], [])
+    nothing_stays(lab)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_takes_its_group_along_and_another_takes_its_place(lab: Path) -> None:
+    slow = "test -e go || sleep 600 & wait; sleep 0.1"
+    queue(lab, [("a", slow, "yes"), ("b", slow, "no"), ("c", slow, "yes"), ("d", slow, "yes")])
+    with started(lab) as process:
+        until(lambda: len(lines(lab, "begun")) == 4)
+        before = [one for one in marked(lab) if "sleep" in one.name()]
+        workers = [one for one in marked(lab) if "cotenant.running.worker" in one.cmdline()]
+        assert len(workers) == 2
+        (lab / "go").touch()
+        for worker in workers:
+            worker.kill()
+        _, err = finished(process, code=1)
+    assert "was lost; it may not be begun again" in err
+    assert states(lab) == {"a": "done", "b": "lost", "c": "done", "d": "done"}
+    assert lines(lab, "begun") == {"a": 2, "b": 1, "c": 2, "d": 2}
+    assert not any(one.is_running() and one.status() != "zombie" for one in before)
+    nothing_stays(lab)
+
+
+@pytest.mark.slow
+def test_a_killed_coordinator_leaves_no_process_and_is_gone_on_with(lab: Path) -> None:
+    slow = "test -e go || sleep 600 & wait; sleep 0.1"
+    queue(lab, [("a", slow, "yes"), ("b", slow, "no"), ("c", "sleep 0.1", "yes")])
+    with started(lab) as process:
+        until(lambda: {"a", "b"} <= set(lines(lab, "begun")))
+        process.kill()
+        process.wait()
+    nothing_stays(lab)
+    before = looks(lab)
+    (lab / "go").touch()
+    with started(lab) as process:
+        finished(process, code=1)
+    assert states(lab) == {"a": "done", "b": "lost", "c": "done"}
+    assert {"a": 2, "b": 1}.items() <= lines(lab, "begun").items()
+    assert looks(lab) >= before + 1
+    nothing_stays(lab)
+
+
+@pytest.mark.slow
+def test_ctrl_c_waits_for_what_runs_and_a_second_one_kills_it(lab: Path) -> None:
+    queue(lab, [("a", "sleep 1", "yes"), ("b", "sleep 1", "no")] + [
+        (f"c{place}", "sleep 1", "yes") for place in range(4)
+    ])  # fmt: skip
+    with started(lab) as process:
+        until(lambda: len(lines(lab, "begun")) == 4)
+        os.killpg(process.pid, signal.SIGINT)
+        finished(process, code=130)
+    assert Counter(states(lab).values()) == {"done": 4, "waiting": 2}
+    nothing_stays(lab)
+    queue(lab, [("e", "sleep 600", "yes"), ("f", "sleep 600", "no")])
+    with started(lab) as process:
+        until(lambda: {"e", "f"} <= set(lines(lab, "begun")))
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(1.0)
+        os.killpg(process.pid, signal.SIGINT)
+        finished(process, code=130)
+    found = states(lab)
+    assert (found["e"], found["f"]) == ("waiting", "lost")
+    nothing_stays(lab)
+
+
+@pytest.mark.slow
+def test_on_a_scheduler_a_killed_coordinators_groups_go_on_and_are_taken_over(lab: Path) -> None:
+    from test_cluster import started as cluster
+
+    queue(lab, [("a", "until test -e go; do sleep 0.05; done", "no"), ("b", "sleep 0.1", "no")])
+    with cluster(lab, 1, TMPDIR=str(lab), **{MARK: str(lab)}) as found:
+        with started(lab, "--dask", found.address) as process:
+            until(lambda: {"a", "b"} <= set(lines(lab, "begun")))
+            with started(lab, "--dask", found.address) as second:
+                _, err = finished(second, code=2)
+            assert "is being written by process" in err
+            process.kill()
+            process.wait()
+        with started(lab, "--dask", found.address) as process:
+            time.sleep(1.0)
+            (lab / "go").touch()
+            finished(process)
+        assert states(lab) == {"a": "done", "b": "done"}
+        assert lines(lab, "begun") == {"a": 1, "b": 1}
+        queue(lab, [("c", "sleep 600", "no"), ("d", "sleep 600", "yes")])
+        with started(lab, "--dask", found.address) as process:
+            until(lambda: {"c", "d"} <= set(lines(lab, "begun")))
+            os.killpg(found.processes["scheduler"].pid, signal.SIGKILL)
+            _, err = finished(process, code=2)
+        assert "the scheduler went away" in err
+        assert "Traceback" not in err
+    nothing_stays(lab)
+
+
+def test_what_dead_workers_left_is_killed_before_a_machine_registers(tmp_path: Path) -> None:
+    from cotenant.running.command import TOKEN
+    from cotenant.running.group import _take_over
+
+    words = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with (
+        subprocess.Popen(words, env={**os.environ, TOKEN: "dead"}) as left,
+        subprocess.Popen(words, env={**os.environ, TOKEN: "alive"}) as other,
+        subprocess.Popen(words) as gone,
+    ):
+        gone.kill()
+        gone.wait()
+        (tmp_path / f"{gone.pid}.17.dead").touch()
+        (tmp_path / f"{os.getpid()}.{_started(os.getpid())}.alive").touch()
+        try:
+            until(lambda: TOKEN in psutil.Process(left.pid).environ())
+            assert _take_over(tmp_path, "mine") == 1
+            assert left.wait(PATIENCE) == -signal.SIGKILL
+            assert other.poll() is None
+        finally:
+            other.kill()
+            left.kill()
+    names = {file.name.split(".")[2] for file in tmp_path.iterdir()}
+    assert names == {"alive", "mine"}

@@ -271,12 +271,13 @@ def hostnames(text: str) -> list[str]:
             found.append(part.strip())
             continue
         for span in match[2].split(","):
-            first, _, last = span.partition("-")
-            if not first.isdecimal() or not (last or first).isdecimal() or len(last or "0") > 6:
+            ends = span.split("-")
+            few = len(ends) <= 2 and all(end.isdecimal() and len(end) <= 6 for end in ends)
+            if not few or int(ends[0]) > int(ends[-1]):
                 raise InvalidOption(f"nodes is {text!r}; expected names such as n[1-4],big1")
             found += [
-                f"{match[1]}{number:0{len(first)}}{match[3]}"
-                for number in range(int(first), int(last or first) + 1)
+                f"{match[1]}{number:0{len(ends[0])}}{match[3]}"
+                for number in range(int(ends[0]), int(ends[-1]) + 1)
             ]
     if not found or not all(_NODE.fullmatch(name) for name in found):
         raise InvalidOption(f"nodes is {text!r}; expected names such as n[1-4],big1")

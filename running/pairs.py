@@ -339,7 +339,10 @@ def _listed(path: str) -> list[tuple[str, str, str, str]]:
         jobs = content.get("jobs") if isinstance(content, dict) else None
         if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
             raise InvalidFile(f"{path} has no list of jobs; expected what squeue --json prints")
-        return [_of_json(job) for job in jobs]
+        served = sorted(
+            jobs, key=lambda job: (-_whole(job.get("priority")), _whole(job.get("job_id")))
+        )
+        return [_of_json(job) for job in served]
     if "|" not in text.partition("\n")[0]:
         raise InvalidFile(f"{path} is no list of jobs; expected what `{SQUEUE}` prints, or --json")
     table = CsvTable(path, "JOBID", "NAME", text=text, delimiter="|")
@@ -347,15 +350,16 @@ def _listed(path: str) -> list[tuple[str, str, str, str]]:
 
 
 def _of_json(job: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """A job as Slurm's JSON has it, whose numbers are objects from 23.02 on."""
-
-    def number(value: Any) -> int:
-        value = value.get("number", 0) if isinstance(value, dict) else value
-        return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
+    """A job as Slurm's JSON has it."""
     state = job.get("job_state", "")
     state = state[0] if isinstance(state, list) and state else state
-    array, task = number(job.get("array_job_id")), job.get("array_task_string")
+    array, task = _whole(job.get("array_job_id")), job.get("array_task_string")
     name = f"{array}_[{task}]" if array and task else str(job.get("job_id", ""))
-    nodes = number(job.get("node_count")) or 1
+    nodes = _whole(job.get("node_count")) or 1
     return name, str(job.get("name", "")), str(state), str(nodes)
+
+
+def _whole(value: Any) -> int:
+    """A number of Slurm's JSON, which is an object from 23.02 on; 0 where there is none."""
+    value = value.get("number", 0) if isinstance(value, dict) else value
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

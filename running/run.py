@@ -17,7 +17,14 @@ from ..analysis.run.lock import locked
 from ..catalog import find
 from ..instances.colocation.instance import Colocation
 from ..instances.colocation.stability import Alpha
-from ..instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ..instances.problem.errors import (
+    EngineError,
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    suggest,
+)
 from ..instances.problem.options import accepts, check_options
 from ..instances.problem.rules import Above, AtLeast, Between, checked
 from ..solvers.outcome import Outcome, Status
@@ -53,7 +60,7 @@ def policy_of(
     method: str | Callable[..., Any], options: Mapping[str, Any], time_limit: float
 ) -> Policy:
     """A colocation method that pairs batches, by name or a function; one that has no answer in time
-    is stood in for by `FALLBACK`.
+    or fails is stood in for by `FALLBACK`.
     """
     function = method if callable(method) else find("colocation", method).resolve()
     check_options((function, agent_options), options, f"method {method!r}")
@@ -63,7 +70,10 @@ def policy_of(
     fallback = find("colocation", FALLBACK).resolve()
 
     def policy(problem: Colocation, *, rng: np.random.Generator) -> Any:
-        answer = function(problem, rng=rng, **given)
+        try:
+            answer = function(problem, rng=rng, **given)
+        except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
+            return fallback(problem, rng=rng)
         undecided = isinstance(answer, Outcome) and answer.solution is None
         if undecided and answer.status is not Status.INFEASIBLE:
             return fallback(problem, rng=rng)

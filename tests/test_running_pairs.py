@@ -163,7 +163,9 @@ def test_a_real_slurm_takes_the_lines(slowdowns: str, tmp_path: Path) -> None:
                 "--wrap", "sleep 1",
             )  # fmt: skip
             numbers.append(said.strip().partition(";")[0])
-        text = answered("squeue", "-t", "PENDING", "-j", ",".join(numbers), "-o", "%i|%j|%T|%D")
+        text = answered(
+            "squeue", "-t", "PENDING", "-S", "-p,i", "-j", ",".join(numbers), "-o", "%i|%j|%T|%D"
+        )
         of_json = answered("squeue", "--json")
         found = advise_pairs(
             slowdowns, jobs=listed(tmp_path, text), nodes=",".join(nodes), method="optimal"

@@ -54,30 +54,37 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[int, 
 
     An agent whose co-runner left is not beside it any more, and stays this time.
     """
-    options = []
-    for entry in advice.advice:
-        for other in entry.alternatives:
-            options.append((-(other.gain + other.their_gain), entry.kind, entry.beside, other.kind))
+    options = [
+        (-(other.gain + other.their_gain), entry.kind, entry.beside, other.kind)
+        for entry in advice.advice
+        for other in entry.alternatives
+    ]
     gains = {(kind, beside, other) for _, kind, beside, other in options}
     free: dict[tuple[int, int | None], list[tuple[int, int]]] = {}
-    for place, types in enumerate(placed):
+    for place, types in reversed(list(enumerate(placed))):
         for seat, kind in enumerate(types):
             beside = types[1 - seat] if len(types) > 1 else None
             free.setdefault((kind, beside), []).append((place, seat))
     gone: set[int] = set()
-    found = []
-    for _, kind, beside, other in sorted(options, key=lambda option: (option[0], option[1:2])):
+
+    def take(there: tuple[int, int | None]) -> tuple[int, int] | None:
+        """An agent of this type beside that one whose group still is whole."""
+        agents = free.get(there, [])
+        while agents:
+            if (agent := agents.pop())[0] not in gone:
+                return agent
+        return None
+
+    found: list[tuple[int, int, int, int]] = []
+    for _, kind, mine, other in sorted(options, key=lambda option: (option[0], option[1])):
         for there in [at for at in free if at[0] == other and (other, at[1], kind) in gains]:
-            ones, others = free.get((kind, beside), []), free[there]
-            while True:
-                one = next((at for at in ones if at[0] not in gone), None)
-                two = next(
-                    (at for at in others if at[0] not in gone and (one is None or at[0] != one[0])),
-                    None,
-                )
-                if one is None or two is None:
+            while (one := take((kind, mine))) is not None:
+                gone.add(one[0])
+                if (two := take(there)) is None:
+                    gone.remove(one[0])
+                    free[kind, mine].append(one)
                     break
-                gone |= {one[0], two[0]}
+                gone.add(two[0])
                 found.append((*one, *two))
     return found
 

@@ -442,11 +442,11 @@ class Coordinator:
         they leave goes back to the queue.
         """
         gone = leaving(assessment.advice, [self._kinds(numbers) for numbers in pairs])
-        together = [(pairs[g][s], pairs[h][t]) for g, s, h, t in gone]
+        together: list[tuple[int, ...]] = [(pairs[g][s], pairs[h][t]) for g, s, h, t in gone]
+        leave = {number for pair in together for number in pair}
         broken = {place for g, _, h, _ in gone for place in (g, h)}
         for place in broken:
-            back = [n for n in pairs[place] if not any(n in pair for pair in together)]
-            self._put_back(back)
+            self._put_back(number for number in pairs[place] if number not in leave)
         if together:
             told = counted(self._names, [tuple(sorted(self._kinds(pair))) for pair in together])
             notes.append(f"left their co-runners to be together next: {told}")
@@ -461,7 +461,8 @@ class Coordinator:
             return pairs
         alone = {self._kinds(pair)[0] for pair in pairs if len(pair) == 1}
         jobs = self.ledger.jobs([number for pair in pairs for number in pair])
-        found, back = [], []
+        found: list[tuple[int, ...]] = []
+        back: list[int] = []
         for pair in pairs:
             stale = [
                 number

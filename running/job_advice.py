@@ -155,12 +155,12 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
     kind = places[entry.kind]
     certain = _partners(problem, pairing, kind, other, least, "certain")
     possible = _partners(problem, pairing, kind, other, least, "possible")
-    ends = [
+    penalty, low, high = (
         None if other is None or matrix is None else float(matrix[kind, other])
         for matrix in (problem.penalty, problem.low, problem.high)
-    ]
+    )
     return JobAdvice(
-        entry, epoch, "" if other is None else whole.names[other], *ends, seen,
+        entry, epoch, "" if other is None else whole.names[other], penalty, low, high, seen,
         "break away" if certain else "participate", certain,
         tuple(one for one in possible if one.kind not in {sure.kind for sure in certain}),
         least, whole.certainty,

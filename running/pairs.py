@@ -234,8 +234,8 @@ def emit_pairs(advice: PairAdvice, form: str) -> str:
             for seat, job in enumerate(one.jobs):
                 others = [place for place in range(len(one.jobs)) if place != seat]
                 beside = one.jobs[others[0]] if others else ""
-                kind = names[one.kinds[others[0]]] if others else ""
-                table.writerow([one.node, job, names[one.kinds[seat]], beside, kind])
+                other = names[one.kinds[others[0]]] if others else ""
+                table.writerow([one.node, job, names[one.kinds[seat]], beside, other])
         return stream.getvalue()
     if not all(one.node for one in advice.placed):
         raise InvalidOption("emit is 'slurm', which needs nodes: give --nodes n[1-4]")
@@ -246,8 +246,8 @@ def emit_pairs(advice: PairAdvice, form: str) -> str:
             for job, kind in zip(one.jobs, one.kinds, strict=True)
         )
         lines.append(f"# {one.node}: {' '.join(told.split())}")
-        for job, kind in zip(one.jobs, one.kinds, strict=True):
-            name = names[kind]
+        for job, place in zip(one.jobs, one.kinds, strict=True):
+            name = names[place]
             lines.append(
                 f"scontrol update JobId={job} ReqNodeList={one.node}"
                 if job

@@ -31,6 +31,7 @@ from ..solvers.outcome import Outcome, Status
 from .coordinator import Agents, Coordinator, Knowledge, References, Settings, Summary
 from .coordinator import Status as Standing
 from .dispatch import machines_of
+from .jobs import Job
 from .ledger import Ledger
 from .measure import measure
 from .profiles import profile_of
@@ -227,21 +228,23 @@ def _measure_unknown(
             "unknown is 'measure', which needs local: machines of a cluster are measured there, by "
             "cotenant measure"
         )
-    known, settings, cpus = [], {}, None
+    known: list[Job] = []
+    settings: dict[str, Any] = {}
+    cpus = None
     if os.path.isfile(store):
         with opened(store) as rows:
             profile = profile_of(rows)
             known = [rows.job_of(row) for row in profile.settings["jobs"]]
             settings = profile.settings
             cpus = profile.facts["seats"].replace(" | ", ",")
-    new = {}
+    new: dict[str, Job] = {}
     for job in jobs:
         if job.job.name not in {one.name for one in known} and job.rerun:
             new.setdefault(job.job.name, job.job)
     _require_known(jobs, [*(one.name for one in known), *new])
     if not new:
         return
-    taken = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
+    taken: dict[str, Any] = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
         name: settings[name] for name in ("half_width", "time", "confidence") if name in settings
     }
     limit = pressure if pressure is not None else settings.get("pressure", 0.1)

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from cotenant.running.group import _started
 from cotenant.running.jobs import Job
 from cotenant.running.ledger import Ledger
 from cotenant.running.measure import measure
+from cotenant.running.profiles import profile_of
 from cotenant.running.store import opened
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
@@ -48,7 +50,7 @@ def lab(tmp_path: Path) -> Iterator[Path]:
             process.kill()
 
 
-def marked(folder: Path) -> list[psutil.Process]:
+def marked(folder: Path) -> list[Any]:
     """The processes that were started from a test, at whatever remove."""
     found = []
     for process in psutil.process_iter():
@@ -277,3 +279,22 @@ def test_what_dead_workers_left_is_killed_before_a_machine_registers(tmp_path: P
             left.kill()
     names = {file.name.split(".")[2] for file in tmp_path.iterdir()}
     assert names == {"alive", "mine"}
+
+
+@pytest.mark.slow
+def test_a_type_that_is_not_known_is_measured_first_where_that_is_asked_for(tmp_path: Path) -> None:
+    jobs = [Job("0", ("sleep", "0.1"), directory=tmp_path)]
+    measure(jobs, tmp_path / "lab.db", time="wall", pressure=1.0, half_width=0.5, control=False)
+    (tmp_path / "queue.toml").write_text(
+        "".join(
+            f'[[job]]\nname = "job-{kind}"\ntype = "{kind}"\nrerun = "yes"\n'
+            'command = ["sleep", "0.1"]\n'
+            for kind in "01"
+        )
+    )
+    with started(tmp_path, "--unknown", "measure") as process:
+        finished(process)
+    assert states(tmp_path) == {"job-0": "done", "job-1": "done"}
+    with opened(tmp_path / "lab.db") as rows:
+        assert profile_of(rows).held.known.all()
+    nothing_stays(tmp_path)

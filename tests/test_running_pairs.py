@@ -73,7 +73,7 @@ def test_the_oldest_jobs_are_paired_by_their_ids_and_the_others_told_of(
 
 
 def test_json_of_squeue_says_the_same(slowdowns: str, tmp_path: Path) -> None:
-    jobs = []
+    jobs: list[dict[str, object]] = []
     for line in JOBS.splitlines()[1:]:
         number, name, state, nodes = line.split("|")
         array = number.partition("_[")

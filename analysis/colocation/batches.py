@@ -131,4 +131,4 @@ def _without_youngest(batch: Batch) -> tuple[Batch, tuple[int, Integers]]:
 def _total(batch: Batch, types: int) -> Integers:
     if not batch:
         return np.zeros(types, dtype=np.int64)
-    return np.sum([jobs for _, jobs in batch], axis=0, dtype=np.int64)
+    return cast("Integers", np.sum([jobs for _, jobs in batch], axis=0, dtype=np.int64))

@@ -721,9 +721,14 @@ class Coordinator:
             half=counts.mean(counts.half),
             measured=counts.mean(counts.measured),
             seconds=seconds,
-            unfinished=tuple(
-                (entry.name, f"{entry.state}: {entry.reason}")
-                for entry in entries
-                if entry.state in ("failed", "lost")
-            ),
+            unfinished=unfinished(entries),
         )
+
+
+def unfinished(entries: Iterable[Entry]) -> tuple[tuple[str, str], ...]:
+    """The jobs that will not be done, with the reason."""
+    return tuple(
+        (entry.name, f"{entry.state}: {entry.reason}")
+        for entry in entries
+        if entry.state in ("failed", "lost")
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -28,7 +29,7 @@ from ..instances.problem.errors import (
 from ..instances.problem.options import accepts, check_options
 from ..instances.problem.rules import Above, AtLeast, Between, checked
 from ..solvers.outcome import Outcome, Status
-from .coordinator import Agents, Coordinator, Knowledge, References, Settings, Summary
+from .coordinator import Agents, Coordinator, Knowledge, References, Settings, Summary, unfinished
 from .coordinator import Status as Standing
 from .dispatch import machines_of
 from .jobs import Job
@@ -161,6 +162,11 @@ def run(
             for job in jobs
         }
         adopted = ledger.running()
+        names = json.dumps([job.name for job in jobs])
+        entries = ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
+        if not adopted and all(entry.state != "waiting" for entry in entries):
+            states = dict(Counter(entry.state for entry in entries))
+            return Summary("finished", states, 0, 0, None, None, None, 0.0, unfinished(entries))
         fleet = held.enter_context(
             machines_of(
                 dask=dask, local=local, token=rows.token, programs=sorted(programs, key=str),
@@ -195,8 +201,6 @@ def run(
             profile.settings
             | {"run": asdict(settings) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
-        names = json.dumps([job.name for job in jobs])
-        entries = ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
         coordinator = Coordinator(
             rows, entries, adopted, knowledge, fleet, policy, settings, session,
             progress=progress, tell=tell, accepts=(lambda _: "") if other_machine else unlike,

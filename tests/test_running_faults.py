@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simulated_machine import SimulatedMachine
+from terminal import run
 
 from cotenant.running.group import _started
 from cotenant.running.jobs import Job
@@ -134,20 +135,20 @@ def nothing_stays(folder: Path) -> None:
     until(lambda: not marked(folder))
 
 
-def test_a_queue_is_done_on_local_workers_and_its_store_tells_of_it(lab: Path) -> None:
-    queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(5)])
+def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) -> None:
+    queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(3)])
     before = looks(lab)
-    with started(lab, "--report", "run.html", "--json") as process:
-        out, _ = finished(process)
-    told = json.loads(out)
-    assert told["states"] == {"done": 5}
-    assert lines(lab, "ended") == {f"job-{place}": 1 for place in range(5)}
-    assert looks(lab) == before + 3
+    words = ["run", str(lab / "queue.toml"), "--store", str(lab / "lab.db"), "--local", "1"]
+    words += ["--other-machine", "--pressure", "1", "--epoch", "0.1", "-m", "GR", "--json"]
+    done = run(*words, "--report", str(lab / "run.html"), TMPDIR=str(lab), **{MARK: str(lab)})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["states"] == {"done": 3}
+    assert lines(lab, "ended") == {f"job-{place}": 1 for place in range(3)}
+    assert looks(lab) == before + 2
     assert "predicted and measured" in (lab / "run.html").read_text()
-    nothing_stays(lab)
-    with started(lab, "--json") as again:  # nothing is left to do
-        out, _ = finished(again)
-    assert (json.loads(out)["epochs"], looks(lab)) == (0, before + 3)
+    until(lambda: all(process.pid == os.getpid() for process in marked(lab)))
+    again = run(*words)  # nothing is left to do
+    assert (json.loads(again.stdout)["epochs"], looks(lab)) == (0, before + 2)
 
 
 @pytest.mark.slow
@@ -298,3 +299,36 @@ def test_a_type_that_is_not_known_is_measured_first_where_that_is_asked_for(tmp_
     with opened(tmp_path / "lab.db") as rows:
         assert profile_of(rows).held.known.all()
     nothing_stays(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SLURM_CONF" not in os.environ, reason="needs a Slurm to try on")
+def test_workers_that_a_real_slurm_starts_are_machines(lab: Path) -> None:
+    pytest.importorskip("dask_jobqueue", reason="python -m pip install dask-jobqueue")
+    queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(4)])
+    (lab / "cluster.py").write_text(
+        "import os, sys, time\n"
+        "from dask_jobqueue import SLURMCluster\n"
+        "path = f'export PYTHONPATH={os.pathsep.join(filter(None, sys.path))}'\n"
+        "if __name__ == '__main__':\n"
+        "    with SLURMCluster(cores=1, processes=1, memory='1GB', walltime='00:10:00',\n"
+        "        scheduler_options={'host': '127.0.0.1', 'dashboard_address': '127.0.0.1:0'},\n"
+        "        python=sys.executable, job_extra_directives=['--nodes=1'],\n"
+        "        job_script_prologue=[path]) as cluster:\n"
+        "        cluster.scale(jobs=2)\n"
+        "        cluster.wait_for_workers(2)\n"
+        "        print(cluster.scheduler_address, flush=True)\n"
+        "        sys.stdin.read()\n"
+    )
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    with subprocess.Popen(
+        [sys.executable, "cluster.py"], cwd=lab, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as cluster:  # fmt: skip
+        assert cluster.stdout is not None
+        assert cluster.stdin is not None
+        address = cluster.stdout.readline().decode().strip()
+        with started(lab, "--dask", address, "--overlap") as process:
+            finished(process)
+        cluster.stdin.close()
+    assert lines(lab, "ended") == {f"job-{place}": 1 for place in range(4)}

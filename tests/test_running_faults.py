@@ -81,7 +81,7 @@ def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
     )
 
 
-def started(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+def started(folder: Path, *options: str, other: str = "--other-machine") -> subprocess.Popen[bytes]:
     """`cotenant run` as a process of its own."""
     words = [sys.executable, "-m", "cotenant", "run", "queue.toml", "--store", "lab.db"]
     path = os.pathsep.join(entry for entry in sys.path if entry)
@@ -89,7 +89,7 @@ def started(folder: Path, *options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             *words,
-            "--other-machine",
+            *filter(None, [other]),
             "--pressure",
             "1",
             "--epoch",
@@ -231,6 +231,17 @@ def test_ctrl_c_waits_for_what_runs_and_a_second_one_kills_it(lab: Path) -> None
 def test_on_a_scheduler_a_killed_coordinators_groups_go_on_and_are_taken_over(lab: Path) -> None:
     from test_cluster import started as cluster
 
+    for text, other, says in (
+        ("no-such-program", "--other-machine", "has no program no-such-program in"),
+        ("true", "", "was measured on machines of another kind than"),
+    ):
+        with cluster(lab, 1, TMPDIR=str(lab), **{MARK: str(lab)}) as found:
+            queue(lab, [("x", "true", "no")])
+            path = lab / "queue.toml"
+            path.write_text(path.read_text().replace('"sh"', f'"{text}"'))
+            with started(lab, "--dask", found.address, other=other) as process:
+                _, err = finished(process, code=2)
+            assert says in err
     queue(lab, [("a", "until test -e go; do sleep 0.05; done", "no"), ("b", "sleep 0.1", "no")])
     with cluster(lab, 1, TMPDIR=str(lab), **{MARK: str(lab)}) as found:
         with started(lab, "--dask", found.address) as process:

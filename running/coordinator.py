@@ -27,7 +27,7 @@ from .beliefs import believe, to_instance
 from .dispatch import Ended, Machines
 from .ledger import Entry, Group, Ledger, State
 from .machine import fingerprint
-from .profiles import Profile
+from .profiles import JobProfiles
 from .queue import QueuedJob
 from .store import Look, Store
 from .visit import Member
@@ -155,7 +155,9 @@ class Knowledge:
     voids : what pairs that failed twice mean.
     """
 
-    def __init__(self, profile: Profile, voids: Literal["forbid", "predict"] | None = None) -> None:
+    def __init__(
+        self, profile: JobProfiles, voids: Literal["forbid", "predict"] | None = None
+    ) -> None:
         self.profile, self._voids = profile, voids
         self._instance: Colocation | None = None
 

@@ -28,7 +28,7 @@ LONGEST_NAME = 14
 
 
 @dataclass(frozen=True)
-class Profile:
+class JobProfiles:
     """What a store shows of the jobs of its last command.
 
     Attributes
@@ -230,7 +230,7 @@ def profiles(
     *,
     time: Time | None = None,
     confidence: Annotated[float | None, Above(0, most=0.9999)] = None,
-) -> Profile:
+) -> JobProfiles:
     """What a store shows of the jobs of its last command.
 
     Parameters
@@ -248,7 +248,7 @@ def profiles(
 
 def profile_of(
     rows: Store, *, time: Time | None = None, confidence: float | None = None
-) -> Profile:
+) -> JobProfiles:
     """What an open store shows; see `profiles`."""
     machine, settings, stop = rows.last_session()
     if not settings["names"]:
@@ -263,7 +263,7 @@ def profile_of(
         seen.add(look)
     good = {(look.first, look.second, look.kind): look.begin for look in looks}
     loads = settings["bandwidth"]
-    return Profile(
+    return JobProfiles(
         names=tuple(settings["names"]),
         counts=tuple(settings["counts"]),
         bandwidth=None if None in loads else tuple(loads),

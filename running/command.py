@@ -26,6 +26,9 @@ from .visit import Member, Run, Visit
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
 
+ENDED = "the supervisor ended"
+"""How the reason of a visit begins of which no end is known."""
+
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _LEAVE = 10.0  # seconds for a supervisor to kill what it started
 
@@ -143,7 +146,7 @@ class Computer:
             self.close()
             raise
         if answer is None:
-            error = f"the supervisor ended{self._last_words()}"
+            error = f"{ENDED}{self._last_words()}"
             lost = tuple(Member(error=error) for _ in given)
             return Visit(lost, begin, time.time() - begin)
         offset = begin - answer["begin"]

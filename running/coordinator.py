@@ -24,6 +24,7 @@ from ..instances.colocation.instance import Colocation, Integers, Pairing
 from ..instances.problem.errors import EngineError, InvalidFile
 from .agents import Assessment, Types, assess, counted, leaving
 from .beliefs import believe, to_instance
+from .command import ENDED
 from .dispatch import Ended, Machines
 from .ledger import Entry, Group, Ledger, State
 from .machine import fingerprint
@@ -34,9 +35,6 @@ from .visit import Member
 
 MOST_ATTEMPTS = 3
 """Times that a job which may be begun again is begun in all."""
-
-KILLED = "the supervisor ended"
-"""How the reason of a group begins of which no end is known although its machine lives."""
 
 CUT_SECONDS = 10.0
 """Seconds for what was killed to end."""
@@ -244,6 +242,7 @@ class Coordinator:
         self._reserved: list[tuple[int, ...]] = []
         self._machine_rows: dict[str, int] = {}
         self._job_rows: dict[tuple[str, str], int] = {}
+        self._commands = store.commands()
         self._refused: set[str] = set()
         self._pending: list[Ended] = []
         self._stopping = False
@@ -470,6 +469,7 @@ class Coordinator:
                 number
                 for number, kind in zip(pair, self._kinds(pair), strict=True)
                 if kind not in alone
+                and _words(jobs[number]) in self._commands  # else nothing is like it
                 and not self.knowledge.seen.fresh(self._job_row(jobs[number]), now)
             ]
             if len(pair) == 1 or not stale or (spare < 1 and mode == "spare"):
@@ -552,10 +552,15 @@ class Coordinator:
 
     def _job_row(self, queued: QueuedJob) -> int:
         """The row of a command, as one of its type."""
-        key = (queued.job.name, queued.document())
-        if key not in self._job_rows:
-            self._job_rows[key] = self.store.job(queued.job)
-        return self._job_rows[key]
+        job = queued.job
+        key = _words(queued)
+        if key not in self._commands:  # there is nothing to compare it with: its inputs stay unread
+            self._commands.add(key)
+            return self.store.job(job, words=True)
+        document = (job.name, queued.document())
+        if document not in self._job_rows:
+            self._job_rows[document] = self.store.job(job)
+        return self._job_rows[document]
 
     def _hear(self, ended: Sequence[Ended]) -> None:
         """Write down what came of groups, all of it or nothing, and let jobs wait again."""
@@ -602,7 +607,7 @@ class Coordinator:
         """
         now, visit, group = self.machines.now(), one.visit, here.group
         lost = one.reason or "" if visit is None else ""
-        if visit is not None and visit.error.startswith(KILLED):
+        if visit is not None and visit.error.startswith(ENDED):
             lost = visit.error
         if visit is None or lost:
             outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
@@ -725,6 +730,11 @@ class Coordinator:
             seconds=seconds,
             unfinished=unfinished(entries),
         )
+
+
+def _words(queued: QueuedJob) -> tuple[str, str, str]:
+    """By which a command is told from others before its files are looked at."""
+    return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)
 
 
 def unfinished(entries: Iterable[Entry]) -> tuple[tuple[str, str], ...]:

@@ -71,11 +71,19 @@ class Job:
         content of the program and of the files that its arguments name.
         """
         files = [self.program, *(os.path.join(self.directory, word) for word in self.command[1:])]
+        return self._digest([_content(path) for path in files if path and os.path.isfile(path)])
+
+    @property
+    def words_fingerprint(self) -> str:
+        """The same of its words alone, whatever its files hold: no measurement belongs to it."""
+        return self._digest(None)
+
+    def _digest(self, files: list[str] | None) -> str:
         content = {
             "command": list(self.command),
             "directory": str(self.directory),
             "environment": dict(sorted(self.environment.items())),
-            "files": [_content(path) for path in files if path and os.path.isfile(path)],
+            "files": files,
         }
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 

@@ -127,9 +127,14 @@ class Store:
             )
         return int(added.lastrowid or 0)
 
-    def job(self, job: Job) -> int:
-        """The row of a job; a changed command, program or input is another job of the same name."""
-        values = (job.name, job.fingerprint)
+    def job(self, job: Job, *, words: bool = False) -> int:
+        """The row of a job; a changed command, program or input is another job of the same name.
+
+        Parameters
+        ----------
+        words : whether its files are left unread, for a command of which nothing is known.
+        """
+        values = (job.name, job.words_fingerprint if words else job.fingerprint)
         found = self._one("SELECT id FROM job WHERE name = ? AND fingerprint = ?", values)
         if found is not None:
             return int(found)
@@ -251,6 +256,10 @@ class Store:
         wanted = kind_of(self.facts(machine))
         found = self._rows.execute("SELECT id, facts FROM machine")
         return [int(number) for number, facts in found if kind_of(json.loads(facts)) == wanted]
+
+    def commands(self) -> set[tuple[str, str, str]]:
+        """Name, words and directory of every job."""
+        return set(self.rows("SELECT name, command, directory FROM job"))
 
     def names(self) -> dict[int, str]:
         """The name of every job, by its row."""

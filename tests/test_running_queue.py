@@ -336,6 +336,26 @@ def test_saturated_machines_refer_at_once_where_asked_to(held: ExitStack, store:
     assert [len(kinds) for _, kinds in machines.begun] == [1, 1, 2]
 
 
+def test_files_of_a_command_that_is_like_no_other_stay_unread(
+    held: ExitStack, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr("cotenant.running.jobs._content", lambda path: read.append(path) or "")
+    (tmp_path / "input").write_text("much")
+    jobs = [
+        QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True)
+        for place, word in enumerate(["input", "other", "input"])
+    ]
+    machines = SimulatedMachines(1, lambda kinds: 5.0)
+    machines.clock += 1e5
+    run = Run(held, store, jobs, machines, references="hourly")
+    assert run.whole().states == {"done": 3}
+    assert [len(kinds) for _, kinds in machines.begun] == [2, 1]  # alone, like the first one
+    assert str(tmp_path / "input") in read
+    assert str(tmp_path / "other") not in read
+    assert len([name for name in run.rows.names().values() if name == "0"]) == 4
+
+
 def test_strict_agents_that_certainly_gain_leave_and_are_together_next(
     held: ExitStack, store: Path
 ) -> None:

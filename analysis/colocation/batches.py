@@ -75,8 +75,9 @@ def pair_oldest(
 ) -> tuple[Colocation, Pairing, Batch] | None:
     """Take as many of the oldest jobs as the free machines hold, and have the policy pair them.
 
-    It is given the fewest machines that hold them; all free ones when it finds no pairing on those;
-    then fewer jobs, the youngest back to the queue, as long as it finds none.
+    It is given the fewest machines that hold them; all free ones when it finds no pairing on those.
+    When there is none either, the youngest jobs go back to the queue, as few as let it find one
+    (found by halving: fewer jobs are never harder to place).
 
     Returns
     -------
@@ -91,17 +92,38 @@ def pair_oldest(
     batch = queue.oldest(2 * free, rng)
     if not batch:
         return None
-    while batch:
-        count = _total(batch, instance.types)
-        for machines in dict.fromkeys(((int(count.sum()) + 1) // 2, free)):
+    jobs = sum(int(taken.sum()) for _, taken in batch)
+
+    def without(number: int) -> tuple[Colocation, Pairing, Batch] | None:
+        """The answer without so many of the youngest jobs."""
+        rest = _split(batch, number)[0]
+        count = _total(rest, instance.types)
+        for machines in dict.fromkeys(((jobs - number + 1) // 2, free)):
             problem = _problem(instance, count, machines)
             pairing = None if problem is None else _answer(policy, problem, rng)
             if problem is not None and pairing is not None:
                 check(problem, pairing)
-                return problem, pairing, batch
-        batch, youngest = _without_youngest(batch)
-        queue.put_back([youngest])
-    raise NoSolution("the policy finds no pairing even for a single job on a processor of its own")
+                return problem, pairing, rest
+        return None
+
+    too_few, dropped, found = -1, 0, without(0)
+    while found is None and dropped < jobs - 1:
+        too_few, dropped = dropped, min(max(1, 2 * dropped), jobs - 1)
+        found = without(dropped)
+    if found is None:
+        queue.put_back(batch)
+        raise NoSolution(
+            "the policy finds no pairing even for a single job on a processor of its own"
+        )
+    while dropped - too_few > 1:
+        middle = (too_few + dropped) // 2
+        better = without(middle)
+        if better is None:
+            too_few = middle
+        else:
+            dropped, found = middle, better
+    queue.put_back(_split(batch, dropped)[1])
+    return found
 
 
 def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation | None:
@@ -120,12 +142,21 @@ def _answer(policy: Policy, problem: Colocation, rng: np.random.Generator) -> Pa
     return cast("Pairing | None", answer.solution if isinstance(answer, Outcome) else answer)
 
 
-def _without_youngest(batch: Batch) -> tuple[Batch, tuple[int, Integers]]:
-    age, taken = batch[-1]
-    back = np.zeros_like(taken)
-    back[np.flatnonzero(taken)[-1]] = 1
-    rest = taken - back
-    return [*batch[:-1], (age, rest)] if rest.sum() else batch[:-1], (age, back)
+def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:
+    """A batch without so many of its youngest jobs, of those of one age the highest types, and
+    these.
+    """
+    rest, youngest = list(batch), []
+    while number:
+        age, taken = rest.pop()
+        back = np.zeros_like(taken)
+        for kind in np.flatnonzero(taken)[::-1]:
+            back[kind] = min(number, taken[kind])
+            number -= int(back[kind])
+        youngest.append((age, back))
+        if (taken - back).sum():
+            rest.append((age, taken - back))
+    return rest, youngest
 
 
 def _total(batch: Batch, types: int) -> Integers:

@@ -165,7 +165,7 @@ def run(
         names = json.dumps([job.name for job in jobs])
         entries = ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
         if not adopted and all(entry.state != "waiting" for entry in entries):
-            states = dict(Counter(entry.state for entry in entries))
+            states = dict(Counter[str](entry.state for entry in entries))
             return Summary("finished", states, 0, 0, None, None, None, 0.0, unfinished(entries))
         fleet = held.enter_context(
             machines_of(

@@ -33,7 +33,7 @@ from .coordinator import Agents, Coordinator, Knowledge, References, Settings, S
 from .coordinator import Status as Standing
 from .dispatch import machines_of
 from .jobs import Job
-from .ledger import Ledger
+from .ledger import Entry, Ledger
 from .measure import measure
 from .profiles import profile_of
 from .queue import QueuedJob, read_queue
@@ -156,15 +156,20 @@ def run(
         knowledge.instance()
         ledger = Ledger(rows)
         ledger.prepare()
-        ledger.enqueue(jobs)
+
+        def entered() -> list[Entry]:
+            ledger.enqueue(jobs)
+            names = json.dumps([job.name for job in jobs])
+            return ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
+
         programs = {
             (job.job.command[0], str(job.job.directory), job.job.environment.get("PATH"))
             for job in jobs
         }
         adopted = ledger.running()
-        names = json.dumps([job.name for job in jobs])
-        entries = ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
-        if not adopted and all(entry.state != "waiting" for entry in entries):
+        over = {entry.name for entry in ledger.entries("state IN ('done', 'failed', 'lost')")}
+        if not adopted and all(job.name in over for job in jobs):
+            entries = entered()
             states = dict(Counter[str](entry.state for entry in entries))
             return Summary("finished", states, 0, 0, None, None, None, 0.0, unfinished(entries))
         fleet = held.enter_context(
@@ -202,7 +207,7 @@ def run(
             | {"run": asdict(settings) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
         coordinator = Coordinator(
-            rows, entries, adopted, knowledge, fleet, policy, settings, session,
+            rows, entered(), adopted, knowledge, fleet, policy, settings, session,
             progress=progress, tell=tell, accepts=(lambda _: "") if other_machine else unlike,
         )  # fmt: skip
         return coordinator.run()

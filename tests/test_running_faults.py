@@ -231,19 +231,19 @@ def test_ctrl_c_waits_for_what_runs_and_a_second_one_kills_it(lab: Path) -> None
 def test_on_a_scheduler_a_killed_coordinators_groups_go_on_and_are_taken_over(lab: Path) -> None:
     from test_cluster import started as cluster
 
-    for text, other, says in (
-        ("no-such-program", "--other-machine", "has no program no-such-program in"),
-        ("true", "", "was measured on machines of another kind than"),
-    ):
-        with cluster(lab, 1, TMPDIR=str(lab), **{MARK: str(lab)}) as found:
-            queue(lab, [("x", "true", "no")])
-            path = lab / "queue.toml"
-            path.write_text(path.read_text().replace('"sh"', f'"{text}"'))
+    queue(lab, [("a", "until test -e go; do sleep 0.05; done", "no"), ("b", "sleep 0.1", "no")])
+    with cluster(lab, 1, TMPDIR=str(lab), **{MARK: str(lab)}) as found:
+        path, good = lab / "queue.toml", (lab / "queue.toml").read_text()
+        for text, other, says in (
+            ("no-such-program", "--other-machine", "has no program no-such-program in"),
+            ("sh", "", "was measured on machines of another kind than"),
+        ):
+            path.write_text(good.replace('"sh"', f'"{text}"'))
             with started(lab, "--dask", found.address, other=other) as process:
                 _, err = finished(process, code=2)
             assert says in err
-    queue(lab, [("a", "until test -e go; do sleep 0.05; done", "no"), ("b", "sleep 0.1", "no")])
-    with cluster(lab, 1, TMPDIR=str(lab), **{MARK: str(lab)}) as found:
+            assert states(lab) == {}
+        path.write_text(good)
         with started(lab, "--dask", found.address) as process:
             until(lambda: {"a", "b"} <= set(lines(lab, "begun")))
             with started(lab, "--dask", found.address) as second:

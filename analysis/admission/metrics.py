@@ -13,7 +13,7 @@ from ...instances.admission import (
     Assignment,
     blocking_pairs,
     job_speeds,
-    speeds_on,
+    speeds_at_home,
     total_speed,
 )
 from ..metric import Metric
@@ -55,9 +55,7 @@ def metrics(instance: Admission, assignment: Assignment) -> dict[str, float]:
     speeds, chosen = job_speeds(instance, assignment), np.flatnonzero(assignment.assigned)
     result = {"total_speed": total_speed(instance, assignment)}
     if len(chosen):
-        empty = speeds_on(instance, instance.cores, chosen)[
-            np.arange(len(chosen)), assignment.machine[chosen]
-        ]
+        empty = speeds_at_home(instance, chosen, assignment.machine[chosen])
         result["speed_score"] = float(speeds[chosen].mean())
         result["threads_used"] = float(
             (assignment.cores[chosen].sum(axis=1) / instance.threads[chosen]).mean()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
 from .instance import Admission, Assignment, check
-from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_on, total_speed
+from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_at_home, speeds_on, total_speed
 
 PROBLEM = Problem(
     name="admission",
@@ -33,6 +33,7 @@ __all__ = [
     "blocking_pairs",
     "check",
     "job_speeds",
+    "speeds_at_home",
     "speeds_on",
     "total_speed",
 ]

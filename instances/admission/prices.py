@@ -18,6 +18,8 @@ twice. The least such bound over all prices is that of the linear relaxation of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .instance import Admission, Floats, Integers
@@ -25,12 +27,19 @@ from .instance import Admission, Floats, Integers
 _BLOCK = 2_000_000  # entries of the J x V x C arrays that are looked at at once
 
 
-def gains_at_prices(instance: Admission, prices: Floats) -> tuple[Floats, Integers]:
+class Stopped(Exception):
+    """There was no time to the end."""
+
+
+def gains_at_prices(
+    instance: Admission, prices: Floats, over: Callable[[], bool] = lambda: False
+) -> tuple[Floats, Integers]:
     """What each job gains on each VM at these prices, and the cores it would take on its best one.
 
     Parameters
     ----------
     prices : (V, C) price of one core, 0 or more.
+    over : asked again and again; when it says so, `Stopped` is raised.
 
     Returns
     -------
@@ -40,6 +49,8 @@ def gains_at_prices(instance: Admission, prices: Floats) -> tuple[Floats, Intege
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     step = max(1, _BLOCK // (instance.machines * instance.types))
     for first in range(0, instance.jobs, step):
+        if over():
+            raise Stopped
         rows = slice(first, first + step)
         margin = instance.speed[rows, None, :] - prices[None]
         order = np.argsort(-margin, axis=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -197,6 +198,16 @@ class Colocation(Instance):
         its own).
         """
         return 0.0 if self.unpaired is None else self.unpaired
+
+    @cached_property
+    def largest_penalty(self) -> float:
+        """The largest penalty, in absolute value, that an agent could have."""
+        present = self.count > 0
+        largest = abs(self.single_penalty)
+        for rows in blocks(self.types):
+            usable = self.allowed[rows] & present & present[rows, None]
+            largest = max(largest, float(np.abs(np.where(usable, self.penalty[rows], 0.0)).max()))
+        return largest
 
     def agent_types(self) -> Integers:
         """(n,) the type of each agent, agents numbered type by type."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .instance import Colocation, Floats, Integers, Pairing, blocks
+from .instance import Colocation, Floats, Integers, Pairing
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
@@ -47,15 +47,13 @@ def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
     as much.
     """
     assert instance.bandwidth is not None
-    mean = type_penalties(instance, pairing)
-    present = np.flatnonzero(instance.count > 0)
-    worst = 0.0
-    highest_below = -np.inf  # the largest mean penalty among types of strictly smaller bandwidth
-    for level in np.unique(instance.bandwidth[present]):
-        group = mean[present[instance.bandwidth[present] == level]]
-        worst = max(worst, highest_below - float(group.min()))
-        highest_below = max(highest_below, float(group.max()))
-    return worst
+    present = instance.count > 0
+    mean, load = type_penalties(instance, pairing)[present], instance.bandwidth[present]
+    order = np.argsort(load, kind="stable")
+    heads = np.flatnonzero(np.diff(load[order], prepend=-1.0))  # of each level of bandwidth
+    least = np.minimum.reduceat(mean[order], heads)
+    below = np.maximum.accumulate(np.maximum.reduceat(mean[order], heads))[:-1]
+    return max(0.0, float((below - least[1:]).max(initial=0.0)))
 
 
 ROUNDING = 1e-12
@@ -77,9 +75,4 @@ def scale(instance: Colocation, objective: str, **options: object) -> float:
     """
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):
         return 1.0
-    present = instance.count > 0
-    largest = abs(instance.single_penalty)
-    for rows in blocks(instance.types):
-        usable = instance.allowed[rows] & present & present[rows, None]
-        largest = max(largest, float(np.abs(np.where(usable, instance.penalty[rows], 0.0)).max()))
-    return largest
+    return instance.largest_penalty

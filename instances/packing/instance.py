@@ -379,11 +379,13 @@ class Placement(Solution):
             )
         if count.size == 0:
             kind = kind[:0]
-        keep = (count != 0).any(axis=1)
-        count, kind = count[keep], kind[keep]
-        order = np.lexsort((*(-count.T[::-1]), kind)) if len(count) else np.zeros(0, dtype=np.int64)
-        set_field(self, "count", frozen_array("count", count[order], np.int64, 2))
-        set_field(self, "server_class", frozen_array("server_class", kind[order], np.int64, 1))
+        keep = count.any(axis=1)
+        if not keep.all():
+            count, kind = count[keep], kind[keep]
+        order = _sorted_servers(count, kind)
+        for name, values in (("count", count[order]), ("server_class", kind[order])):
+            values.flags.writeable = False  # copied once: it may take hundreds of megabytes
+            set_field(self, name, values)
 
     @property
     def servers(self) -> int:
@@ -396,6 +398,23 @@ class Placement(Solution):
             self.count.sum(axis=0) if len(self.count) else np.zeros(types, dtype=np.int64)
         )
         return total
+
+
+_MANY_KEYS = 64
+"""Types from which servers are sorted by the bytes of their counts: a sort a type takes seconds."""
+
+
+def _sorted_servers(count: Integers, kind: Integers) -> Integers:
+    """Servers in order of class, then of count, the most of the first type first."""
+    if not len(count):
+        return np.zeros(0, dtype=np.int64)
+    if count.shape[1] < _MANY_KEYS or count.min() < 0 or count.max() >= 2**32:
+        return np.lexsort((*(-count.T[::-1]), kind))
+    # bytes of big-endian numbers compare as the numbers do
+    keys = np.empty((len(count), count.shape[1] + 1), dtype=">u4")
+    keys[:, 0] = np.unique(kind, return_inverse=True)[1].reshape(-1)
+    np.subtract(np.uint32(2**32 - 1), count, out=keys[:, 1:], casting="unsafe")
+    return np.argsort(keys.view(f"V{keys.itemsize * keys.shape[1]}").reshape(-1), kind="stable")
 
 
 def check(instance: Packing, placement: Placement) -> None:

@@ -17,7 +17,7 @@ proves the optimum. VMs of equal cores are one row with their number on the righ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class ColumnGeneration:
     instance : what is given.
     rents : (V, C) good prices of cores to begin with.
     bound : the bound on total speed they prove.
+    over : whether the time is up; then `Stopped` is raised.
 
     Attributes
     ----------
@@ -77,12 +78,18 @@ class ColumnGeneration:
     scale : the largest speed.
     """
 
-    def __init__(self, instance: Admission, rents: Floats, bound: float) -> None:
+    def __init__(
+        self,
+        instance: Admission,
+        rents: Floats,
+        bound: float,
+        over: Callable[[], bool] = lambda: False,
+    ) -> None:
         from .kernels import RELATIVE
 
         self.instance = instance
         self.bound = bound
-        self.price = np.maximum(0.0, gains_at_prices(instance, rents)[0].max(axis=1))
+        self.price = np.maximum(0.0, gains_at_prices(instance, rents, over)[0].max(axis=1))
         self._kinds, first, kind = np.unique(
             instance.cores, axis=0, return_index=True, return_inverse=True
         )

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...instances.admission.instance import Admission, Floats
-from ...instances.admission.prices import gains_at_prices, price_bound
+from ...instances.admission.prices import Stopped, gains_at_prices, price_bound
+from ...instances.admission.rules import speeds_on
 from ...models.admission import assignment_program
 from ..engines import EngineAnswer, LivingProgram
 from ..outcome import Clock, Stop
@@ -45,7 +46,12 @@ def good_prices(
     best, least = prices, np.inf
     length, idle = 1.0, 0
     for _ in range(steps):
-        gain, cores = gains_at_prices(instance, prices)
+        try:
+            gain, cores = gains_at_prices(instance, prices, lambda: clock.over)
+        except Stopped:
+            if np.isinf(least):  # nothing was bounded yet: cores for nothing
+                least = float(speeds_on(instance, instance.cores).max(axis=1).sum())
+            break
         chosen = gain.argmax(axis=1)
         gained = gain[np.arange(instance.jobs), chosen]
         bound = float((prices * instance.cores).sum() + np.maximum(gained, 0.0).sum())

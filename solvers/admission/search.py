@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, check
-from ...instances.admission.prices import pair_bounds
+from ...instances.admission.prices import Stopped, pair_bounds
 from ...instances.admission.rules import scale, speeds_on, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
@@ -221,7 +221,11 @@ class Search:
     def _columns(self, rng: np.random.Generator | None) -> None:
         from .columns import ColumnGeneration
 
-        program = ColumnGeneration(self.instance, np.array(self.certificate["prices"]), self.bound)
+        prices = np.array(self.certificate["prices"])
+        try:
+            program = ColumnGeneration(self.instance, prices, self.bound, lambda: self.time.over)
+        except Stopped:
+            return
         program.take(self.best)
         for bound in program.improve(self.part(0.5), self.value):
             self._bounded_by_columns(bound)

@@ -221,12 +221,15 @@ def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
 
 def _solved(program: FluidProgram, clock: Clock) -> EngineAnswer | None:
     left = clock.left
-    if left is not None and left <= 0:
-        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
+    if clock.over:
+        return _OUT_OF_TIME
     try:
         return solve_refined(program.program, time_limit=left)
     except EngineError:
         return None
+
+
+_OUT_OF_TIME = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
 
 
 def _in_units_of_service(instance: Numa) -> tuple[Numa, float]:
@@ -309,10 +312,13 @@ def _least_power_at_most(
     (`most_power_program`); its prices, added to those of the throughput as often as it takes to
     keep tasks off what is not on the face, prove the least power.
     """
+    if best.stop is not Stop.FINISHED or best.message or clock.over:
+        stop = Stop.TIME_LIMIT if best.stop is Stop.FINISHED and clock.over else best.stop
+        return _least_power(instance, best.flow.throughput, energy, best.flow, clock, stop)
     scaled, unit = _in_units_of_service(instance)
     joule = float(energy.max()) or 1.0
     program = most_power_program(scaled, best.price, energy / joule)
-    answer = _solved(program, clock) if best.stop is Stop.FINISHED and not best.message else None
+    answer = _solved(program, clock)
     if (
         answer is None
         or answer.point is None
@@ -359,11 +365,14 @@ def _least_power(
     """The flow of least link power at a throughput, its level, and why it ended; `known` where
     nothing better is found.
     """
+    flow, price = known, np.zeros(instance.processors)
+    if stop is not Stop.FINISHED or clock.over:  # building the program takes long, too
+        stop = Stop.TIME_LIMIT if stop is Stop.FINISHED else stop
+        return flow, _power_level(instance, flow, price, energy), stop
     scaled, unit = _in_units_of_service(instance)
     joule = float(energy.max()) or 1.0
     program = power_program(scaled, throughput * unit, energy / joule)
-    answer = _solved(program, clock) if stop is Stop.FINISHED else None
-    flow, price = known, np.zeros(instance.processors)
+    answer = _solved(program, clock)
     if answer is not None:
         stop = answer.stop
     if answer is not None and answer.point is not None and answer.row_dual is not None:

@@ -12,6 +12,7 @@ from ..compiled import compiled
 
 Array = np.ndarray[Any, Any]
 
+BLOCK = 256
 FULL = -(2**62)
 """The arrays for the answer have no room for another server."""
 
@@ -77,33 +78,38 @@ def place_runs(
     used = 0
     left = servers.copy()
     resources = demand.shape[1]
+    room = np.empty(len(kind), dtype=np.int64)
+    slack = np.empty(len(kind))
     for run in range(len(order)):
         i = order[run]
         todo = number[run]
-        first = 0
-        while todo > 0:
-            # the first server where one fits, or the one with least weighted room
-            chosen = -1
-            slack = np.inf
-            for m in range(first, used):
-                if not _fits(demand, i, free, m):
-                    continue
-                if not best:
-                    chosen = m
-                    break
-                rest = 0.0
+        # the servers where one fits, the first or the fullest first: none fits again once it has
+        # taken what it can of the run
+        found = 0
+        for m in range(used):
+            if not _fits(demand, i, free, m):
+                continue
+            rest = 0.0
+            if best:
                 for j in range(resources):
                     rest += free[m, j] * share[kind[m], j]
-                if rest < slack:
-                    slack = rest
-                    chosen = m
-            # none: open one
-            if chosen < 0:
+            room[found] = m
+            slack[found] = rest
+            found += 1
+            if not best and found >= todo:
+                break
+        if best:
+            room[:found] = room[:found][np.argsort(slack[:found], kind="mergesort")]
+        place = 0
+        while todo > 0:
+            if place < found:
+                chosen = room[place]
+                place += 1
+            else:  # none: open one
                 chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
                 if chosen < 0:
                     return FULL if chosen == FULL else -1 - run
                 used += 1
-            # as many of the run as fit; for first fit all servers before it are full for this type
             most = todo
             for j in range(resources):
                 if demand[i, j] > 0:
@@ -112,8 +118,6 @@ def place_runs(
             todo -= most
             for j in range(resources):
                 free[chosen, j] -= most * demand[i, j]
-            if not best:
-                first = chosen
     return used
 
 
@@ -216,23 +220,43 @@ def place_at_random(
     """
     used = 0
     left = servers.copy()
-    resources = demand.shape[1]
-    room = np.empty(len(kind), dtype=np.int64)
+    types, resources = demand.shape
+    # in how many of each block of servers one of each type fits, so that the drawn one is found
+    # without asking them all
+    blocks = len(kind) // BLOCK + 1
+    room = np.zeros((types, blocks), dtype=np.int64)
+    total = np.zeros(types, dtype=np.int64)
+    fitted = np.zeros(types, dtype=np.bool_)
     for place in range(len(order)):
         i = order[place]
-        found = 0
-        for m in range(used):
-            if _fits(demand, i, free, m):
-                room[found] = m
-                found += 1
-        if found > 0:
-            chosen = room[int(draw[place] * found)]
+        if total[i] > 0:
+            number = int(draw[place] * total[i])
+            block = 0
+            while room[i, block] <= number:
+                number -= room[i, block]
+                block += 1
+            chosen = block * BLOCK
+            while True:
+                if _fits(demand, i, free, chosen):
+                    if number == 0:
+                        break
+                    number -= 1
+                chosen += 1
+            for t in range(types):
+                fitted[t] = _fits(demand, t, free, chosen)
         else:
             chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
             if chosen < 0:
                 return FULL if chosen == FULL else -1 - place
             used += 1
+            fitted[:] = False
         count[chosen, i] += 1
         for j in range(resources):
             free[chosen, j] -= demand[i, j]
+        for t in range(types):
+            fits = _fits(demand, t, free, chosen)
+            if fits != fitted[t]:
+                change = 1 if fits else -1
+                room[t, chosen // BLOCK] += change
+                total[t] += change
     return used

@@ -68,8 +68,20 @@ class Reduced:
 
         A merged type is handed out to its members in order.
         """
-        rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
+        # types that were not merged, and placed as often as wanted, are as they stand here
+        source = np.full(self.instance.types, -1)
+        placed = count.sum(axis=0)
         for place, members in enumerate(self.members):
+            wanted = self.instance.wanted[members[0]]
+            if len(members) == 1 and placed[place] == self.request[place] == wanted:
+                source[members[0]] = place
+        if np.array_equal(source, np.arange(count.shape[1])):
+            return Placement(count, self.classes[kind])
+        rows = np.take(count, np.maximum(source, 0), axis=1)
+        rows[:, source < 0] = 0
+        for place, members in enumerate(self.members):
+            if source[members[0]] == place:
+                continue
             upto = np.minimum(np.cumsum(count[:, place]), self.request[place])
             wanted = self.instance.wanted[list(members)].astype(np.int64)
             ends = np.cumsum(wanted)

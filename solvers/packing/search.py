@@ -14,6 +14,14 @@ from .generation import Relaxation
 from .patterns import Pool
 from .reduction import Reduced
 
+FEW_TYPES = 64
+"""Types up to which equal servers of an answer are found all at once."""
+
+MOST_POOLED = 20_000_000
+"""Entries of the pool of patterns, a count for each type, from which greedy answers after the first
+no longer join it.
+"""
+
 
 @dataclass
 class Search:
@@ -42,12 +50,20 @@ class Search:
         return self.lower < self.upper and not self.clock.over
 
     def offer(self, counts: Counts | None, by: str) -> None:
-        """Keep an answer if it is the best so far; its patterns join the pool."""
+        """Keep an answer if it is the best so far; its patterns join the pool, unless that is large
+        already.
+        """
         if counts is None:
             return
-        for row, kind in zip(*counts, strict=True):
-            self.pool.add(np.minimum(row, self.problem.request), int(kind))
         cost = self.problem.cost(counts[1])
+        rows = len(self.pool) + len(counts[1])
+        if not len(self.pool) or rows * self.problem.types <= MOST_POOLED:
+            patterns, kinds = np.minimum(counts[0], self.problem.request), counts[1]
+            if self.problem.types <= FEW_TYPES:
+                _, first = np.unique(np.column_stack([kinds, patterns]), axis=0, return_index=True)
+                patterns, kinds = patterns[np.sort(first)], kinds[np.sort(first)]
+            for row, kind in zip(patterns, kinds.tolist(), strict=True):
+                self.pool.add(row, kind)
         if cost < self.upper:
             self.best, self.upper, self.found_by = counts, cost, by
             self._note(by)

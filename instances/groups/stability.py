@@ -160,7 +160,7 @@ def least_alpha_of(instance: Groups, grouping: Grouping) -> int:
     most = 0
     for place in _places(instance):
         rows = groups_listed(instance, place, full=True)
-        there, times = units(instance, place, rows), _times(rows)
+        there, times = units(instance, place, rows), times_of(rows)
         gain = np.full(rows.shape, np.iinfo(np.int64).max)
         for kind in range(instance.types):
             at = (rows == kind) & (times > 0)
@@ -192,7 +192,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
         units(instance, int(place), grouping.members[[at]])
         for at, place in enumerate(grouping.where.tolist())
     ])  # fmt: skip
-    times = _times(grouping.members)
+    times = times_of(grouping.members)
     total = 0
     heads = [np.flatnonzero(row > 0) for row in times]
     for one in range(kinds):
@@ -246,7 +246,7 @@ def _willing(
     losses = Losses(instance, grouping)
     for place in _places(instance):
         rows = groups_listed(instance, place, full=True)
-        there, times = units(instance, place, rows), _times(rows)
+        there, times = units(instance, place, rows), times_of(rows)
         willing = np.zeros(rows.shape, dtype=np.int64)
         for kind in range(instance.types):
             at = rows == kind
@@ -257,7 +257,7 @@ def _willing(
         yield place, rows, willing, times
 
 
-def _times(rows: Integers) -> Integers:
+def times_of(rows: Integers) -> Integers:
     """(N, S) how often a type is in its group, at the first of its seats; 0 at the others."""
     number = np.zeros_like(rows)
     for seat in range(rows.shape[1]):

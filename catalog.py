@@ -6,7 +6,7 @@ To run one: `cotenant.solve`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -37,6 +37,8 @@ class Method:
     needed : what such an instance has, in words.
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
+    claimed : of a method with a prover, what stays a claim, and why.
+    instead : triples of an option, a value and the metric that it optimizes with that value.
     """
 
     name: str
@@ -50,6 +52,15 @@ class Method:
     needs: str = ""
     needed: str = ""
     prover: str = ""
+    claimed: str = ""
+    instead: tuple[tuple[str, object, str], ...] = ()
+
+    def objective_of(self, options: Mapping[str, Any]) -> str:
+        """The metric it optimizes with these options."""
+        for option, value, metric in self.instead:
+            if options.get(option) == value:
+                return metric
+        return self.objective
 
     def suits(self, instance: Instance) -> bool:
         """Whether it is meant for this instance of its problem."""
@@ -77,7 +88,7 @@ _FUGA = "Xu and Yu (2014)"
 _whole = partial(Method, needs="instances.packing.instance:serves_all",
                  needed="requests that are numbers, to be served whole")
 _shared = partial(Method, needs="instances.packing.instance:fixed_servers",
-                  needed="a number of servers")
+                  needed="a number of servers, and no rules on where VMs may run")
 _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
                      needed="bandwidth, the demand of each type")
 # fmt: on
@@ -87,9 +98,15 @@ _NUMA = "Llull (thesis 2017)"
 # fmt: off
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
-           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal"),
+           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal",
+           claimed="with worst, within intervals",
+           instead=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
-           f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable"),
+           f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
+           claimed="over types or at alpha, that more than 5 blocking pairs are too few, and the "
+           "penalty at so many; with an uncertainty, within intervals",
+           instead=(("uncertainty", "certain", "certain_blocking_pairs"),
+                    ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", _STARTS, prover="solvers.proofs.colocation:fair"),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
@@ -105,7 +122,8 @@ METHODS: tuple[Method, ...] = (
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
     Method("optimal", "admission", "solvers.admission.optimal:optimal", "exact", "total_speed",
-           f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:optimal"),
+           f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:optimal",
+           claimed="what `then` asks for besides has no proof"),
     Method("most-jobs", "admission", "solvers.admission.optimal:most_jobs", "exact", "assigned",
            f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:most_jobs"),
     Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
@@ -124,22 +142,33 @@ METHODS: tuple[Method, ...] = (
            "vector packing portfolio", prover="solvers.proofs.prices:min_cost"),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", ("FFD", "dot"), prover="solvers.proofs.prices:cp_sat"),
-    _whole("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
-           "Brandão and Pedroso (2016)", ("FFD", "dot"), prover="solvers.proofs.prices:arc_flow"),
+    Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",
+           "this package", needs="instances.packing.instance:placed_now",
+           needed="requests to be served whole, and what runs now (placed)"),
+    Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
+           "Brandão and Pedroso (2016)", ("FFD", "dot"),
+           needs="instances.packing.instance:serves_all_anywhere",
+           needed="requests to be served whole, and no rules on where VMs may run",
+           prover="solvers.proofs.prices:arc_flow"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
-            f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga"),
+            f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga",
+            claimed="an alpha that is no fraction of numbers up to 64; too large a game"),
     _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium",
-            "disutility", f"{_FUGA} 4.3, fig. 3", prover="solvers.proofs.recompute:fuga_tree"),
+            "disutility", f"{_FUGA} 4.3, fig. 3", prover="solvers.proofs.recompute:fuga_tree",
+            claimed="as for FUGA"),
     _shared("FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic",
             "disutility", f"{_FUGA} Algorithm 1"),
     _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
-            "disutility", f"{_FUGA} eq. 14, summed"),
+            "disutility", f"{_FUGA} eq. 14, summed",
+            prover="solvers.proofs.recompute:joint_optimum",
+            claimed="over=all (not the plays of the game but all that fits); as for FUGA"),
     _shared("max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact",
             "dominant_share_min", "leximin", ("DRF",),
             prover="solvers.proofs.prices:max_min_share"),
     _shared("max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact",
             "utilization", f"{_FUGA} 4.2", ("DRF",),
-            prover="solvers.proofs.prices:max_utilization"),
+            prover="solvers.proofs.prices:max_utilization",
+            claimed="with a least_share, which is no part of the prices"),
     _whole("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
     _whole("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers",
            "first fit decreasing"),
@@ -161,14 +190,17 @@ METHODS: tuple[Method, ...] = (
     _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic",
             "dominant_share_min", f"{_FUGA} 5.2"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error",
-           f"{_MARKET} 3.3.2", prover="solvers.proofs.equilibrium:fisher"),
+           f"{_MARKET} 3.3.2", prover="solvers.proofs.equilibrium:fisher",
+           claimed="in whole cores, which are no equilibrium"),
     Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium",
            "equilibrium_error", f"{_MARKET} 3.3.2",
            prover="solvers.proofs.equilibrium:fisher_convex"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare",
-           "Eisenberg and Gale (1959)", prover="solvers.proofs.tangent:nash_welfare"),
+           "Eisenberg and Gale (1959)", prover="solvers.proofs.tangent:nash_welfare",
+           claimed="utility ces and leontief"),
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index",
-           f"{_MARKET} eq. 3.6, as MIPs", prover="solvers.proofs.leximin:leximin"),
+           f"{_MARKET} eq. 3.6, as MIPs", prover="solvers.proofs.leximin:leximin",
+           claimed="of users with several jobs on a server, whose share is worth no fraction"),
     Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility",
            f"{_MARKET} 3.4.1, as a program", prover="solvers.proofs.tangent:utilitarian"),
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic",
@@ -186,7 +218,8 @@ METHODS: tuple[Method, ...] = (
     Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility",
            f"{_MARKET} 3.4.1"),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness",
-           f"{_FAIR} 3, fig. 1 and 3", prover="solvers.proofs.recompute:ref"),
+           f"{_FAIR} 3, fig. 1 and 3", prover="solvers.proofs.recompute:ref",
+           claimed="other utilities than throughput, and more than 13 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
            f"{_FAIR} 5.1, fig. 6"),
     Method("DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic",

@@ -222,6 +222,10 @@ class Found:
         """A bound from below that is proved besides those there are."""
         self.bound = bound if self.bound is None else max(self.bound, bound)
 
+    def at_most(self, bound: Fraction) -> None:
+        """The same from above."""
+        self.bound = bound if self.bound is None else min(self.bound, bound)
+
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
     """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
@@ -361,6 +365,13 @@ class Program:
         self.at_most(terms, value)
         self.at_most([(j, -a) for j, a in terms], -value)
 
+    def columns_of_rows(self) -> None:
+        """The rows in which each column is."""
+        self.of: list[list[int]] = [[] for _ in self.low]
+        for r, (terms, _) in enumerate(self.rows):
+            for j, _ in terms:
+                self.of[j].append(r)
+
     def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
         """Rows added up; the hint names each and, behind it, how many times, at least once."""
         total: dict[int, int] = {}
@@ -402,10 +413,7 @@ class Program:
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)
             self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
-        self.of: list[list[int]] = [[] for _ in self.low]
-        for r, (terms, _) in enumerate(self.rows):
-            for j, _ in terms:
-                self.of[j].append(r)
+        self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
         leaves = iter(listed(made.get("leaves", []), "leaves"))
         cases = [(self.low, self.high, list(range(len(self.rows))))]
@@ -443,7 +451,7 @@ class Colocation:
     """
 
     def __init__(self, case: Case) -> None:
-        others = "names bandwidth machines unpaired"
+        others = "names bandwidth machines unpaired low high looks confidence intervals"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0)
         self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
@@ -590,13 +598,87 @@ def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
     return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
 
 
+def no_pairing(given: Colocation, steps: list[object]) -> bool:
+    """Whether a step "nobody" shows that there is no pairing: one would cost more than 0, at
+    weights 0.
+    """
+    for step in [s for s in steps if isinstance(s, dict) and s.get("kind") == "nobody"]:
+        made = step_of(step, nobody="over prices rent sets")[1]
+        if pairing_bound(given, made, [0] * given.size) > 0:
+            return True
+    return False
+
+
 def colocation_optimal(case: Case) -> list[Found]:
     """Least mean penalty."""
     given = Colocation(case)
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
     found = Found(given.mean())
     for step in case.steps[0]:
         found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
     return [found]
+
+
+Pairs = tuple[Program, dict[tuple[int, int], int], dict[int, int], Terms]
+
+
+def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
+    """What every pairing satisfies in which types have these partners; and its cost, by column.
+
+    Columns: x[a,b], pairs of types a <= b (given for [a,b] and [b,a]); s[a], a-agents alone. Rows:
+    not too many are alone, and every agent is placed once.
+    """
+    program, column, cost = Program(), dict[tuple[int, int], int](), Terms()
+    for a, others in enumerate(partners):
+        for b in [b for b in others if a <= b]:
+            most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+            column[a, b] = column[b, a] = program.column(most)
+            both = whole(given.penalty[a][b], "") + whole(given.penalty[b][a], "")
+            cost.append((column[a, b], both))
+    types = range(given.size if given.alone else 0)
+    alone = {a: program.column(min(given.count[a], given.alone)) for a in types}
+    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    for a, others in enumerate(partners):
+        beside = [(column[a, b], 1 + (a == b)) for b in others]
+        program.equal(beside + ([(alone[a], 1)] if alone else []), given.count[a])
+    return program, column, alone, cost + [(j, given.single) for j in alone.values()]
+
+
+def partners_of(given: Colocation) -> list[list[int]]:
+    """The types with which agents of each type may share."""
+    there = [a for a, number in enumerate(given.count) if number]
+    return [
+        [b for b in there if given.count[a] and given.penalty[a][b] is not None]
+        for a in range(given.size)
+    ]
+
+
+def bandwidths(given: Colocation) -> list[Fraction]:
+    """Of each type."""
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    return [exact(value, "bandwidth") for value in bands]
+
+
+def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
+    """What every pairing satisfies whose slack, times the unit and the lcm of counts, is at most
+    this.
+    """
+    partners = partners_of(given)
+    program, column, alone, cost = pairing_program(given, partners)
+    there = [a for a, number in enumerate(given.count) if number]
+    once, means = math.lcm(*(given.count[a] for a in there)), dict[int, Terms]()
+    for a in there:
+        each, row = once // given.count[a], given.penalty[a]
+        parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
+        parts += [(alone[a], given.single)] if alone else []
+        means[a] = [(j, each * number) for j, number in parts]
+    for a, b in [(a, b) for a in there for b in there if band[a] < band[b]]:
+        terms = dict(means[a])
+        for j, number in means[b]:
+            terms[j] = terms.get(j, 0) - number
+        program.at_most(list(terms.items()), most)
+    return program, cost
 
 
 def colocation_fair(case: Case) -> list[Found]:
@@ -606,11 +688,13 @@ def colocation_fair(case: Case) -> list[Found]:
     is carried away from each type (above 0) or arrives there (below 0), always from smaller to
     larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
     flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
-    which `pairing_bound` bounds from below, alone or together with the total penalty.
+    which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
+    tree shows that no pairing has less slack, or costs less at as little ("prop").
     """
     given = Colocation(case)
-    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
-    band = [exact(value, "bandwidth") for value in bands]
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
+    band = bandwidths(given)
     order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
     once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
     alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
@@ -620,7 +704,18 @@ def colocation_fair(case: Case) -> list[Found]:
     slack = max([Fraction(0), *worse])
     found = [Found(slack, Fraction(0)), Found(given.mean())]
     for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
-        _, made = step_of(step, dual="over prices rent sets flow")
+        kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
+        kind, made = step_of(step, **kinds)
+        if kind == "prop":
+            below, parts = whole(made["below"], "below"), once * given.unit
+            most = int(slack * parts) if level else below - 1
+            program, cost = slack_program(given, band, most)
+            if level:
+                program.at_most(cost, below - 1)
+            program.impossible(made)
+            parts = given.unit * given.agents if level else parts
+            found[level].at_least(Fraction(below, parts))
+            continue
         (flow, over), left, here, now = (
             rationals(made["flow"], "flow", given.size),
             0,
@@ -763,25 +858,20 @@ class Deletions:
 def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
     """What every pairing with at most `few` blocking pairs satisfies; and its cost, by column.
 
-    Columns: x[a,b], pairs of types a <= b; s[a], a-agents alone; and z_i = 1 if W >= i, else 0, W
-    being the number of a-agents beside a partner of the set G, for each i up to few + 1 and each
-    different set G(a,c) of partners that an a-agent would leave for a c-agent. Rows: every agent is
-    placed once; not too many are alone; for each z_i, i z_i <= W <= i - 1 + (count[a] - i + 1) z_i,
-    and the same said of those beside others. Between types a and c there are W(a,c) W(c,a) blocking
-    pairs: if i j > few, not both z_i of G(a,c) and z_j of G(c,a) are 1; else their number v is at
-    least i j if both are 1. Among the agents of a type there are W (W - 1) / 2. All v together are
-    at most `few`.
+    Columns besides those of `pairing_program`: z_i = 1 if W >= i, else 0, W being the number of
+    a-agents beside a partner of the set G, for each i up to few + 1 and each different set G(a,c)
+    of partners that an a-agent would leave for a c-agent. Rows besides its: for each z_i,
+    i z_i <= W <= i - 1 + (count[a] - i + 1) z_i, and the same said of those beside others. Between
+    types a and c there are W(a,c) W(c,a) blocking pairs: if i j > few, not both z_i of G(a,c) and
+    z_j of G(c,a) are 1; else their number v is at least i j if both are 1. Among the agents of a
+    type there are W (W - 1) / 2. All v together are at most `few`.
 
     Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
     whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
     i is blocked by i and c: either i has c or i and c would both rather. (Of such pairs no rows say
     that they may not block: fewer rows prove nothing that is false.)
     """
-    program, size, count, penalty = Program(), given.size, given.count, given.penalty
-    partners = [
-        [b for b in range(size) if count[a] and count[b] and penalty[a][b] is not None]
-        for a in range(size)
-    ]
+    size, count, penalty, partners = given.size, given.count, given.penalty, partners_of(given)
     over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
     agents = all(number == 1 for number in count) and (given.left or not given.alone)
     waiting = list(range(size)) if agents and not few else []
@@ -799,17 +889,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             partners[best].remove(b)
             partners[b].remove(best)
             waiting += [b, best]
-    column: dict[tuple[int, int], int] = {}
-    cost: list[tuple[int, int]] = []
-    for a in range(size):
-        for b in partners[a]:
-            if a <= b:
-                most = count[a] // 2 if a == b else min(count[a], count[b])
-                column[a, b] = column[b, a] = program.column(most)
-                cost.append((column[a, b], whole(penalty[a][b], "") + whole(penalty[b][a], "")))
-    alone = {a: program.column(min(count[a], given.alone)) for a in range(size) if given.alone}
-    cost += [(j, given.single) for j in alone.values()]
-    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    program, column, alone, cost = pairing_program(given, partners)
     flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
     number: list[dict[int, int]] = []  # the size of G(a, c)
     kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
@@ -817,7 +897,6 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
-        program.equal([(j, n) for j, n, _ in beside], count[a])
         new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
         number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
         flags.append({})
@@ -858,6 +937,8 @@ def colocation_stable(case: Case) -> list[Found]:
     """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
     given = Colocation(case)
     gains = Gains(given, case.options)
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
     found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
     for step in case.steps[0]:
         kind, made = step_of(step, witness="", deletions="least tree", prop="tree|few leaves cuts")
@@ -1082,10 +1163,13 @@ def market_nash_welfare(case: Case) -> list[Found]:
     log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
     at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
         sum B_i log v_i - sum B + (right side of (2)).
-    Linear utilities are those of f = 1.
+    Linear utilities are those of f = 1. Of whole cores a tree of boxes may show more: in each that
+    is left, v are the numbers of its leaf, and at prices p >= 0 of cores the last term is at most
+        sum p_j C_j + sum over jobs of the most of B_i / v_i w s(y) - p y within the box.
     """
     market = Market(case)
-    step = single(case.steps[0], tangent="|at")
+    kinds = {"tangent": "|at", "tree": "nodes"} if market.whole else {"tangent": "|at"}
+    step = single(case.steps[0], **kinds)
     if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
@@ -1093,19 +1177,40 @@ def market_nash_welfare(case: Case) -> list[Found]:
     worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
     if not total or not all(worth[i] for i in market.active):
         return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
-    rest, slope = market.tangents(step)
-    for job, i in enumerate(market.user):
-        if market.work[job]:
-            rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
-            slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
-    low, high = 0, market.most(rest, slope) - total * GRID
-    for i in market.active:
-        down, up = logarithm(worth[i], market.unit)
-        low, high = low + market.budget[i] * down, high + market.budget[i] * up
+
+    def logs(numbers: list[int]) -> tuple[int, int]:
+        both = [(market.budget[i], logarithm(numbers[i], market.unit)) for i in market.active]
+        return sum(b * low for b, (low, _) in both), sum(b * high for b, (_, high) in both)
+
+    low, high = logs(worth)
+    if "nodes" not in step:
+        rest, slope = market.tangents(step)
+        for job, i in enumerate(market.user):
+            if market.work[job]:
+                rest[job] = -(-rest[job] * market.budget[i] * GRID // worth[i])
+                slope[job] = -(-slope[job] * market.budget[i] * GRID // worth[i])
+        high += market.most(rest, slope) - total * GRID
+    else:
+        boxes = Boxes(market)
+        for node, (least, most) in boxes.leaves(step["nodes"], []):
+            made = fields(node, "worth prices", what="a leaf")
+            near = wholes(made["worth"], "worth", len(market.budget), 0)
+            prices = wholes(made["prices"], "prices", len(boxes.room), 0)
+            if not all(near[i] for i in market.active):
+                raise Refused("utilities of a leaf are not above 0")
+            above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
+            for k, table in boxes.low.items():
+                i, price = market.user[k], prices[market.server[k]]
+                cores = range(least[k], most[k] + 1)
+                worths = [(table[c] + 1) * market.budget[i] * GRID for c in cores]
+                paid = zip(worths, cores, strict=True)
+                above += max(-(-gain // near[i]) - price * c for gain, c in paid)
+            high = max(high, above + logs(near)[1])
     return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
 Conditions = list[tuple[int, dict[int, tuple[Fraction, int]], bool]]
+Box = tuple[list[int], list[int]]
 
 
 class Boxes:
@@ -1188,7 +1293,27 @@ class Boxes:
             if before == (least, most):
                 return True
 
-    def root(self) -> tuple[list[int], list[int]]:
+    def leaves(self, nodes: object, goals: Conditions) -> list[tuple[object, Box]]:
+        """What a tree of boxes leaves open: the node [job, at] splits a box, at most `at` cores,
+        which comes next, or more; at [] nothing is left of it once it is squeezed.
+        """
+        stack, found = [self.root()], list[tuple[object, Box]]()
+        for node in listed(nodes, "nodes"):
+            least, most = stack.pop()  # an error if the tree goes on after its last leaf
+            if not self.squeeze(least, most, goals):
+                if node != []:
+                    raise Refused("a branch of an empty box")
+            elif isinstance(node, dict):
+                found.append((node, (least, most)))
+            else:
+                job, at = wholes(node, "a branch", 2, 0)
+                stack += [(least[:], most[:]), (least, most)]
+                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
+        if stack:
+            raise Refused("a tree ends before all its leaves")
+        return found
+
+    def root(self) -> Box:
         """The box of all answers."""
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
@@ -1236,17 +1361,8 @@ def market_leximin(case: Case) -> list[Found]:
         if "weights" in step:
             found.append(Found(value, boxes.weighed(step)))
             continue
-        goals, stack = boxes.conditions(value), [boxes.root()] if steps else []
-        for node in listed(step["nodes"], "nodes"):
-            least, most = stack.pop()  # an error if the tree goes on after its last leaf
-            if boxes.squeeze(least, most, goals):
-                job, at = wholes(node, "a branch", 2, 0)
-                stack += [(least[:], most[:]), (least, most)]
-                stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
-            elif node != []:
-                raise Refused("a branch of an empty box")
-        if stack:
-            raise Refused("a tree ends before all its leaves")
+        if steps and boxes.leaves(step["nodes"], boxes.conditions(value)):
+            raise Refused("a box is left of the tree")
         found.append(Found(value, value if steps else None))
     return found
 
@@ -1354,7 +1470,7 @@ class Packing:
 
 
 class Priced:
-    """What answers that serve `owed` VMs cost at least, by a step of "prices": `bound`.
+    """What answers that serve `owed` VMs cost at least, by a step of "prices".
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
     server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An
@@ -1363,16 +1479,16 @@ class Priced:
     rounded up. If t is 0 and gain above 0 there is no answer (bound None).
     With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
     What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
-    All fillings as good are listed. The answer takes each of them a whole number of times, x: they
-    serve what is owed with at most n_c servers and cost at most target. Each node asks whether the
-    sum of x over the fillings of a class (null: any) that hold so many copies of some items is at
-    most k ("low") or at least k + 1 ("high"). Each leaf adds these rows up with multipliers (of
-    items, classes, target, nodes) to a contradiction; so there is no such answer.
+    All fillings as good are listed. The answer takes each of them a whole number of times, a
+    column: they serve what is owed with at most n_c servers and cost at most target. Further
+    columns are sums: how many fillings of a class (-1: any) hold so many copies of some items. The
+    tree shows that no whole numbers are like this; so there is no such answer.
     """
 
     def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
-        _, made = step_of(step, prices="prices scale rents weights|target tree")
-        self.given, self.cost, classes = given, cost, len(given.room)
+        needed = "prices scale rents weights"
+        _, made = step_of(step, prices=f"{needed}|target sums tree leaves cuts")
+        self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
         self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
@@ -1383,53 +1499,57 @@ class Priced:
                 alike[price, tuple(size)] = alike.get((price, tuple(size)), 0) + number
         items = [(price, number, list(size)) for (price, size), number in alike.items()]
         self.owed = list(alike.values())
-        gain = self.gain([price for price, _, _ in items], rents)
-        reach = max(self.target * scale - gain, -1) if "tree" in made else -1
+        if any(r and n is None for r, n in zip(rents, given.servers, strict=True)):
+            raise Refused("servers of which there are as many as needed have a rent")
+        self.gain = sum(price * number for price, number, _ in items)
+        self.gain -= sum(r * (n or 0) for r, n in zip(rents, given.servers, strict=True))
+        reach = max(self.target * scale - self.gain, -1) if "sums" in made else -1
         self.found = list[tuple[int, dict[int, int]]]()
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
             limit = cost[c] * scale + rents[c]
-            least = max(1, limit - reach)
-            for worth, filling in given.fillings(c, items, weights, least):
+            for worth, filling in given.fillings(c, items, weights, max(1, limit - reach)):
                 if worth > limit:
                     raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
-        if "tree" in made:
-            self.close(made["tree"], [])
-        elif not scale and gain <= 0:
+
+    def program(self) -> Program:
+        """Of the fillings listed. Rows: each item, each class, the target, and two for each sum."""
+        program, servers, kinds = Program(), self.given.servers, [c for c, _ in self.found]
+        for c in kinds:  # there are at most so many, or each costs at least 1
+            number = servers[c]
+            program.column(self.target // self.cost[c] if number is None else number)
+        held = [filling for _, filling in self.found]
+        for i, number in enumerate(self.owed):
+            program.at_most([(k, -filling.get(i, 0)) for k, filling in enumerate(held)], -number)
+        for c, number in enumerate(servers):
+            limited = [(k, 1) for k, kind in enumerate(kinds) if kind == c and number is not None]
+            program.at_most(limited, number or 0)
+        paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
+        program.at_most(paid, self.target if self.scale else 0)
+        sums = listed(self.made["sums"], "sums")
+        if len(sums) * len(kinds) > 10**7:
+            raise Refused("so many sums that this would take too long")
+        for entry in sums:
+            kind, *holds = wholes(entry, "a sum", None, -1)
+            pairs = list(zip(holds[::2], holds[1::2], strict=True))
+            counted = [
+                k
+                for k, (c, filling) in enumerate(self.found)
+                if kind in (-1, c) and all(filling.get(i, 0) >= n for i, n in pairs)
+            ]
+            total = program.column(sum(program.high[k] for k in counted))
+            program.equal([*((k, 1) for k in counted), (total, -1)], 0)
+        return program
+
+    def bound(self) -> int | None:
+        """No answer costs less; None if there is none at all."""
+        if "sums" in self.made:
+            self.program().impossible(self.made)
+            return self.target + 1 if self.scale else None
+        if not self.scale and self.gain <= 0:
             raise Refused("the prices prove nothing")
-        self.bound = None if not scale else self.target + 1 if "tree" in made else -(-gain // scale)
-
-    def gain(self, prices: list[int], rents: list[int]) -> int:
-        """What is owed, at prices by item, less the rent of all servers."""
-        if any(r and n is None for r, n in zip(rents, self.given.servers, strict=True)):
-            raise Refused("servers of which there are as many as needed have a rent")
-        paid = sum(r * (n or 0) for r, n in zip(rents, self.given.servers, strict=True))
-        return sum(y * n for y, n in zip(prices, self.owed, strict=True)) - paid
-
-    def close(self, node: object, rows: list[tuple[int, int, object, list[list[int]]]]) -> None:
-        """Every leaf below a node is a contradiction; rows: (sign, bound, class, what is held)."""
-        if isinstance(node, dict):
-            made = fields(node, "class holds most low high", what="a node")
-            held = [wholes(pair, "holds", 2, 0) for pair in listed(made["holds"], "holds")]
-            most = whole(made["most"], "most", 0)
-            self.close(made["low"], [*rows, (-1, most, made["class"], held)])
-            self.close(made["high"], [*rows, (1, most + 1, made["class"], held)])
-            return
-        items, classes = len(self.owed), len(self.cost)
-        leaf = wholes(node, "a leaf", items + classes + 1 + len(rows), 0, MOST_PRICE)
-        y, r, (of_target, *signs) = leaf[:items], leaf[items:][:classes], leaf[items + classes :]
-        total = self.gain(y, r) - of_target * self.target
-        total += sum(m * sign * bound for m, (sign, bound, _, _) in zip(signs, rows, strict=True))
-        if total <= 0 or (of_target and not self.scale):
-            raise Refused("a leaf is no contradiction")
-        for c, filling in self.found:
-            worth = sum(y[i] * n for i, n in filling.items()) - r[c] - of_target * self.cost[c]
-            for m, (sign, _, kind, held) in zip(signs, rows, strict=True):
-                if kind in (None, c) and all(filling.get(i, 0) >= n for i, n in held):
-                    worth += m * sign
-            if worth > 0:
-                raise Refused("a leaf is no contradiction: a filling is worth more")
+        return -(-self.gain // self.scale) if self.scale else None
 
 
 def packing_servers(case: Case, costs: bool = False) -> list[Found]:
@@ -1442,9 +1562,9 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = Priced(given, owed, cost, step).bound
+        bound = Priced(given, owed, cost, step).bound()
         found.infeasible = found.infeasible or bound is None
-        found.bound = max(Fraction(bound or 0), found.bound or Fraction(0))
+        found.at_least(Fraction(bound or 0))
     return [found]
 
 
@@ -1453,37 +1573,94 @@ def packing_cost(case: Case) -> list[Found]:
     return packing_servers(case, costs=True)
 
 
-def packing_share(case: Case) -> list[Found]:
-    """The largest least dominant share of the users who want something.
+class Shares:
+    """Dominant shares: that of the resource of which a user has most, of all there is."""
 
-    A user's share is that of the resource of which it has most. If there is no room for so many VMs
-    of each that all shares are above some share (or somebody does not want as many), that is a
-    bound.
+    def __init__(self, given: Packing) -> None:
+        there = [0] * len(given.room[0])
+        for room, number in zip(given.room, given.servers, strict=True):
+            if number is None:
+                raise Refused("the number of servers is not fixed")
+            there = [n + number * r for n, r in zip(there, room, strict=True)]
+        if not given.partial and any(given.request):
+            raise Refused("a request is no cap")
+        parts = [[Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)]
+                 for row in given.size]  # fmt: skip
+        self.given, self.unit = given, [max(part) for part in parts]
+        self.users = [i for i, most in enumerate(given.request) if most != 0]
+        self.order = sorted(given.total[i] * self.unit[i] for i in self.users)
+        self.found: list[list[dict[int, int]]] = []
+
+    def fillings(self) -> list[list[dict[int, int]]]:
+        """Every maximal filling of a server of each class, of VMs that somebody wants."""
+        given, place = self.given, self.users
+        items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
+                 for i in place]  # fmt: skip
+        for c in range(len(given.room) if not self.found else 0):
+            found = given.fillings(c, items, [0] * len(given.room[c]), 1)
+            self.found.append([{place[i]: n for i, n in filling.items()} for _, filling in found])
+        return self.found
+
+    def program(self, level: int) -> Program:
+        """What is true of a placement whose shares, in order, are no less than the answer's before
+        a level, and larger at it.
+
+        Columns: how often each maximal filling is taken by the servers of a class, which may hold
+        more than is wanted; and for each of these conditions and each user, whether it misses it.
+        For each share of the answer before the level no more users are below it than in the answer;
+        and no more than `level` are not above its share at the level. Who misses a condition does
+        not want as many VMs as it takes, or has fewer.
+        """
+        program, held = Program(), list[dict[int, int]]()
+        for found, number in zip(self.fillings(), self.given.servers, strict=True):
+            program.at_most([(program.column(number or 0), 1) for _ in found], number or 0)
+            held += found
+        reached = sorted(set(self.order[:level]))
+        goals = [(self.order.index(share), share, False) for share in reached]
+        for below, share, above in [*goals, (level, self.order[level], True)]:
+            missing = list[int]()
+            for i in self.users:
+                exactly, most = share / self.unit[i], self.given.request[i]
+                need = int(exactly) + 1 if above else -int(-exactly // 1)
+                missing.append(program.column(1))
+                if most is not None and most < need:
+                    program.low[-1] = 1
+                terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
+                program.at_most([*terms, (missing[-1], -need)], -need)
+            program.at_most([(j, 1) for j in missing], below)
+        return program
+
+
+def packing_share(case: Case) -> list[Found]:
+    """The largest least dominant share of the users who want something; then, of placements whose
+    lower shares are no less than here, the largest next one.
+
+    If there is no room for so many VMs of each that all shares are above some share (or somebody
+    does not want as many), that is a bound ("share"). Or a tree shows that nothing is better than
+    the answer at a level ("prop").
     """
-    given, found = Packing(case), Found()
-    there = [0] * len(given.room[0])
-    for room, number in zip(given.room, given.servers, strict=True):
-        if number is None:
-            raise Refused("the number of servers is not fixed")
-        there = [n + number * r for n, r in zip(there, room, strict=True)]
-    parts = [
-        [Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)] for row in given.size
-    ]
-    unit, wanted = [max(part) for part in parts], given.request
-    users = [i for i, most in enumerate(wanted) if most != 0]
-    if not given.partial and any(wanted):
-        raise Refused("a request is no cap")
-    if given.answered:
-        found.value = min(given.total[i] * unit[i] for i in users)
-    for step in case.steps[0]:
-        _, made = step_of(step, share="above|prices")
-        share = rational(made["above"], "above")
-        owed = [int(share // unit[i]) + 1 if i in users else 0 for i in range(len(unit))]
-        content = any(most is not None and most < owed[i] for i, most in enumerate(wanted))
-        if share < 0 or (not content and Priced(given, owed, given.cost, made.get("prices")).scale):
-            raise Refused("it is not shown that nothing gives everybody more")
-        found.bound = share if found.bound is None else min(share, found.bound)
-    return [found]
+    given = Packing(case)
+    shares, found = Shares(given), list[Found]()
+    for level, steps in enumerate(case.steps):
+        found.append(Found(shares.order[level] if given.answered else None))
+        for step in steps:
+            kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
+            kind, made = step_of(step, **kinds)
+            if kind == "prop":
+                if not given.answered:
+                    raise Refused("a tree is about an answer, and there is none")
+                shares.program(level).impossible(made)
+                found[-1].at_most(shares.order[level])
+                continue
+            share, unit = rational(made["above"], "above"), shares.unit
+            owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
+            wanted = zip(owed, given.request, strict=True)
+            content = any(most is not None and most < number for number, most in wanted)
+            prices = None if content else Priced(given, owed, given.cost, made.get("prices"))
+            if share < 0 or (prices and prices.bound() is not None):
+                raise Refused("it is not shown that nothing gives everybody more")
+            found[-1].at_most(share)
+    return found
 
 
 def packing_utilization(case: Case) -> list[Found]:
@@ -1525,12 +1702,12 @@ def packing_utilization(case: Case) -> list[Found]:
                 raise Refused("VMs without a cap have a price below what they add")
             most += max(0, w * over - price) * (cap or 0)
         shared = math.gcd(*weight)
-        bound = begin + Fraction(most // (over * shared) * shared, unit)
-        found.bound = bound if found.bound is None else min(bound, found.bound)
+        found.at_most(begin + Fraction(most // (over * shared) * shared, unit))
     return [found]
 
 
 Row = tuple[int, ...]
+Powers = tuple[Fraction, ...]
 
 
 class Play:
@@ -1541,21 +1718,22 @@ class Play:
     wants v + skewness small: v = (sum of |n_i r_ij / C_j - lambda d_ij|^(alpha - 1))^(1 / alpha)
     over all users and resources (eq. 4, 5), skewness = root of sum (u_j / mean u - 1)^2 (eq. 7).
     What others do matters through total counts alone: backward induction over these, ties to the
-    lexicographically first. Roots are whole numbers of 2^-bits, rounded down: sums of two that are
-    2 or more apart are in that order; what 4,000 bits do not tell apart must be equal part by part.
+    lexicographically first. Roots are whole numbers of 2^-bits, rounded down, so that what they add
+    up to lies between two numbers; what 4,000 bits do not tell apart must be equal part by part.
     """
 
     def __init__(self, given: Packing, options: dict[str, object]) -> None:
         self.given, self.cap = given, given.request
         self.servers = [whole(n, "the number of servers", 0) for n in given.servers]
         alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
-        self.alpha = whole(alpha.numerator if alpha.denominator == 1 else None, "alpha", 2, 64)
+        self.over = whole(alpha.denominator, "the denominator of alpha", 1, 64)
+        self.alpha = whole(alpha.numerator, "the numerator of alpha", self.over + 1, 64)
         shrunk = max([2, *(n for n in range(2, 11) if n ** min(players, 99) <= 100_000)])
         eta = options.get("eta", 5)
         self.eta = shrunk if eta == "shrinking" else whole(eta, "eta", 1)
         self.most = rational(options.get("overload", MOST_PRICE), "overload")
-        if len(given.size) > 64 or players > 1000 or (not given.partial and any(self.cap)):
-            raise Refused("requests are no caps, or there are too many users or servers")
+        if players > 1000 or (not given.partial and any(self.cap)):
+            raise Refused("requests are no caps, or there are too many servers")
         total = [0] * len(given.room[0])
         for number, room in zip(self.servers, given.room, strict=True):
             total = [n + number * r for n, r in zip(total, room, strict=True)]
@@ -1566,11 +1744,11 @@ class Play:
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
         self.due = [[(a[j], level * b[j]) for j in there] for a, b in zip(share, wish, strict=True)]
-        self.roots, self.parts = dict[tuple[Fraction, int, int], int](), dict[Row, Fraction]()
+        self.roots, self.parts = dict[tuple[Fraction, int, int], int](), dict[Row, Powers]()
         moves = [self.moves(c) for c in range(len(self.servers))]
         order = sorted((lowest, c) for c, (lowest, _) in enumerate(moves))
         self.kinds = [c for _, c in order for _ in range(self.servers[c])]
-        self.rows = self.play([moves[c][1] for c in self.kinds])
+        self.choices = [moves[c][1] for c in self.kinds]
 
     def spend(self, steps: int) -> None:
         """Count the steps, which may not be endless."""
@@ -1595,20 +1773,25 @@ class Play:
             rows = longer
         ranked = []
         for row, free in rows:
-            used = [Fraction(s - f, s) for s, f in zip(given.start[c], free, strict=True) if s]
-            squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
-            uneven = max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+            used, uneven = self.skewness(c, free)
             ranked.append((not any(row) or max(used) > self.most, -min(used), row, uneven))
         chosen = sorted(entry for entry in ranked if not entry[0])[: self.eta] or ranked[:1]
         return -chosen[-1][1], sorted((row, uneven) for _, _, row, uneven in chosen)
 
-    def variance(self, total: Row) -> Fraction:
-        """v^alpha of total counts."""
+    def skewness(self, c: int, free: list[int]) -> tuple[list[Fraction], Fraction]:
+        """What part of each resource of a server is used, and the square of its skewness."""
+        used = [Fraction(s - f, s) for s, f in zip(self.given.start[c], free, strict=True) if s]
+        squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
+        return used, max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
+
+    def variance(self, total: Row) -> Powers:
+        """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
             self.spend(20 * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
-            powers = [Fraction(part ** (self.alpha - 1)) for part in parts]
-            self.parts[total] = sum(powers, Fraction(0))
+            powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
+            once = self.over == 1
+            self.parts[total] = (sum(powers, Fraction(0)),) if once else tuple(powers)
         return self.parts[total]
 
     def root(self, value: Fraction, k: int, bits: int) -> int:
@@ -1622,30 +1805,78 @@ class Play:
             self.roots[value, k, bits] = guess if number else 0
         return self.roots[value, k, bits]
 
-    def less(self, one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> bool:
-        """Whether v + skewness of one is less than that of two, given v^alpha and skewness^2."""
+    def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
+        """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
+        powers, uneven = worth
+        self.spend(bits // 8 * len(powers) * self.over)
+        sums = [powers[0]] * 2
+        if self.over > 1:
+            roots = sum(self.root(power, self.over, bits) for power in powers)
+            sums = [Fraction(n, 2**bits) for n in (roots, roots + len(powers))]
+        low, high = (self.root(n**self.over, self.alpha, bits) for n in sums)
+        skewness = self.root(uneven, 2, bits)
+        return low + skewness, high + skewness + 2
+
+    def less(self, one: tuple[Powers, Fraction], two: tuple[Powers, Fraction]) -> bool:
+        """Whether v + skewness of one is less than that of two."""
+        if one == two:
+            return False
         for bits in (64, 4000):
-            sums = [self.root(v, self.alpha, bits) + self.root(q, 2, bits) for v, q in (one, two)]
-            self.spend(bits // 8)
-            if abs(sums[0] - sums[1]) >= 2 or one == two:
-                return sums[0] < sums[1]
+            (low, high), (least, most) = self.around(one, bits), self.around(two, bits)
+            if high <= least or most <= low:
+                return high <= least
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
-    def play(self, moves: list[list[tuple[Row, Fraction]]]) -> list[Row]:
-        """What each server chooses, in the order of moves; nothing where caps allow none of its
-        set.
+    def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
+        """What a server may choose, with skewness^2 and the counts then; nothing where caps allow
+        none of its set.
         """
-        nothing = (0,) * len(self.cap)
+        found, nothing = [], (0,) * len(total)
+        for row, uneven in self.choices[place]:
+            more = tuple(n + added for n, added in zip(total, row, strict=True))
+            if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
+                found.append((row, uneven, more))
+        self.spend(5 * len(self.choices[place]))
+        idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
+        return found or [(nothing, idle, total)]
 
-        def after(total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-            found = []
-            for row, uneven in moves[place]:
-                more = tuple(n + added for n, added in zip(total, row, strict=True))
-                if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
-                    found.append((row, uneven, more))
-            self.spend(5 * len(moves[place]))
-            return found or [(nothing, Fraction(0), total)]
+    def least(self) -> Fraction:
+        """What no play is worth less than: servers x v + the sum of skewness. Counts alone matter
+        to the rest; all roots are rounded down.
+        """
+        sums = {(0,) * len(self.cap): 0}
+        for place in range(len(self.kinds)):
+            after = dict[Row, int]()
+            for total, done in sums.items():
+                for _, uneven, more in self.after(total, place):
+                    worth = done + self.root(uneven, 2, 256)
+                    after[more] = min(worth, after.get(more, worth))
+            sums = after
+        totals = [
+            len(self.kinds) * self.around((self.variance(total), Fraction(0)), 256)[0] + done
+            for total, done in sums.items()
+        ]
+        return Fraction(min(totals), 2**256)
 
+    def worth(self) -> Fraction:
+        """What the answer is worth, rounded up, if it is a play, its servers in order."""
+        queues: dict[int, list[Row]] = {c: [] for c in self.kinds}
+        for c, row in zip(self.given.kinds, self.given.rows, strict=True):
+            queues[c].append(tuple(row))
+        total, worth = (0,) * len(self.cap), 0
+        for place, c in enumerate(self.kinds):
+            own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
+            choice = [entry for entry in self.after(total, place) if entry[0] == own]
+            if not choice:
+                raise Refused("the answer is no play of the game")
+            worth += self.root(choice[0][1], 2, 256) + 1
+            total = choice[0][2]
+        high = self.around((self.variance(total), Fraction(0)), 256)[1]
+        return Fraction(worth + len(self.kinds) * high, 2**256)
+
+    def play(self) -> list[Row]:
+        """What each server chooses, in the order of moves."""
+        moves, nothing, after = self.choices, (0,) * len(self.cap), self.after
         levels = [{nothing}]
         for place in range(len(moves)):
             levels.append({more for total in levels[-1] for _, _, more in after(total, place)})
@@ -1653,7 +1884,7 @@ class Play:
         for place in range(len(moves) - 1, -1, -1):
             before, chosen = dict[Row, Row](), dict[Row, tuple[Row, Row]]()
             for total in levels[place]:
-                best: tuple[Fraction, Fraction] | None = None
+                best: tuple[Powers, Fraction] | None = None
                 for row, uneven, more in after(total, place):
                     worth = (self.variance(end[more]), uneven)
                     if best is None or self.less(worth, best):
@@ -1673,13 +1904,23 @@ def packing_play(case: Case) -> list[Found]:
     for step in case.steps[0]:
         step_of(step, recompute="")
         play = Play(given, case.options)
-        sides = [(play.kinds, play.rows), (given.kinds, map(tuple, given.rows))]
+        sides = [(play.kinds, play.play()), (given.kinds, map(tuple, given.rows))]
         own, shown = (
             sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
             for kinds, rows in sides
         )
         if given.answered and own == shown:
             found.epsilon = {"regret": Fraction(0)}
+    return [found]
+
+
+def packing_joint(case: Case) -> list[Found]:
+    """The least disutility of all servers together, over the plays of the game."""
+    given, found = Packing(case), Found()
+    for step in case.steps[0]:
+        step_of(step, recompute="")
+        play = Play(given, case.options)
+        found = Found(play.worth() if given.answered else None, play.least())
     return [found]
 
 
@@ -1766,8 +2007,10 @@ class Admission:
 def admission_speed(case: Case) -> list[Found]:
     """The most total speed."""
     given = Admission(case)
-    bounds = [given.bound(step) for step in case.steps[-1]]
-    return [Found(given.total, min(bounds, default=None))]
+    found = Found(given.total)
+    for step in case.steps[-1]:
+        found.at_most(given.bound(step))
+    return [found]
 
 
 def admission_jobs(case: Case) -> list[Found]:
@@ -1869,14 +2112,14 @@ def numa_fluid(case: Case) -> list[Found]:
     rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
     for step in case.steps[0]:
         earned, cost = given.priced(step, joules=False)
-        found[0].bound = min(earned / cost, found[0].bound or earned / cost)
+        found[0].at_most(earned / cost)
     found[0].value = rate
     for step in case.steps[1] if len(found) > 1 else []:
         if rate is None:
             raise Refused("the second level is about an answer, and there is none")
         earned, cost = given.priced(step, joules=True)
         found[1].value = rate * given.joules
-        found[1].bound = max(rate * cost - earned, found[1].bound or Fraction(0))
+        found[1].at_least(max(rate * cost - earned, Fraction(0)))
     return found
 
 
@@ -1891,7 +2134,7 @@ def numa_power(case: Case) -> list[Found]:
         earned, cost = given.priced(step, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
         earned, cost = given.priced(step, joules=True)
-        found.bound = max(rate * cost - earned, found.bound or Fraction(0))
+        found.at_least(rate * cost - earned)
     if case.witness is not None:
         if rate * max(given.work) > given.cores:
             raise Refused("the answer gives a processor more work than it can do")
@@ -2136,7 +2379,7 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
     for step in case.steps[0]:
         kind, made = step_of(step, recompute="", dual="times prices")
         most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
-        found.bound = min(Fraction(most, unit), found.bound or Fraction(most, unit))
+        found.at_most(Fraction(most, unit))
     return [found]
 
 
@@ -2156,7 +2399,7 @@ METHODS = {
         "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
     ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
     ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
-    ("market", "nash-welfare"): ("utility", (("nash_welfare", "max"),), market_nash_welfare),
+    ("market", "nash-welfare"): ("utility whole", (("nash_welfare", "max"),), market_nash_welfare),
     ("market", "leximin"): (
         "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
     ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
@@ -2167,7 +2410,9 @@ METHODS = {
     ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
-    ("packing", "max-min-share"): ("", (("dominant_share_min", "max"),), packing_share),
+    ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
+    ("packing", "max-min-share"): (
+        "", (("dominant_share_min", "max"), *((("dominant_share", "max"),) * 999)), packing_share),
     ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
     ("admission", "most-jobs"): (
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),

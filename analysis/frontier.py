@@ -54,6 +54,8 @@ class PriceFrontier:
     efficiency, fairness : names of two metrics of the problem.
     points : the tightest limit first.
     note : what the limits are on, in words, and what was left out.
+    beside : further frontiers for the same map, where the fairness metric is read in other ways:
+        a name and points each.
     stop : why it ended; interrupted: points are missing, or were not worked on.
     """
 
@@ -62,20 +64,28 @@ class PriceFrontier:
     points: tuple[PricePoint, ...]
     note: str = ""
     stop: Stop = Stop.FINISHED
+    beside: tuple[tuple[str, tuple[PricePoint, ...]], ...] = ()
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
-        points = [asdict(point) | {"status": point.status.value} for point in self.points]
-        return asdict(self) | {"points": points, "stop": self.stop.value}
+        content = asdict(self) | {"points": _plain(self.points), "stop": self.stop.value}
+        beside = [{"name": name, "points": _plain(points)} for name, points in self.beside]
+        return content | {"beside": beside}
 
     @classmethod
     def from_document(cls, content: Mapping[str, Any]) -> PriceFrontier:
         """Rebuild from `document`."""
-        points: Sequence[Mapping[str, Any]] = content["points"]
-        made = (PricePoint(**{**point, "status": Status(point["status"])}) for point in points)
+
+        def made(points: Sequence[Mapping[str, Any]]) -> tuple[PricePoint, ...]:
+            return tuple(
+                PricePoint(**{**point, "status": Status(point["status"])}) for point in points
+            )
+
         stop = Stop(content.get("stop", Stop.FINISHED))
+        beside = tuple((each["name"], made(each["points"])) for each in content.get("beside", ()))
+        note = content.get("note", "")
         return cls(
-            content["efficiency"], content["fairness"], tuple(made), content.get("note", ""), stop
+            content["efficiency"], content["fairness"], made(content["points"]), note, stop, beside
         )
 
     @property
@@ -85,6 +95,10 @@ class PriceFrontier:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
         return Status.OPTIMAL if done and self.stop is not Stop.INTERRUPTED else Status.FEASIBLE
+
+
+def _plain(points: Sequence[PricePoint]) -> list[dict[str, Any]]:
+    return [asdict(point) | {"status": point.status.value} for point in points]
 
 
 class Programs:

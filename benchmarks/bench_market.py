@@ -5,6 +5,8 @@ program of the same market.
     python benchmarks/bench_market.py --users 100000 --no-peer
     python benchmarks/bench_market.py --users 300000 --no-peer
     python benchmarks/bench_market.py --extremes   # the hard corners: f, cores, work at their ends
+    python benchmarks/bench_market.py --grid       # 10,000 and 100,000 jobs, 100 to 10,000 servers
+    python benchmarks/bench_market.py --users 300000 --servers 1000 --parts 16   # in parts
 
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
 first solve of a process also imports scipy; it is made on a small market and not counted. Memory is
@@ -16,14 +18,20 @@ from __future__ import annotations
 
 import argparse
 import resource
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from form import Rows, Timed, parser, timed
 
+from cotenant.analysis.market.parts import solve_parts
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Market
+from cotenant.instances.market.parts_writing import write_parts
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher
@@ -48,17 +56,20 @@ def told(outcome: Any) -> dict[str, Any]:
     }
 
 
+def drawn(args: argparse.Namespace) -> Market:
+    """The market asked for."""
+    return population(
+        users=args.users,
+        servers=args.servers or args.users,
+        jobs=args.jobs,
+        work=args.work,
+        rng=np.random.default_rng(args.seed),
+    )
+
+
 def sizes(args: argparse.Namespace, rows: Rows) -> None:
     """The size asked for, `repeats` times, and the peer."""
-    run = timed(
-        lambda: population(
-            users=args.users,
-            servers=args.users,
-            jobs=args.jobs,
-            work=args.work,
-            rng=np.random.default_rng(args.seed),
-        )
-    )
+    run = timed(partial(drawn, args))
     market: Market = run.value
     line(rows, f"generate {market.users} users, {market.jobs} jobs", run, {})
     for repeat in range(args.repeats):
@@ -85,6 +96,49 @@ def extremes(args: argparse.Namespace, rows: Rows) -> None:
                 line(rows, label, run, told(run.value))
 
 
+GRID_JOBS = (10_000, 100_000)
+GRID_SERVERS = (100, 1_000, 10_000)
+
+
+def grid(args: argparse.Namespace, rows: Rows) -> None:
+    """Whether the cost grows evenly: jobs against servers, for three kinds of jobs."""
+    kinds: dict[str, dict[str, Any]] = {
+        "f .55 to .99": {},
+        "f 0 to 1, lognormal": {"low": 0.0, "high": 1.0, "work": "lognormal"},
+        "f .9 to .9999": {"low": 0.9, "high": 0.9999},
+    }
+    for label, options in kinds.items():
+        for jobs in GRID_JOBS:
+            for servers in GRID_SERVERS:
+                rng = np.random.default_rng(args.seed)
+                market: Market = population(users=jobs // 10, servers=servers, rng=rng, **options)
+                runs = [timed(partial(fisher, market)) for _ in range(args.repeats)]
+                best = min(runs, key=lambda run: run.cpu)
+                line(rows, f"{label}: {jobs} jobs, {servers} servers", best, told(best.value))
+
+
+def parted(args: argparse.Namespace, rows: Rows) -> None:
+    """A market in parts: one process and several, and the peak memory of this one."""
+    with TemporaryDirectory() as scratch:
+        folder = args.folder or Path(scratch) / "market"
+        if args.folder is None:  # by another process, so that this one never holds the market
+            again = [sys.executable, __file__, *sys.argv[1:], "--write", str(folder)]
+            subprocess.run(again, check=True)
+        for processes in args.processes:
+            run = timed(partial(solve_parts, folder, jobs=processes or None, out=None))
+            found = run.value
+            steps = ", ".join(f"{r['rung']} {r['steps']}" for r in found.certificate["rungs"])
+            here = "this process" if not processes else f"{processes} processes"
+            facts = {
+                "status": found.status.value,
+                "regret": found.certificate["regret"],
+                "excess_demand": found.certificate["excess_demand"],
+                "steps": f"read {found.reading:.1f} s, {steps}",
+            }
+            size = f"{found.header.jobs} jobs, {len(found.header.parts)} parts"
+            line(rows, f"{size}, {here}", run, facts)
+
+
 def main() -> None:
     """Read the arguments and print the table."""
     command = parser(__doc__)
@@ -95,9 +149,22 @@ def main() -> None:
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--peer", action=argparse.BooleanOptionalAction, default=True)
     command.add_argument("--extremes", action="store_true")
+    command.add_argument("--grid", action="store_true", help="jobs against servers")
+    command.add_argument("--servers", type=int, help="as many as users when not given")
+    command.add_argument("--parts", type=int, help="a market in so many parts")
+    command.add_argument(
+        "--processes", type=int, nargs="*", default=[0, 2], help="that hold them; 0: this one"
+    )
+    command.add_argument("--folder", type=Path, help="of parts that are there already")
+    command.add_argument("--write", help=argparse.SUPPRESS)
     args = command.parse_args()
+    if args.write:
+        write_parts(drawn(args), args.write, args.parts)
+        return
     fisher(population(users=20, servers=20, rng=np.random.default_rng(0)))
-    (extremes if args.extremes else sizes)(args, Rows(args.json))
+    in_parts = args.parts or args.folder
+    table = extremes if args.extremes else grid if args.grid else parted if in_parts else sizes
+    table(args, Rows(args.json))
 
 
 if __name__ == "__main__":

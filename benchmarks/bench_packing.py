@@ -3,6 +3,11 @@
     python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] \
         [--optima known_optima.csv]
     python benchmarks/bench_packing.py game
+    python benchmarks/bench_packing.py clusters [--nodes 500 --time-limit 60 --seeds 3 --moves 360]
+
+clusters: rules on where VMs may run, 20 VMs a server, 4 types to 5 servers (or to 100 VMs): the
+bound of the aggregate program, the answers of min-servers within 2 % of it and at the end, and with
+--moves the fewest moves to so many servers.
 
 VPSolver (pip install pyvpsolver six future pympl, built with setuptools < 80; its programs must be
 on the PATH) makes its arc-flow graph, which HiGHS solves with one thread and the same time limit;
@@ -27,8 +32,12 @@ from form import Rows, parser, timed
 import cotenant
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.formats import vbp
-from cotenant.instances.packing.generators import caprara_toth, few_types, vm_types
+from cotenant.instances.packing.generators import caprara_toth, cluster, few_types, vm_types
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.packing.aggregate import aggregate_bound
+from cotenant.solvers.packing.bounds import best_bound
 from cotenant.solvers.packing.game.play import fuga
+from cotenant.solvers.packing.ruled import reduce_ruled
 
 
 def servers(arguments: argparse.Namespace, rows: Rows) -> None:
@@ -161,18 +170,56 @@ def game(arguments: argparse.Namespace, rows: Rows) -> None:
         )  # fmt: skip
 
 
+def clusters(arguments: argparse.Namespace, rows: Rows) -> None:
+    """Bound and answers of clusters with rules on where VMs may run."""
+    nodes, limit = arguments.nodes, arguments.time_limit
+    cotenant.solve(cotenant.read("packing/cluster-12-40"), "fewest-moves")  # kernels are compiled
+    filled = cluster(nodes=20, vms=300, types=20, rng=np.random.default_rng(0))
+    cotenant.solve(filled, "min-servers", time_limit=5)
+    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+        rng = np.random.default_rng(seed)
+        instance = cluster(nodes=nodes, vms=20 * nodes, types=4 * nodes // 5, rng=rng)
+        problem = reduce_ruled(instance)
+        bound = timed(lambda problem=problem: aggregate_bound(problem, Clock()))  # type: ignore[misc]
+        begin = time.perf_counter()
+        result = cotenant.solve(instance, "min-servers", time_limit=limit, seed=seed)
+        seconds = time.perf_counter() - begin
+        near = next(
+            (at for at, value, low in result.trace if value and low and value <= 1.02 * low), None
+        )
+        rows.add(
+            "fewest servers of a cluster", instance=instance.name, seed=seed,
+            vms=int(instance.wanted.sum()), volume=best_bound(problem).value,
+            bound=bound.value.bound, closed=bound.value.closed, bound_wall=bound.wall,
+            servers=result.objective, proved=result.bound, within_2_percent=near, wall=seconds,
+        )  # fmt: skip
+        if arguments.moves:
+            begin = time.perf_counter()
+            result = cotenant.solve(
+                instance, "fewest-moves", time_limit=limit, seed=seed, servers=arguments.moves
+            )
+            rows.add(
+                "fewest moves", instance=instance.name, seed=seed, servers=arguments.moves,
+                moves=result.objective, proved=result.bound, wall=time.perf_counter() - begin,
+            )  # fmt: skip
+
+
 def main() -> None:
     """Parse and run."""
     command = parser(__doc__)
-    command.add_argument("what", choices=["servers", "game", "vpsolver"])
+    command.add_argument("what", choices=["servers", "game", "clusters", "vpsolver"])
     command.add_argument("--files", nargs="*", type=Path, default=[])
     command.add_argument("--optima", type=Path)
     command.add_argument("--peers", default="cp-sat,vpsolver")
     command.add_argument("--time-limit", type=float, default=10.0)
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--repeat", type=int, default=7)
+    command.add_argument("--nodes", type=int, default=500)
+    command.add_argument("--seeds", type=int, default=3)
+    command.add_argument("--moves", type=int)
     arguments = command.parse_args()
-    run = {"servers": servers, "game": game, "vpsolver": vpsolver}[arguments.what]
+    runs = {"servers": servers, "game": game, "clusters": clusters, "vpsolver": vpsolver}
+    run = runs[arguments.what]
     run(arguments, Rows(arguments.json))
 
 

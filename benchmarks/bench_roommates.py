@@ -2,6 +2,7 @@
 other programs.
 
     python benchmarks/bench_roommates.py            # minutes; --quick for a glance
+    python benchmarks/bench_roommates.py --irving   # seconds
 
 One core; every kernel is compiled before a clock starts, and reading the matrix of ranks is part of
 the time. Each row names its family:
@@ -16,7 +17,10 @@ so that load does not count.
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -155,29 +159,54 @@ def ties_table(seeds: int, limit: float, only: str, rows: Rows) -> None:
         )  # fmt: skip
 
 
-def irving_table(sizes: list[int], peer_most: int, rows: Rows) -> None:
-    """Irving's algorithm here, and in algmatch (pure Python) up to a size."""
+def peers_of_irving() -> dict[str, Callable[[dict[int, list[int]]], Any]]:
+    """Other programs that are installed: lists of agents 1 to n -> a stable matching, or None."""
+    found: dict[str, Callable[[dict[int, list[int]]], Any]] = {}
     try:
         from algmatch import StableRoommatesProblem
+
+        found["algmatch"] = lambda lists: StableRoommatesProblem(
+            dictionary=lists
+        ).get_stable_matching()
     except ImportError:
-        StableRoommatesProblem = None
         print("\nalgmatch is not installed: its column stays empty (pip install algmatch)")
-    title = "Irving's algorithm, uniform lists, wall seconds; algmatch reads the lists in its time"
+    try:
+        from matching.games import StableRoommates  # type: ignore[import-not-found]
+
+        def by_matching(lists: dict[int, list[int]]) -> Any:
+            sys.setrecursionlimit(100_000)  # it copies its players deeply
+            with warnings.catch_warnings():  # it warns where there is no stable matching
+                warnings.simplefilter("ignore")
+                pairs = StableRoommates.create_from_dictionary(lists).solve()
+            return pairs if pairs and None not in pairs.values() else None
+
+        found["matching"] = by_matching
+    except ImportError:
+        print("\nmatching is not installed: its column stays empty (pip install matching)")
+    return found
+
+
+def irving_table(sizes: list[int], peer_most: int, rows: Rows) -> None:
+    """Irving's algorithm here, and in algmatch and matching (pure Python) up to a size."""
+    peers = peers_of_irving()
+    title = "Irving's algorithm, uniform lists, wall seconds; peers read the lists in their time"
     for agents in sizes:
         rank = instance("uniform", agents, 0)
         ours = timed(partial(irving, rank), 5)
         partition = timed(partial(stable_partition, rank), 5)
-        there, agree = None, None
-        if StableRoommatesProblem is not None and agents <= peer_most:
-            lists = {i + 1: [int(j) + 1 for j in np.argsort(rank[i])[:-1]] for i in range(agents)}
-            problem = partial(StableRoommatesProblem, dictionary=lists)
-            theirs = timed(lambda problem=problem: problem().get_stable_matching())  # type: ignore[misc]
-            there, agree = theirs.wall, (theirs.value is not None) == ours.value.stable
+        theirs: dict[str, Any] = dict.fromkeys(("algmatch", "matching"))
+        agree = None
+        if agents <= peer_most:
+            for name, call in peers.items():
+                lists = {
+                    i + 1: [int(j) + 1 for j in np.argsort(rank[i])[:-1]] for i in range(agents)
+                }
+                run = timed(partial(call, lists))
+                theirs[name] = run.wall
+                agree = agree is not False and (run.value is not None) == ours.value.stable
         rows.add(
             title, agents=agents, stable=bool(ours.value.stable), cotenant=ours.wall,
-            partition=partition.wall, algmatch=there,
-            ratio=None if there is None else there / ours.wall, agree=agree,
-            asked=0.2 if agents == 2000 else None,
+            partition=partition.wall, **theirs, agree=agree, asked=0.2 if agents == 2000 else None,
         )  # fmt: skip
 
 
@@ -300,7 +329,7 @@ def main() -> None:
         "--peer-most",
         type=int,
         default=500,
-        help="largest instance given to algmatch (default 500)",
+        help="largest instance given to algmatch and matching (default 500)",
     )
     command.add_argument(
         "--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)"
@@ -308,12 +337,18 @@ def main() -> None:
     command.add_argument(
         "--quick", action="store_true", help="5 instances, 5 seconds, a small integer program"
     )
+    command.add_argument(
+        "--irving", action="store_true", help="only Irving's algorithm beside other programs"
+    )
     options = command.parse_args()
     rows = Rows(options.json)
     if options.quick:
         options.seeds, options.limit, options.program_limit, options.peer_most = 5, 5.0, 5.0, 200
     fewest_blocking_pairs(instance("uniform", 20, 0))  # kernels are compiled now
     irving(instance("uniform", 4, 0))
+    if options.irving:
+        irving_table([100, 200, 500], options.peer_most, rows)
+        return
     search_table(options.seeds, options.limit, options.family, rows)
     fewest_with_ties(weak_lists(np.ones((4, 4)), better_partners))
     ties_table(options.seeds, options.limit, options.family, rows)

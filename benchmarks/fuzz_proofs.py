@@ -45,8 +45,8 @@ from cotenant.solvers.proofs import Task
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import market_cases
-from proof_cases import Truth, answers, cases, preferences
-from small_cases import tiny
+from proof_cases import Truth, answers, cases, nobody, preferences
+from small_cases import reached, shares_of, tiny
 
 DRAWN = ("packing", "admission", "scheduling", "numa")
 """Problems other than colocation of which tiny instances are drawn."""
@@ -78,6 +78,8 @@ ODD: list[Any] = [
 
 OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("market", "utilitarian"): ({}, {"whole": True}),
+    ("market", "nash-welfare"): ({}, {"whole": True}),
+    ("packing", "FUGA"): ({}, {"alpha": 2.5}),
 }
 """Of methods that prove several things."""
 
@@ -91,6 +93,7 @@ class Start:
     truths: list[Truth] = field(default_factory=list)
     market: market_cases.MarketTruth | None = None
     optima: dict[str, Fraction | None] = field(default_factory=dict)
+    reached: set[tuple[int, ...]] = field(default_factory=set)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -107,6 +110,10 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
             different = cases(drawn // 2, start=5000, most=6, distinct=True)
             for document in [*cases(drawn), *different, *map(preferences, range(4 * drawn))]:
                 documents.append((document, json.dumps(document).encode()))
+            for document in nobody(drawn // 2):
+                content = json.dumps(document).encode()
+                documents.append((document, content))
+                optima[content] = dict.fromkeys(["optimal", "fair", "stable"])
         elif problem == "market":
             for document in map(market_cases.drawn, range(drawn)):
                 documents.append((document, json.dumps(document).encode()))
@@ -133,6 +140,10 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                             found[-1].truths = [
                                 Truth(document, pairs) for pairs in answers(document)
                             ]
+                        if method.name == "max-min-share" and optima.get(content):
+                            found[-1].reached = reached(
+                                instance_of(document, content.decode(), Path("a file"))
+                            )
                         if problem == "market":
                             found[-1].market = market_cases.MarketTruth(document)
     return found
@@ -268,11 +279,15 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         return _lie_of_pairings(start, proof, levels)
     if start.market is not None:
         return start.market.lie(proof)
+    if start.key[1] == "max-min-share" and (false := _lie_of_shares(start, proof, levels)):
+        return false
     for claim in levels[:1]:
         told = proof["options"] == start.proof["options"]
         if claim["says"] == "infeasible":
             nobody = not told or start.optima.get(start.key[1], 0) is None
             return "" if nobody else "that there is no answer"
+        if told and start.optima.get(start.key[1], 0) is None and claim["value"] is not None:
+            return "that there is an answer"
         worth, bound = (
             None if claim[key] is None else Fraction(claim[key]) for key in ("value", "bound")
         )
@@ -282,13 +297,13 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         if worth is not None:
             known = best.get(place)
             best[place] = worth if known is None else (max if up else min)(known, worth)
-            told = _measured(start, proof, claim["objective"])
+            measured = _measured(start, proof, claim["objective"]) if told else None
             if (
-                told is not None
-                and abs(told - float(worth)) > 1e-6 * max(1.0, abs(told))
+                measured is not None
+                and abs(measured - float(worth)) > 1e-6 * max(1.0, abs(measured))
                 and claim["says"] != "equilibrium"
             ):
-                return f"that the answer is worth {float(worth)}, where it is {told}"
+                return f"that the answer is worth {float(worth)}, where it is {measured}"
         if told and (optimum := start.optima.get(start.key[1])) is not None:
             best[place] = optimum
         known = best.get(place)
@@ -296,6 +311,24 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
             return f"the value {float(worth)}, where no answer is worth more than {float(known)}"
         if bound is not None and known is not None and (bound < known if up else bound > known):
             return f"the bound {float(bound)}, where {float(known)} is reached"
+    return ""
+
+
+def _lie_of_shares(start: Start, proof: dict[str, Any], levels: list[dict[str, Any]]) -> str:
+    """Of placements whose lower shares are no less than the answer's, none has a larger one."""
+    instance = instance_of(json.loads(start.content), start.content.decode(), Path("a file"))
+    if proof["witness"] is None or not instance.name.startswith("shared"):
+        return ""
+    rows = proof["witness"]["count"] or [[0] * instance.types]
+    own = shares_of(instance, [sum(n) for n in zip(*rows, strict=True)])
+    others = [shares_of(instance, vms) for vms in start.reached]
+    for level, claim in enumerate(levels):
+        value = None if claim["value"] is None else Fraction(claim["value"])
+        if value is not None and value != own[level]:
+            return f"that share {level} is {value}, which is {own[level]}"
+        among = [t for t in others if all(x >= y for x, y in zip(t[:level], own, strict=False))]
+        if claim["bound"] is not None and Fraction(claim["bound"]) < max(t[level] for t in among):
+            return f"that share {level} is at most {claim['bound']}"
     return ""
 
 

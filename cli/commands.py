@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit warm new completion`.
+reproduce audit advise measure profiles prove verify warm new completion`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
-from . import proofs
-from .arguments import As, Json, Options, TimeLimit
+from . import advice, measuring, parts, proofs
+from .arguments import As, Json, Options, Parts, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
 from .completion import methods as method_names
@@ -111,17 +111,52 @@ def solve(
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes that hold a market in parts."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
+        ),
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Run one method on an instance; print its answer's value, bound, gap and metrics."""
+    """Run one method on an instance; print its answer's value, bound, gap and metrics.
+
+    A folder that holds a market in parts stays where it is: see the guide on markets in parts.
+    """
     from .. import catalog
     from ..analysis.registry import analysis_of
     from ..analysis.run.solve import solve as run
-    from ..instances.problem import read
+    from ..instances.market.parts import is_parts
+    from ..instances.problem import InvalidOption, read
     from ..instances.problem.described import SHOWN
     from ..instances.problem.options import parse_options
 
+    if is_parts(file):
+        require_writable(log)
+        if parts.solve_folder(
+            file,
+            method,
+            option or [],
+            jobs=jobs,
+            dask=dask,
+            time_limit=time_limit,
+            out=out,
+            log=log,
+            as_json=as_json,
+            form=form,
+        ):
+            _interrupted("the best prices so far are kept")
+        return
+    if jobs is not None or dask is not None:
+        raise InvalidOption(
+            f"jobs and dask say who holds the parts of a market; {file} is not in parts; leave "
+            "them out"
+        )
     instance = read(file)
     require_writable(out, file)
     require_writable(log, file)
@@ -177,7 +212,8 @@ def compare(
         typer.Option(
             "-m",
             "--method",
-            help="A method, or your own as module:function; repeat for more; all when none.",
+            help="A method, or your own as module:function. Repeat for more. Without it, all "
+            "methods run.",
             autocompletion=method_names,
         ),
     ] = None,
@@ -185,7 +221,7 @@ def compare(
     seeds: Annotated[
         int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")
     ] = 1,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 5.0,
     hard_limit: Annotated[
         float | None,
         typer.Option(
@@ -196,20 +232,20 @@ def compare(
     predict: Annotated[
         float | None,
         typer.Option(
-            help="Share of penalties sampled; methods see predictions, answers are judged on "
-            "the truth."
+            help="Share of the penalties that methods see. The others are predicted for them; "
+            "answers are measured on the true ones."
         ),
     ] = None,
     frontier: Annotated[
         bool | None,
         typer.Option(
             help="Also find the proved frontiers of efficiency against fairness; --report "
-            "does unless told not to."
+            "does, unless --no-frontier is given."
         ),
     ] = None,
     prove: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also write and verify a proof of each answer there."),
+        typer.Option(metavar="FOLDER", help="Write a proof of each answer here, and verify it."),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -221,7 +257,9 @@ def compare(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="RUNS.jsonl", help="Append rows here; finished cells are skipped."),
+        typer.Option(
+            metavar="RUNS.jsonl", help="Append rows here; what it holds is not run again."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -344,7 +382,9 @@ def report(
     instances_shown: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="Instances of a problem whose pictures are drawn; 4 else."
+            min=0,
+            metavar="N",
+            help="How many instances of a problem have their pictures drawn (4 if not given).",
         ),
     ] = None,
     summary_only: Annotated[
@@ -359,7 +399,8 @@ def report(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HEADING", help="A column that LaTeX tables keep; repeat for more; all else."
+            metavar="HEADING",
+            help="A column that LaTeX tables keep. Repeat for more. Without it, all columns.",
         ),
     ] = None,
 ) -> None:
@@ -406,6 +447,12 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check a stored answer against its instance, and recompute what it claims."""
+    from ..instances.market.parts import is_parts
+
+    if is_parts(file):
+        if not parts.check_folder(file, result_file, as_json):
+            raise typer.Exit(NO_ANSWER)
+        return
     from ..analysis.run.recheck import recheck
     from ..analysis.run.result import Result
     from ..instances.problem import read
@@ -442,7 +489,7 @@ def methods(
         str | None,
         typer.Argument(
             metavar="[PROBLEM]",
-            help="A problem, or a method; all when none.",
+            help="A problem, or a method. Without it, all problems.",
             autocompletion=problems_and_methods,
         ),
     ] = None,
@@ -492,20 +539,26 @@ def methods(
 def show(
     file: Annotated[
         str | None,
-        typer.Argument(help="Instance file or bundled instance; lists the bundled ones when none."),
+        typer.Argument(
+            help="Instance file or bundled instance. Without it, the bundled ones are listed."
+        ),
     ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Show what an instance holds, or list the bundled instances."""
     from ..analysis.report.tables import facts_table
+    from ..instances.market.parts import is_parts, read_header
     from ..instances.problem import bundled, read
 
+    rows: dict[str, object]
     if file is None:
         rows = {name: read(name).source for name in bundled()}
         title = "bundled instances"
+    elif is_parts(file):
+        rows, title = read_header(file).summary(), file
     else:
-        rows = {name: value for name, value in read(file).summary().items() if value != ""}  # type: ignore[misc]
+        rows = {name: value for name, value in read(file).summary().items() if value != ""}
         title = file
     if as_json:
         print_json(rows)
@@ -529,14 +582,13 @@ def generate(
             "-o",
             "--option",
             metavar="KEY=VALUE",
-            help="An option of the generator; one that is none lists them.",
+            help="An option of the generator. A wrong name lists them.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Which generator; its problem's first when not given. A name that is none "
-            "lists them."
+            help="Which generator (without it, the problem's first). A wrong name lists them."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
@@ -544,11 +596,12 @@ def generate(
         int | None,
         typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
     ] = None,
+    parted: Parts = None,
 ) -> None:
     """Generate an instance, or a folder of them."""
     import numpy as np
 
-    from ..instances.problem import UnknownName, problem_named, write
+    from ..instances.problem import InvalidOption, UnknownName, problem_named, write
     from ..instances.problem.options import parse_options
     from ..instances.problem.registry import resolve
 
@@ -566,6 +619,11 @@ def generate(
             source=f"{instance.source}; generator {chosen}, seed {seed}",
         )
 
+    if parted is not None:
+        if seeds is not None:
+            raise InvalidOption("parts and seeds are both given; leave out one")
+        parts.write_market(drawn(seed), out, parted)
+        return
     if seeds is None:
         require_writable(out)
         _said(drawn(seed), write, out)
@@ -579,18 +637,22 @@ def generate(
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(help="File in a foreign format, or a folder of tables.")],
+    source: Annotated[str, typer.Argument(help="File in another format, or a folder of tables.")],
     form: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="FORMAT",
             help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
-            "they are.",
+            "they are; json or parts for an instance of this package.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the instance here (.json or .json.gz).")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --parts, a folder.",
+        ),
     ],
     option: Options = None,
     fill: Annotated[
@@ -601,9 +663,12 @@ def convert(
             "them.",
         ),
     ] = None,
+    parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
-    from ..instances.problem import UnknownName, problem_named, write
+    from ..advice.reading import FORMATS
+    from ..instances.market.parts import read_parts
+    from ..instances.problem import UnknownName, problem_named, read, write
     from ..instances.problem.options import accepts, parse_options
     from ..instances.problem.plain import plain_form
     from ..instances.problem.registry import resolve
@@ -612,18 +677,23 @@ def convert(
         name: path
         for problem in PROBLEM_NAMES
         for name, path in problem_named(problem).formats.items()
-    }
+    } | FORMATS
     if form == "csv":
         form = plain_form(source)
-    if form not in formats:
-        raise UnknownName("format", form, [*formats, "csv"])
-    function = resolve(formats[form])
+    own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
+    if form not in formats and form not in own:
+        raise UnknownName("format", form, [*formats, "csv", *own])
+    function = own[form] if form in own else resolve(formats[form])
     options = parse_options(function, option or [], f"format {form!r}")
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))
-    require_writable(out, source)
+    if parted is None:
+        require_writable(out, source)
     instance = function(source, **options)
-    _said(instance, write, out)
+    if parted is None:
+        _said(instance, write, out)
+    else:
+        parts.write_market(instance, out, parted)
     say(f"{instance.problem}: {instance.source}")
 
 
@@ -643,12 +713,14 @@ def _filling(fill: str, form: str, taken: bool) -> Any:
 
 @app.command()
 def fetch(
-    dataset: Annotated[str | None, typer.Argument(help="A data set; lists them when none.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(help="A data set. Without it, they are listed.")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")
     ] = None,
 ) -> None:
-    """Download a data set of others, checked by its sha256, and print where it is and how to
+    """Download a public data set, check its sha256, and print where it is and how to
     convert it.
     """
     from ..analysis.report.tables import facts_table
@@ -678,25 +750,27 @@ def schema(
 @app.command()
 def reproduce(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Experiments by name, or all; lists them when none.")
+        list[str] | None,
+        typer.Argument(help="Experiments by name, or all. Without a name, they are listed."),
     ] = None,
     listed: Annotated[
         bool,
         typer.Option("--list", help="List the experiments, and what the papers do not determine."),
     ] = False,
     option: Options = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Your copies of measured files, laid out as CONTRIBUTING.md says.",
+            help="Your copies of measured files, in the folders that CONTRIBUTING.md names.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="ROWS.jsonl", help="Append a row for each; what it holds is not run again."
+            metavar="ROWS.jsonl",
+            help="Append rows here; what it holds is not run again.",
         ),
     ] = None,
     figures: Annotated[
@@ -710,12 +784,12 @@ def reproduce(
         ),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="PAGE.md", help="Write a page of all rows of --out.")
+        Path | None, typer.Option(metavar="PAGE.md", help="Write pages of all rows of --out.")
     ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Redo tables and figures of the papers: what they say beside what comes out here."""
+    """Compute tables and figures of the papers again, and print their numbers beside ours."""
     from dataclasses import asdict
 
     from ..analysis.papers import page as pages
@@ -762,6 +836,7 @@ def reproduce(
         raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
     require_writable(out)
     require_writable(page)
+    require_folder(None if page is None else pages.paper_folder(page))
     require_folder(figures)
     require_folder(tables)
     if figures is not None:
@@ -811,7 +886,9 @@ def audit(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            "--time-limit", metavar="S", help="Seconds for REF, which RAND replaces then."
+            "--time-limit",
+            metavar="S",
+            help="Seconds for REF; when they are over, RAND takes its place.",
         ),
     ] = None,
     out: Annotated[
@@ -855,8 +932,8 @@ by each.
 
 @app.command()
 def warm() -> None:
-    """Compile every kernel now and keep it, so that no later run has to; once for each installed
-    version.
+    """Compile every kernel now and keep it, so that later runs start at once. Needed once for each
+    installed version.
     """
     import numpy as np
 
@@ -885,7 +962,9 @@ def warm() -> None:
     typer.echo(kept)
 
 
+advice.add_to(app)
 proofs.add_to(app)
+measuring.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True
@@ -957,7 +1036,7 @@ def _say_what_starting_took() -> None:
     from ..solvers.compiled import why_uncached
 
     why = why_uncached()
-    anew = f"; kernels are compiled anew in every run: {why}" if why else ""
+    anew = f"; kernels are compiled again in every run: {why}" if why else ""
     say(
         f"+ {start_seconds():.1f} s to start (libraries, kernels, processes), in no run's "
         f"seconds{anew}"

@@ -37,7 +37,15 @@ def prove(
     given: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="RESULT.json", help="Prove this result instead of solving anew."
+            "--from", metavar="RESULT.json", help="Prove this result; do not solve again."
+        ),
+    ] = None,
+    vipr: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the proof's trees here too, as VIPR certificates for viprchk: FILE, or "
+            "FILE-1, FILE-2, ... of several.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -59,7 +67,10 @@ def prove(
     path = locate(file)
     instance = read(path)
     entry = catalog.find(instance.problem, method)
-    require_writable(out, path, *([] if given is None else [given]))
+    read_too = [path] if given is None else [path, given]
+    require_writable(out, *read_too)
+    if vipr is not None:
+        require_writable(vipr, *read_too, out)
     if not out.name.endswith((".json", ".json.gz")):
         raise InvalidFile(f"{out} must end in .json or .json.gz")
     takers = (entry.resolve(), analysis_of(instance.problem).metrics)
@@ -86,13 +97,15 @@ def prove(
         typer.echo(f"proof: claimed; {proved.says}")
         raise typer.Exit(NO_ANSWER)
     typer.echo(f"{proved.says}\nproof: {proved.standing}; {out}: {(proved.size or 0) / 1e3:.1f} kB")
+    if vipr is not None:
+        files = proving.write_certificates(path, out, vipr)
+        told = ", ".join(map(str, files)) or "none: this proof has no tree over a program"
+        typer.echo(f"VIPR certificates: {told}")
 
 
 def verify(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
-    proof: Annotated[
-        str, typer.Argument(metavar="PROOF.json", help="A proof, of whoever made it.")
-    ],
+    proof: Annotated[str, typer.Argument(metavar="PROOF.json", help="A proof, made by anybody.")],
 ) -> None:
     """Judge a proof of an instance by `verify.py`, which needs nothing else of this package: exit 0
     accepted, 1 refused.
@@ -119,4 +132,5 @@ def proof_words(methods: list[Method]) -> str:
     parts = [f"proof: a file, by cotenant prove: {filed}"] * bool(filed) + [
         f"proof: claimed: {claimed}"
     ] * bool(claimed)
+    parts += [f"proof: claimed: {named[m]}: {m.claimed}" for m in exact if m.claimed]
     return "\n".join(parts)

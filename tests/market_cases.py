@@ -121,12 +121,13 @@ class MarketTruth:
             return self._no_equilibrium(proof, cores, given)
         if proof["method"] == "leximin":
             return self._not_leximin(claims, self.ratios_of(own))
+        others = [other for is_whole, other in self.answers if is_whole or not whole]
         if proof["method"] == "utilitarian":
             mine = sum(own)
-            best = max(sum(other) for is_whole, other in self.answers if is_whole or not whole)
+            best = max(map(sum, others))
         elif proof["options"].get("utility", "amdahl") == "amdahl":
             mine = Fraction(self.welfare(own) * (1 + 1e-12))
-            best = max(Fraction(self.welfare(other) * (1 - 1e-12)) for _, other in self.answers)
+            best = max(Fraction(self.welfare(other) * (1 - 1e-12)) for other in others)
         else:
             return ""
         if value is not None and value > mine:

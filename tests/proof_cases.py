@@ -5,15 +5,19 @@ forger.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import random
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from cotenant import catalog, verify
 from cotenant.analysis.run.solve import solve
+from cotenant.instances.problem.errors import InvalidInstance
 from cotenant.instances.problem.files import instance_of
 from cotenant.instances.problem.proof import Proof
 from cotenant.instances.problem.registry import resolve
@@ -57,6 +61,35 @@ def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | 
     elif kind == 2 or agents % 2:
         made["machines"] = (agents + 1) // 2 + rng.randint(0, 1)
     return made if next(answers(made), None) is not None else None
+
+
+def drawn_with_types() -> dict[str, Any]:
+    """Six agents of four types, of whom two block whatever is done."""
+    rows = [[0.9, 0.6, 0.6, 0.1], [0.8, 0.7, 0.5, 0.4], [0.8, 0.3, 0.4, 0.6], [0.9, 0.3, 0.2, 0.6]]
+    count = [3, 1, 1, 1]
+    return {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows, "count": count}
+
+
+def nobody(number: int) -> list[dict[str, Any]]:
+    """So many documents of which no pairing is an answer, though everybody has somebody."""
+    found: list[dict[str, Any]] = []
+    for seed in itertools.count():
+        if len(found) == number:
+            break
+        rng = random.Random(seed)
+        count = [rng.choice([1, 1, 1, 2, 3]) for _ in range(rng.randint(3, 7))]
+        apart = [[rng.random() < 0.4 for _ in count] for _ in count]
+        rows = [[None if away else rng.randint(0, 9) / 10 for away in row] for row in apart]
+        band, agents = [float(rng.randint(0, 3)) for _ in count], sum(count)
+        made = {"cotenant": 1, "problem": "colocation", "name": "nobody", "penalty": rows}
+        made |= {"count": count, "bandwidth": band}
+        if agents % 2:
+            made["machines"] = agents // 2 + 1
+        if agents <= 10 and next(answers(made), None) is None:
+            with suppress(InvalidInstance):  # of which a file is no instance
+                instance_of(made, json.dumps(made), Path("a file"))
+                found.append(made)
+    return found
 
 
 def cases(number: int, start: int = 0, **options: Any) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ enumeration.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -13,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from cotenant.instances.admission.instance import Admission
 from cotenant.instances.numa.instance import Numa
+from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
 from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
@@ -69,6 +71,11 @@ def cheapest(instance: Packing, *, costs: bool) -> int | None:
     return None if np.isinf(found) else int(found)
 
 
+def gap() -> Packing:
+    """Thirty items whose relaxation needs 8 bins, and which need 9."""
+    return caprara_toth(number=1, items=30, rng=np.random.default_rng(135))
+
+
 def shared(seed: int) -> Packing:
     """Two or three servers for users who want as many VMs as they get, or up to a cap."""
     rng = np.random.default_rng(seed)
@@ -100,14 +107,18 @@ def reached(instance: Packing) -> set[tuple[int, ...]]:
     return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in found}
 
 
-def largest_least_share(instance: Packing) -> Fraction:
-    """Over all placements."""
+def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
+    """The dominant shares of those who want something, in order."""
     total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
     unit = [
         max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
     ]
-    users = [i for i, n in enumerate(instance.wanted) if n]
-    return max(min(vms[i] * unit[i] for i in users) for vms in reached(instance))
+    return sorted(vms[i] * unit[i] for i, n in enumerate(instance.wanted) if n)
+
+
+def largest_least_share(instance: Packing) -> Fraction:
+    """Over all placements."""
+    return max(shares_of(instance, vms)[0] for vms in reached(instance))
 
 
 def most_utilization(instance: Packing) -> Fraction:

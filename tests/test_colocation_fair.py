@@ -15,10 +15,11 @@ import pytest
 from cotenant import solve
 from cotenant.analysis.run.recheck import recheck
 from cotenant.instances.colocation import Colocation, Pairing, check
-from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
+from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
 from cotenant.instances.problem import InvalidInstance
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import common, fair, feasible_pairing
+from cotenant.solvers.colocation.near import search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
 from cotenant.solvers.engines import solve_program
@@ -121,7 +122,7 @@ def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
     monkeypatch.setattr(method, "KEEPS_TIME", 0)
     asked: list[int] = []
     monkeypatch.setattr(
-        method, "relaxed", lambda program, clock, parts: (asked.append(parts), (None, None))[1]
+        method, "relaxed", lambda program, clock, parts: (asked.append(parts), None)[1]
     )
     monkeypatch.setattr(method, "run", None)
     instance = crowd(16, 5)
@@ -213,11 +214,10 @@ def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None
             truth = solve_program(program)
             if truth.objective is None:
                 continue
-            bound, point = relaxed(program, Clock())
-            assert bound is not None
-            assert point is not None
-            assert bound <= truth.objective + 1e-9
-            assert bound == pytest.approx(program.objective(point), abs=1e-6)
+            found = relaxed(program, Clock())
+            assert found is not None
+            assert found.bound <= truth.objective + 1e-9
+            assert found.bound == pytest.approx(program.objective(found.point), abs=1e-6)
             for _ in range(20):
                 assert _bound(program, rng.normal(0, 0.3, program.rows)) <= truth.objective + 1e-9
             wide = replace(
@@ -232,12 +232,49 @@ def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None
 def test_a_relaxed_point_is_rounded_to_a_pairing_near_it() -> None:
     instance = crowd(10, 1000)
     program = fair_program(instance)
-    _, point = relaxed(program.program, Clock())
-    assert point is not None
-    near = rounded(instance, program, point)
+    found = relaxed(program.program, Clock())
+    assert found is not None
+    near = rounded(instance, program, found.point)
     assert near is not None
     check(instance, near)
-    assert attribution_slack(instance, near) <= program.program.objective(point) + 0.01
+    assert attribution_slack(instance, near) <= program.program.objective(found.point) + 0.01
+
+
+def test_near_the_relaxation_nothing_is_better_than_what_enumeration_finds(
+    reference: ModuleType,
+) -> None:
+    better = 0
+    for instance, expected in tiny(reference, range(30)):
+        begin = feasible_pairing(instance)
+        slack = attribution_slack(instance, begin)
+        least = expected.penalty_at_slack(slack)
+        found = relaxed(fair_program(instance, slack).program, Clock())
+        assert found is not None
+        best, interrupted = search_near(
+            instance, begin, found, Clock(), 0.1, np.random.default_rng(0), slack=slack,
+            bound=least + 1e-12,
+        )  # fmt: skip
+        check(instance, best)
+        assert not interrupted
+        assert within_slack(instance, best, slack)
+        assert least - 1e-9 <= mean_penalty(instance, best) <= mean_penalty(instance, begin)
+        better += mean_penalty(instance, best) < mean_penalty(instance, begin)
+    assert better
+
+
+def test_near_the_relaxation_a_poor_pairing_becomes_better_and_keeps_its_slack() -> None:
+    instance = crowd(8, 12)
+    begin = feasible_pairing(instance)
+    slack = attribution_slack(instance, begin)
+    found = relaxed(fair_program(instance, slack).program, Clock())
+    assert found is not None
+    best, _ = search_near(
+        instance, begin, found, Clock(), 60.0, np.random.default_rng(0), slack=slack,
+        bound=mean_penalty(instance, begin) * (1 - 1e-6),
+    )  # fmt: skip
+    check(instance, best)
+    assert mean_penalty(instance, best) < mean_penalty(instance, begin)
+    assert within_slack(instance, best, slack)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_an_answer_that_is_not_proved_says_how_far_it_may_be() -> None:
 
 def test_a_policy_that_is_as_good_is_named() -> None:
     rows = [row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)]
-    assert decision(rows, METRICS).endswith("(optimal); GR finds as good a one.")
+    assert decision(rows, METRICS).endswith("(optimal); GR is as good.")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,14 @@ def test_a_policy_that_is_as_good_is_named() -> None:
 )
 def test_without_a_bound_or_an_answer_in_words_nothing_is_decided(rows: list[Any]) -> None:
     assert decision(rows, METRICS) == ""
+
+
+def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() -> None:
+    rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
+    said = decision(rows, analysis_of("numa").metric_table)
+    assert said == (
+        "The flow runs 200 tasks/s: 100 % local. That is served 200.0 1/s, proved optimal (fluid)."
+    )
 
 
 def test_the_page_of_an_instance_begins_with_its_decision(tmp_path: Path) -> None:

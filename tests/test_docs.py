@@ -9,14 +9,17 @@ import importlib.util
 import io
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from terminal import run
 
 import cotenant
 from cotenant.analysis.papers.registry import EXPERIMENTS
 from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.solvers.packing.game.tree import fuga_tree
@@ -38,16 +41,20 @@ TEACHING = [
     *LESSONS,
 ]
 
-_EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(
+    r"^```(python|sh)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
+_SECONDS = re.compile(r"\d+\.\d{3}$", re.MULTILINE)
+"""The last number of a line: how long a run took."""
 
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def part_maker() -> ModuleType:
-    """docs/extensions/generated.py, which is no module of the package."""
-    spec = importlib.util.spec_from_file_location("generated", DOCS / "extensions" / "generated.py")
+def extension(name: str = "generated") -> ModuleType:
+    """A file of docs/extensions, which is no module of the package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "extensions" / f"{name}.py")
     assert spec is not None and spec.loader is not None  # noqa: PT018
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -62,13 +69,34 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
+    monkeypatch.setenv("COLUMNS", "80")
     for found in _EXAMPLE.finditer(page.read_text()):
-        said = io.StringIO()
+        language, code, expected = found.groups()
         line = page.read_text()[: found.start()].count("\n") + 1
-        with contextlib.redirect_stdout(said):
-            exec(compile("\n" * line + found[1], str(page), "exec"), names)
-        if found[2] is not None:
-            assert said.getvalue() == found[2], f"{name_of(page)}, line {line}"
+        if language == "sh":
+            said = plain(said_by(code))
+            assert said == plain(expected or said), f"{name_of(page)}, line {line}"
+            assert expected or not said.startswith("error: "), said
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{name_of(page)}, line {line}"
+
+
+def said_by(commands: str) -> str:
+    """What the commands of a block print; of the last, when it is refused, the error."""
+    *before, last = (run(*shlex.split(line)[1:]) for line in commands.splitlines())
+    assert [done.stderr for done in before if done.returncode] == []
+    if last.returncode:
+        return "error: " + last.stderr.partition("error: ")[2]
+    return "".join(done.stdout for done in (*before, last))
+
+
+def plain(text: str) -> str:
+    """Without what differs from run to run: seconds, and spaces at the ends of lines."""
+    return _SECONDS.sub("#", re.sub(r" +$", "", text, flags=re.MULTILINE)).strip()
 
 
 def test_every_page_that_teaches_has_an_example() -> None:
@@ -81,6 +109,9 @@ def pages_that_lack(problem: str) -> list[str]:
         "README.md": [
             f"**{problem}**",
             f"docs/{problem}.md",
+        ],
+        "docs/questions.md": [
+            f"### {problem}",
             *(f"`{entry.name}`" for entry in METHODS if entry.problem == problem),
         ],
         f"docs/{problem}.md": [],
@@ -117,7 +148,7 @@ def test_every_page_that_has_to_speaks_of_the_problem(problem: str) -> None:
 
 
 def test_of_a_new_problem_every_page_that_lacks_it_is_named() -> None:
-    assert len(pages_that_lack("groups of jobs")) == 10
+    assert len(pages_that_lack("groups of jobs")) == 11
 
 
 def anchors(page: Path) -> set[str]:
@@ -151,6 +182,25 @@ def test_pages_name_tests_and_experiments_that_exist() -> None:
     assert named > 20
 
 
+def test_the_picture_of_the_first_page_shows_what_the_methods_give() -> None:
+    cover = extension("cover")
+    assert cover.FILE.read_text() == cover.drawn(cover.measured())
+
+
+def test_the_glossary_has_the_words_that_reports_explain() -> None:
+    page = (DOCS / "glossary.md").read_text()
+    lacking = [word for word, text in WORDS.items() if f"| {word} | {text} |" not in page]
+    assert lacking == []
+
+
+def test_the_readme_names_the_papers_as_the_sources_do() -> None:
+    five = (DOCS / "cite.md").read_text().partition("## The five papers")[2].partition("\n## ")[0]
+    names = re.findall(r"https://doi\.org/([^)]+)|(ProQuest \d+)", five)
+    assert len(names) == 4  # one has neither
+    readme = (ROOT / "README.md").read_text()
+    assert [name for pair in names for name in pair if name not in readme] == []
+
+
 def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
     missing, seen = [], 0
     for page in PAGES:
@@ -166,7 +216,7 @@ def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
 
 
 def test_the_catalogue_page_has_every_method_and_metric() -> None:
-    maker = part_maker()
+    maker = extension()
     for problem in PROBLEM_NAMES:
         methods = re.findall(r"^\| ([^|]+?) \|", maker.methods(problem), re.MULTILINE)[2:]
         assert methods == [method.name for method in cotenant.methods(problem)]
@@ -177,7 +227,7 @@ def test_the_catalogue_page_has_every_method_and_metric() -> None:
 
 
 def test_what_pages_ask_the_site_for_can_be_made() -> None:
-    maker = part_maker()
+    maker = extension()
     asked = [
         (page, *found)
         for page in SITE
@@ -203,7 +253,7 @@ def test_what_pages_ask_the_site_for_can_be_made() -> None:
 
 
 def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogue() -> None:
-    maker = part_maker()
+    maker = extension()
     assert all(f"cotenant.{name}" in maker.face() for name in cotenant.__all__)
     for problem in PROBLEM_NAMES:
         text = maker.modules(problem)
@@ -216,12 +266,7 @@ def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogu
 
 def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_marks() -> None:
     pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
-    spec = importlib.util.spec_from_file_location(
-        "house_docstrings", DOCS / "extensions" / "house_docstrings.py"
-    )
-    assert spec is not None and spec.loader is not None  # noqa: PT018
-    house = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(house)
+    house = extension("house_docstrings")
     text = [
         "First.",
         "",

@@ -34,7 +34,9 @@ FLOORS = {
     "solvers": 4,
     "baselines": 5,
     "analysis": 6,
-    "cli": 7,
+    "advice": 7,
+    "running": 7,
+    "cli": 8,
 }
 ROOMS = ("ground", "run", "report", "problems", "papers")
 """The rooms of `analysis/`, the lowest first; its loose files are the ground."""
@@ -188,6 +190,28 @@ def test_only_the_command_line_imports_the_papers() -> None:
         or named.search(path.read_text())
     }
     assert users == {"cli/commands.py"}
+
+
+def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in sources()
+        if not path.is_relative_to(ROOT / "running")
+        and any(module.startswith("running") for module in imported_modules(path))
+    }
+    assert users == {"cli/measuring.py"}
+
+
+def test_only_the_command_line_imports_the_advice() -> None:
+    users = {
+        path.relative_to(ROOT).parts[0]
+        for path in sources()
+        if any(module.split(".")[0] == "advice" for module in imported_modules(path))
+    }
+    assert users == {"advice", "cli"}
+    judge = imported_modules(ROOT / "advice" / "statecheck.py")
+    assert not {"advice.rules", "advice.optimum", "advice.plan"} & set(judge)
+    assert not any(module.startswith(("instances.packing", "solvers")) for module in judge)
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

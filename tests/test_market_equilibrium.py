@@ -28,8 +28,8 @@ from cotenant.instances.market.utility import fill, job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher, fisher_convex, nash_welfare, utilitarian
 from cotenant.solvers.market.arena import Arena
+from cotenant.solvers.market.demand import jacobian, reply
 from cotenant.solvers.market.linear import UserBlocks, solve_blocks
-from cotenant.solvers.market.newton import jacobian, reply
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 CERTIFIED = 1e-8

@@ -36,6 +36,7 @@ from .measured import DATA, needs_data
 
 SMALL: dict[str, dict[str, Any]] = {
     "market-section-3.1.2": {},
+    "market-section-3.3.2": {"largest": 5, "draws": 1},
     "market-figure-3.3": {},
     "market-figure-3.4": {},
     "market-figure-3.5": {},

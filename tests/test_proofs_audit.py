@@ -179,17 +179,13 @@ def test_who_would_as_soon_be_unpaired_leaves_its_first_choice_to_others() -> No
 
 
 def test_without_a_scale_no_target_bounds_the_cost() -> None:
-    """Two VMs on two servers: a leaf that counts on a cost of at most 0 shows no contradiction."""
+    """Two VMs on two servers: without a scale there is no row of the cost, so none of at most 0."""
     document = {"problem": "packing", "capacity": [[1]], "demand": [[1]], "request": [2]}
     step = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
     claim = _claim("servers", "min", None, None, "infeasible")
-    with pytest.raises(verify.Refused, match="a leaf is no contradiction"):
-        _judged(
-            document | {"servers": [2]},
-            method="min-servers",
-            steps=[step | {"target": 0, "tree": [1, 0, 1]}],
-            claim=claim,
-        )
+    tree = {"target": 0, "sums": [], "tree": [-1], "leaves": [[0, 1, 2, 1]]}
+    with pytest.raises(verify.Refused, match="do not close it"):
+        _judged(document | {"servers": [2]}, method="min-servers", steps=[step | tree], claim=claim)
     told = _judged(  # one server is not enough
         document | {"servers": [1]}, method="min-servers", steps=[step], claim=claim
     )
@@ -223,17 +219,20 @@ TWO = {"problem": "packing", "capacity": [[4]], "demand": [[3], [2]], "request":
 @pytest.mark.parametrize(
     "tree",
     [
-        [0, 1, 0, 0],  # as if the filling that falls short by all of the reach were not listed
-        {"class": None, "holds": [[0, 1]], "most": 0, "low": [1, 0, 0, 0, 1]}
-        | {"high": [0, 1, 0, 1, 1]},  # as if at least two servers held the first VM
+        {
+            "sums": [],
+            "tree": [],
+        },  # as if the filling that falls short by all of the reach were none
+        {"sums": [], "tree": [-1], "leaves": [[0, 1, 3, 1]]},  # row 3 is the target
+        {"sums": [[-1, 0, 1]], "tree": [2, 0, -1], "leaves": [[0, 1, 4, 1]]},  # who holds the first
     ],
 )
-def test_two_vms_that_need_two_servers_do_not_need_three(tree: object) -> None:
+def test_two_vms_that_need_two_servers_do_not_need_three(tree: dict[str, object]) -> None:
     """A target that can be met is refused, whatever the tree."""
     step = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
     claim = _claim("servers", "min", None, 3, "gap")
-    with pytest.raises(verify.Refused, match="a leaf is no contradiction"):
-        _judged(TWO, method="min-servers", steps=[step | {"target": 2, "tree": tree}], claim=claim)
+    with pytest.raises(verify.Refused, match=r"tree ends|do not close|where a case is split"):
+        _judged(TWO, method="min-servers", steps=[step | {"target": 2} | tree], claim=claim)
 
 
 def test_a_share_that_can_be_passed_is_no_bound() -> None:

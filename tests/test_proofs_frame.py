@@ -10,6 +10,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -232,14 +233,14 @@ def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     for method in catalog.METHODS:
         if method.prover:
             assert callable(resolve(method.prover))
-    told = proof_words(
-        [catalog.find("colocation", "stable"), catalog.find("packing", "joint-optimum")]
-    )
-    filed, claimed = (
-        "proof: a file, by cotenant prove: colocation stable",
-        "proof: claimed: packing joint-optimum",
-    )
-    assert told == f"{filed}\n{claimed}"
+    named = [catalog.find("colocation", "optimal"), catalog.find("market", "nash-welfare")]
+    without = replace(catalog.find("packing", "min-cost"), prover="")
+    assert proof_words([*named, without]).splitlines() == [
+        "proof: a file, by cotenant prove: colocation optimal, market nash-welfare",
+        "proof: claimed: packing min-cost",
+        f"proof: claimed: colocation optimal: {named[0].claimed}",
+        f"proof: claimed: market nash-welfare: {named[1].claimed}",
+    ]
 
 
 def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
@@ -259,9 +260,10 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     assert (none.returncode, none.stdout[:11]) == (2, "unreadable:")
 
 
-def test_a_method_without_proofs_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:
+def test_what_has_no_proof_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:
     out = str(tmp_path / "proof.json")
-    claimed = terminal("prove", "packing/paper-example", "-m", "joint-optimum", "--out", out)
+    chosen = ("-m", "joint-optimum", "-o", "over=all", "-o", "engine=counts")
+    claimed = terminal("prove", "packing/paper-example", *chosen, "--out", out)
     assert claimed.returncode == 1
     assert claimed.stdout.startswith("proof: claimed")
     assert not Path(out).exists()

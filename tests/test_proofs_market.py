@@ -27,6 +27,7 @@ from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.proofs import Claimed, Task, equilibrium, tangent
+from cotenant.solvers.proofs.cores import case_of
 
 Document = dict[str, Any]
 
@@ -176,6 +177,58 @@ def test_no_division_has_more_nash_welfare_than_is_proved(seed: int, utility: st
         own = np.array([float(u) for u in utilities(market, cores)])[market.active]
         if (own > 0).all():
             assert math.exp(budget @ np.log(own) / budget.sum()) <= float(bound) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_whole_cores_have_more_nash_welfare_than_is_proved(seed: int) -> None:
+    market = drawn(seed)
+    document = proved(market, "nash-welfare", whole=True)
+    value, bound = claimed(document, "value"), claimed(document, "bound")
+    budget, most = market.budget[market.active], 0.0
+    for cores in divisions(market, 4):
+        own = np.array([float(u) for u in utilities(market, cores)])[market.active]
+        if (own > 0).all():
+            most = max(most, math.exp(budget @ np.log(own) / budget.sum()))
+    assert float(value) <= most * (1 + 1e-12)
+    assert most <= float(bound) * (1 + 1e-12)
+    assert float(bound) <= most * (1 + 1e-8)
+    assert document["steps"][0]["kind"] == "tree"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_leaves_prove_less_nash_welfare_than_there_is(seed: int) -> None:
+    """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""
+    market, rng = drawn(seed), np.random.default_rng(seed)
+    document = proved(market, "nash-welfare", whole=True)
+    best = claimed(document, "value")
+    for _ in range(60):
+        forged = copy.deepcopy(document)
+        for node in forged["steps"][0]["nodes"]:
+            for numbers in node.values() if isinstance(node, dict) else ():
+                at = int(rng.integers(len(numbers)))
+                numbers[at] = int(numbers[at] * float(rng.choice([0.5, 0.99, 1.01, 2.0])))
+        step = forged["steps"][0]
+        task = task_of(market, Outcome(None, None, Status.UNKNOWN))
+        case = case_of(task, forged["witness"], {"whole": True}, [step])
+        assert verify.market_nash_welfare(case)[0].bound >= best  # type: ignore[operator]
+
+
+def test_a_tree_of_whole_cores_says_nothing_of_divided_ones() -> None:
+    market = drawn(0)
+    document = proved(market, "nash-welfare", whole=True)
+    for change in (
+        lambda d: d["options"].clear(),
+        lambda d: d["steps"][0]["nodes"].pop(),
+        lambda d: d["steps"][0]["nodes"].append([]),
+        lambda d: d["steps"][0]["nodes"][-1]["worth"].pop(),
+        lambda d: d["steps"][0]["nodes"][-1].update(worth=[0, 0, 0]),
+        lambda d: d["steps"][0]["nodes"][-1].update(prices=[-1, 0]),
+        lambda d: d["steps"][0].update(nodes=[[]]),
+    ):
+        forged = copy.deepcopy(document)
+        change(forged)
+        with pytest.raises((verify.Refused, LookupError, ValueError, ArithmeticError)):
+            judged(market, forged)
 
 
 @pytest.mark.parametrize("method", ["fisher", "fisher-convex"])

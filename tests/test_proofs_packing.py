@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,16 +12,25 @@ from typing import Any
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
-from small_cases import cheapest, largest_least_share, most_utilization, packing, shared
+from small_cases import (
+    cheapest,
+    gap,
+    largest_least_share,
+    most_utilization,
+    packing,
+    reached,
+    shared,
+)
 
 from cotenant import verify
 from cotenant.baselines.packing import fuga_algorithm_1
 from cotenant.instances.packing.generators import caprara_toth
-from cotenant.instances.packing.instance import Packing
 from cotenant.instances.problem.files import read
-from cotenant.solvers.outcome import Outcome, Status
+from cotenant.solvers.outcome import Clock, Outcome, Status
+from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.proofs import Claimed
+from cotenant.solvers.proofs.tree import tree_step
 
 
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat", "arc-flow"])
@@ -45,11 +56,6 @@ def test_too_few_servers_are_certified_and_nobody_else_is_told_so(tmp_path: Path
         assert proof["claim"]["bound"] == least
         said.add(proof["claim"]["says"])
     assert said == {"optimal", "infeasible"}
-
-
-def gap() -> Packing:
-    """Thirty items whose relaxation needs 8 bins, and which need 9."""
-    return caprara_toth(number=1, items=30, rng=np.random.default_rng(135))
 
 
 def test_a_tree_over_the_fillings_left_proves_more_than_the_relaxation(tmp_path: Path) -> None:
@@ -85,13 +91,6 @@ def test_that_there_is_no_answer_is_not_certified_where_there_is_one(tmp_path: P
         proof_of(tmp_path, packing(0), "min-servers", none)
 
 
-def deep(tree: Any) -> Any:
-    """The tree below so many questions that nothing can read it."""
-    for _ in range(700):
-        tree = {**tree, "low": tree}
-    return tree
-
-
 def _step(change: dict[str, Any]) -> Any:
     return lambda proof: proof["steps"][0].update(change)
 
@@ -112,23 +111,25 @@ FORGERIES: dict[str, Any] = {
     "a target above": lambda p: p["steps"][0].update(target=p["steps"][0]["target"] + 1),
     "no target": lambda p: p["steps"][0].pop("target"),
     "no tree": lambda p: p["steps"][0].pop("tree"),
-    "a tree cut off": lambda p: p["steps"][0]["tree"].pop("low"),
-    "a tree that goes on": lambda p: p["steps"][0]["tree"].update(
-        third=p["steps"][0]["tree"]["low"]
-    ),
-    "a leaf of nothing": lambda p: p["steps"][0]["tree"].update(
-        low=[0] * len(p["steps"][0]["tree"]["low"])
-    ),
-    "a leaf cut off": lambda p: p["steps"][0]["tree"]["low"].pop(),
-    "a leaf below 0": lambda p: p["steps"][0]["tree"]["low"].__setitem__(-1, -1),
-    "a branch left out": lambda p: p["steps"][0].update(tree=p["steps"][0]["tree"]["low"]),
-    "the same branch twice": lambda p: p["steps"][0]["tree"].update(
-        high=p["steps"][0]["tree"]["low"]
-    ),
-    "a node that holds half a copy": lambda p: p["steps"][0]["tree"].update(holds=[[0, "1/2"]]),
-    "a node below 0": lambda p: p["steps"][0]["tree"].update(most=-1),
-    "a node of another kind": lambda p: p["steps"][0].update(tree=7),
-    "a tree without end": lambda p: p["steps"][0].update(tree=deep(p["steps"][0]["tree"])),
+    "a tree without sums": lambda p: p["steps"][0].pop("sums"),
+    "a tree cut off": lambda p: p["steps"][0]["tree"].pop(),
+    "a tree that goes on": lambda p: p["steps"][0]["tree"].append(-1),
+    "a tree of nothing": _step({"tree": []}),
+    "one leaf": _step({"tree": [-1]}),
+    "a leaf of nothing": lambda p: p["steps"][0].update(leaves=[[], []]),
+    "a leaf cut off": lambda p: p["steps"][0]["leaves"][0].pop(),
+    "a leaf left out": lambda p: p["steps"][0]["leaves"].pop(),
+    "a leaf of no row": lambda p: p["steps"][0]["leaves"][0].__setitem__(0, 10**6),
+    "a leaf below 0": lambda p: p["steps"][0]["leaves"][0].__setitem__(1, -1),
+    "the same leaf twice": lambda p: p["steps"][0].update(leaves=p["steps"][0]["leaves"][:1] * 2),
+    "a sum that holds half a copy": lambda p: p["steps"][0]["sums"][0].__setitem__(2, "1/2"),
+    "a sum of other fillings": lambda p: p["steps"][0]["sums"][0].__setitem__(1, 2),
+    "a sum below 0": lambda p: p["steps"][0]["sums"][0].__setitem__(1, -1),
+    "a sum of half a pair": lambda p: p["steps"][0]["sums"][0].pop(),
+    "a split beyond all": lambda p: p["steps"][0]["tree"].__setitem__(1, 99),
+    "a split of no column": lambda p: p["steps"][0]["tree"].__setitem__(0, 10**6),
+    "a tree of another kind": lambda p: p["steps"][0].update(tree=7),
+    "a tree in a tree": lambda p: p["steps"][0].update(tree=[p["steps"][0]["tree"]]),
     "a step twice over": lambda p: p["steps"][0].update(trust=1),
     "half a server": lambda p: p["witness"]["count"].pop(),
     "a server too full": lambda p: p["witness"]["count"].__setitem__(
@@ -178,6 +179,39 @@ def test_the_largest_least_share_is_certified(tmp_path: Path, seed: int) -> None
     assert bound == largest_least_share(shared(seed))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_every_level_of_the_shares_is_certified(tmp_path: Path, seed: int) -> None:
+    instance = shared(seed)
+    content, proof = proof_of(tmp_path, instance, "max-min-share")
+    assert judged(content, proof).count("optimal") == 1 + len(proof["levels"])
+    document = verify.parse(json.dumps(instance.document()).encode(), decimals=True)
+    given = verify.Shares(verify.Packing(verify.Case(document, {}, None, [])))
+    best = max(sorted(vms[i] * given.unit[i] for i in given.users) for vms in reached(instance))
+    claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
+    assert [verify.rational(claim["bound"], "bound") for claim in claims] == best
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(seed: int) -> None:
+    """And none where there is no better one, as the producer's trees show."""
+    instance = shared(seed)
+    content = json.dumps(instance.document()).encode()
+    for vms in sorted(reached(instance))[-8::3]:
+        given = verify.Packing(verify.Case(verify.parse(content, True), {}, None, []))
+        given.total = list(vms)
+        shares = verify.Shares(given)
+        others = [
+            sorted(other[i] * shares.unit[i] for i in shares.users) for other in reached(instance)
+        ]
+        for level, share in enumerate(shares.order):
+            better = any(
+                other[level] > share
+                and all(x >= y for x, y in zip(other[:level], shares.order[:level], strict=True))
+                for other in others
+            )
+            assert (tree_step(shares.program(level), None, Clock()) is None) == better
+
+
 def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:
     content, proof = proof_of(tmp_path, shared(1), "max-min-share")
     low = verify.rational(proof["claim"]["bound"], "bound") / 2
@@ -196,6 +230,8 @@ def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> Non
         options["overload"] = float(rng.choice([0.5, 0.9, 1.0]))
     if seed % 5 == 0:
         options["eta"] = "shrinking"
+    if seed % 4 == 0:
+        options["alpha"] -= 0.5
     content, proof = proof_of(tmp_path, shared(seed), method, **options)
     assert judged(content, proof).endswith("an equilibrium, to within regret 0")
 
@@ -204,6 +240,57 @@ def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> Non
 def test_bundled_plays_are_certified(tmp_path: Path, name: str) -> None:
     content, proof = proof_of(tmp_path, read(f"packing/{name}"), "FUGA", alpha=3.0)
     assert judged(content, proof).endswith("an equilibrium, to within regret 0")
+
+
+@pytest.mark.parametrize("engine", ["cp-sat", "counts"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_least_disutility_of_all_plays_is_certified(
+    tmp_path: Path, seed: int, engine: str
+) -> None:
+    options: dict[str, Any] = {"alpha": [2.0, 2.5, 3.0][seed % 3], "eta": 3}
+    instance = shared(seed)
+    other = "counts" if engine == "cp-sat" else "cp-sat"
+    least = joint_optimum(instance, engine=other, **options).bound
+    content, proof = proof_of(tmp_path, instance, "joint-optimum", engine=engine, **options)
+    assert "no answer is below" in judged(content, proof)
+    value, bound = (verify.rational(proof["claim"][name], name) for name in ("value", "bound"))
+    assert least == pytest.approx(float(bound), rel=1e-6)
+    assert bound <= value <= bound + Fraction(1, 10**6)
+    refuses(content, proof, lambda p: p["claim"].update(bound=str(bound + Fraction(1, 10**6))))
+    refuses(content, proof, lambda p: p["claim"].update(value=str(value - Fraction(1, 10**6))))
+
+
+def test_no_play_is_worth_less_than_is_proved() -> None:
+    """Every play of two servers, by the definition."""
+    for seed in range(8):
+        case = verify.Case(shared(seed).document(), {"eta": 4}, None, [[]])
+        case.document = verify.parse(json.dumps(case.document).encode(), True)
+        play = verify.Play(verify.Packing(case), case.options)
+        plays = [([], (0,) * len(play.cap))]  # type: ignore[var-annotated]
+        for place in range(len(play.kinds)):
+            plays = [
+                ([*squares, square], more)
+                for squares, total in plays
+                for _, square, more in play.after(total, place)
+            ][:20_000]
+        worth = [
+            len(play.kinds) * float(play.variance(total)[0]) ** 0.5
+            + sum(float(square) ** 0.5 for square in squares)
+            for squares, total in plays
+        ]
+        assert float(play.least()) <= min(worth) * (1 + 1e-12) + 1e-12
+        if len(plays) < 20_000:
+            assert float(play.least()) == pytest.approx(min(worth), abs=1e-9)
+
+
+def test_what_is_no_play_of_the_game_has_no_disutility(tmp_path: Path) -> None:
+    instance = read("packing/vm-types-8")
+    content, proof = proof_of(tmp_path, instance, "joint-optimum")
+    proof["witness"]["count"][0] = [0] * instance.types
+    with pytest.raises(verify.Refused, match="no play"):
+        judged(content, proof)
+    with pytest.raises(Claimed, match="only plays"):
+        proof_of(tmp_path, read("packing/paper-example"), "joint-optimum", over="all")
 
 
 def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
@@ -218,22 +305,39 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
         judged(content, proof | {"witness": other})
 
 
-def test_other_weights_of_fairness_stay_claimed(tmp_path: Path) -> None:
-    with pytest.raises(Claimed, match="alpha"):
-        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.5)
+def test_weights_of_fairness_with_many_digits_stay_claimed(tmp_path: Path) -> None:
+    with pytest.raises(Claimed, match="denominator of alpha"):
+        proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
 def test_utilities_are_compared_beyond_floats() -> None:
     play = verify.Play.__new__(verify.Play)
-    play.roots, play.alpha = {}, 2
+    play.roots, play.alpha, play.over = {}, 2, 1
     play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
     near = Fraction(10**60 + 1, 10**60)
-    one, two = (Fraction(1), Fraction(2)), (near, Fraction(2))
+    one, two = ((Fraction(1),), Fraction(2)), ((near,), Fraction(2))
     assert play.less(one, two)
     assert not play.less(two, one)
     assert not play.less(one, one)
     with pytest.raises(verify.Refused, match="thousand digits"):
-        play.less((Fraction(1), Fraction(2)), (Fraction(2), Fraction(1)))
+        play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
+
+
+def test_fractional_weights_are_compared_as_they_are() -> None:
+    """(1 + sqrt 2)^(2 / 3) is 1.7996...: against that and 0, and against one part less."""
+    play = verify.Play.__new__(verify.Play)
+    play.roots, play.alpha, play.over = {}, 3, 2
+    play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
+    parts, nothing = (Fraction(1), Fraction(2)), Fraction(0)
+    for bits in (64, 300):
+        low, high = play.around((parts, nothing), bits)
+        assert high - low < 9
+        assert abs(low / 2**bits - (1 + 2**0.5) ** (2 / 3)) < 1e-12
+    assert play.less((parts[:1], nothing), (parts, nothing))
+    assert not play.less((parts, nothing), (parts, nothing))
+    assert not play.less(
+        ((Fraction(1), Fraction(2) + Fraction(1, 10**40)), nothing), (parts, nothing)
+    )
 
 
 @pytest.mark.parametrize("index", [2, 3, 5, 64])
@@ -307,8 +411,9 @@ def test_a_leaf_that_leans_on_the_target_pays_for_it(tmp_path: Path) -> None:
             for price, size in zip(step["prices"], packing(0).demand, strict=True)
         }
     )
-    step["target"] = least
-    step["tree"] = [1] * items + [0] * packing(0).classes + [10**6]
+    target = items + packing(0).classes  # its row
+    step |= {"target": least, "sums": [], "tree": [-1]}
+    step["leaves"] = [[n for r in range(items) for n in (r, 1)] + [target, 10**6]]
     proof["claim"] |= {"value": None, "bound": least + 1, "says": "gap"}
-    with pytest.raises(verify.Refused, match="contradiction"):
+    with pytest.raises(verify.Refused, match="do not close"):
         judged(content, proof | {"witness": None})

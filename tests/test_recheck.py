@@ -37,7 +37,8 @@ GIVEN = {problem: (f"{problem}/tiny",) for problem in PROBLEM_NAMES} | {
     "packing": (
         "packing/tiny",
         "packing/paper-example",
-    ),  # requests to be served whole, or elastic ones
+        "packing/cluster-12-40",
+    ),  # requests to be served whole, or elastic ones, or what runs now
 }
 
 FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -59,6 +60,7 @@ FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("numa/hot", "fluid-power", {"throughput": 100.0}),
     ("numa/hot", "fluid-power", {"throughput": 1e9}),
     ("packing/too-few", "min-servers", {}),
+    ("packing/ruled", "min-servers", {}),
     ("packing/small", "min-servers", {}),
     ("colocation/lonely", "optimal", {}),
 )
@@ -67,6 +69,9 @@ FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
 MADE = {
     "numa/hot": lambda: cotenant.read("numa/tiny").replace(location_share=[0.7, 0.1, 0.1, 0.1]),
     "packing/too-few": lambda: cotenant.read("packing/tiny").replace(servers=[1.0, 1.0]),
+    "packing/ruled": lambda: cotenant.read("packing/tiny").replace(
+        most_per_server=[1.0, 2.0, np.inf, 1.0]
+    ),
     "packing/small": lambda: few_types(types=4, vms=40, rng=np.random.default_rng(1)),
     "colocation/unsolvable": lambda: Colocation(
         np.random.default_rng(30).random((8, 8)).round(3), [1] * 8

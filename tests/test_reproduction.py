@@ -17,7 +17,7 @@ from cotenant import cli
 from cotenant.analysis.papers import page
 from cotenant.analysis.papers import registry as papers
 from cotenant.analysis.papers.causes import cause, explained, span
-from cotenant.analysis.papers.page import findings, latest, reproduction_page
+from cotenant.analysis.papers.page import findings, latest, reproduction_pages
 from cotenant.analysis.papers.registry import (
     EXPERIMENTS,
     NOT_DETERMINED,
@@ -251,18 +251,22 @@ def test_a_page_needs_rows_and_shows_the_latest(registry: Any, tmp_path: Path) -
     out, page = tmp_path / "rows.jsonl", tmp_path / "page.md"
     call("all", "--out", out, "-o", "size=4")
     call("all", "--out", out, "--page", page)
-    text = page.read_text()
-    assert text == reproduction_page(read_rows(out))
+    pages = reproduction_pages(read_rows(out), "page")
+    assert pages.pop("") == page.read_text()
+    ((name, text),) = pages.items()  # the toys are of one paper
+    assert name == "page/cooper.md"
+    assert (tmp_path / name).read_text() == text
+    assert f"]({name}) | 4 |" in page.read_text()
     assert "| size | 3 | 3 | reproduced | drawn |" in text
     assert "| claim | always | never | differs | no cause was tested |" in text
     assert "Failed: ZeroDivisionError: division by zero." in text
     assert "Skipped: needs traces/log.txt" in text
     assert (
         f"| all | 4 | 1 | 1 | 0 | 1 | {sum(row['seconds'] for row in latest(read_rows(out))):.1f} |"
-        in text
+        in page.read_text()
     )
     for place, _ in NOT_DETERMINED:
-        assert place in text
+        assert (place in text) == place.startswith("Cooper")
 
 
 def test_measured_files_are_read_where_they_are_and_skipped_with_a_word_where_not(
@@ -336,8 +340,13 @@ def stored() -> list[dict[str, Any]]:
 
 
 @stored_only
-def test_the_page_is_what_the_stored_rows_give() -> None:
-    assert PAGE.read_text() == reproduction_page(stored())
+def test_the_pages_are_what_the_stored_rows_give() -> None:
+    pages = reproduction_pages(stored())
+    assert pages.pop("") == PAGE.read_text()
+    there = {f"reproduction/{path.name}" for path in (PAGE.parent / "reproduction").iterdir()}
+    assert there == set(pages)
+    assert {name: (PAGE.parent / name).read_text() for name in pages} == pages
+    assert all(any(place in text for text in pages.values()) for place, _ in NOT_DETERMINED)
 
 
 @stored_only

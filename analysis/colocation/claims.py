@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.groups import undecided_pairs
+from ...instances.colocation.objective import worst_case
 from ...instances.problem.errors import NoSolution
 from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
 from ...solvers.colocation.bounds import least_penalty_bound
 from ...solvers.colocation.feasible import Undecided, feasible_pairing
+from ...solvers.colocation.stable import COUNTED
 from ...solvers.roommates.partition import StablePartition, is_stable_partition
 from ..findings import Findings, Stored
 
@@ -20,7 +23,8 @@ def claims(instance: Colocation, stored: Stored) -> Findings:
     """The list of blocking pairs, what a stable partition proves, the least penalty at all, and
     that no pairing exists.
     """
-    found = Findings(bounds={"blocking_pairs": 0.0, "slack": 0.0})
+    counted = dict.fromkeys(COUNTED.values(), 0.0)
+    found = Findings(bounds={**counted, "slack": 0.0})
     certificate = stored.certificate
     if stored.solution is None:
         try:
@@ -35,9 +39,12 @@ def claims(instance: Colocation, stored: Stored) -> Findings:
     if stored.method == "stable":
         expected = {name: stored.options[name] for name in ("alpha", "alpha_mode")}
         expected["blocking_pairs"] = _listed(instance, stored.solution, stored.options)
+        expected |= _about_intervals(instance, stored)
         found.compare(certificate, expected, expected)
     if stored.bound is not None:
         found.bounds["penalty"] = least_penalty_bound(instance)
+        if instance.high is not None:
+            found.bounds["worst_case_penalty"] = least_penalty_bound(worst_case(instance))
     if not certificate.keys().isdisjoint(("stable_partition", "odd_parties")):
         _partition(found, instance, certificate, stored.options)
     return found
@@ -47,7 +54,8 @@ def _listed(
     instance: Colocation, pairing: Pairing, options: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """The types of agents that block, and how many of each are willing."""
-    blocking = blocking_pairs(instance, pairing, options["alpha"], options["alpha_mode"])
+    read = (options["alpha"], options["alpha_mode"], options["uncertainty"])
+    blocking = blocking_pairs(instance, pairing, *read)
     names = instance.names
     return [
         {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
@@ -59,6 +67,19 @@ def _listed(
             strict=True,
         )
     ]
+
+
+def _about_intervals(instance: Colocation, stored: Stored) -> dict[str, Any]:
+    """Which gains count, the confidence of the intervals, and what is to be measured again."""
+    assert isinstance(stored.solution, Pairing)
+    options = stored.options
+    if options["uncertainty"] == "none":
+        return {}
+    facts = {"uncertainty": options["uncertainty"], "intervals": instance.certainty}
+    if "measure_again" in stored.certificate:
+        read = (options["alpha"], options["alpha_mode"])
+        facts["measure_again"] = undecided_pairs(instance, stored.solution, *read)
+    return facts
 
 
 def _partition(

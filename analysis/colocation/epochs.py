@@ -43,6 +43,8 @@ class Epoch:
     penalty : mean penalty of the jobs placed; None when none was.
     blocking_pairs : of the batch.
     wait, longest_wait : mean and longest wait of the jobs placed [epochs]; None when none was.
+    certain_blocking_pairs : of the batch, for every matrix within the intervals: whom advice sends
+        away; None without intervals.
     """
 
     epoch: int
@@ -56,6 +58,7 @@ class Epoch:
     blocking_pairs: int
     wait: float | None
     longest_wait: int | None
+    certain_blocking_pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +239,11 @@ class _Cluster:
             blocking_pairs=0 if found is None else blocking_pairs(found[0], found[1]).count,
             wait=sum(wait * number for wait, number in waits) / placed if placed else None,
             longest_wait=max((wait for wait, _ in waits), default=None),
+            certain_blocking_pairs=(
+                None
+                if found is None or self.instance.low is None
+                else blocking_pairs(found[0], found[1], uncertainty="certain").count
+            ),
         )
 
     def _oldest(self, room: int) -> Batch:

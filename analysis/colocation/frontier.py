@@ -17,9 +17,18 @@ from ...baselines.colocation import (
     marriage_random,
     roommates,
 )
+from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import Alpha, AlphaMode, blocking_pairs, validate_alpha
+from ...instances.colocation.stability import (
+    UNCERTAINTIES,
+    Alpha,
+    AlphaMode,
+    Uncertainty,
+    blocking_pairs,
+    compared,
+    validate_alpha,
+)
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...instances.problem.rules import checked
 from ...solvers.colocation import (
@@ -29,6 +38,7 @@ from ...solvers.colocation import (
     require_bandwidth,
     zero_blocking,
 )
+from ...solvers.colocation.robust import robust_alpha
 from ...solvers.colocation.stable import stable
 from ...solvers.engines import EngineName
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
@@ -129,6 +139,7 @@ def frontier(
     points: Points = 8,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
+    uncertainty: Uncertainty = "none",
     time_limit: float | None = None,
     engine: EngineName | None = None,
     report: Report | None = None,
@@ -149,6 +160,7 @@ def frontier(
     values : the limits; spread over the range that matters when not given.
     points : how many limits to spread, at least 2.
     alpha, alpha_mode : as in `gains`; alpha only for "blocking".
+    uncertainty : which gains count against alpha, as in `blocking_pairs`.
     time_limit : seconds in all, shared equally among the points to come.
     engine : "highs" or "cp-sat"; whichever can when not given.
     report : progress.
@@ -158,11 +170,17 @@ def frontier(
     Raises
     ------
     InvalidOption
-        An option is out of range, or a limit is negative.
+        An option is out of range, a limit is negative, or an uncertainty is given against another
+        limit than alpha or where there are no intervals.
     NoSolution
         The instance has no feasible pairing.
     """
     validate_alpha(alpha, alpha_mode)
+    compared(instance, uncertainty)
+    if uncertainty != "none" and against != "alpha":
+        raise InvalidOption(
+            f"uncertainty is {uncertainty!r} against {against}; expected it against alpha only"
+        )
     if against == "slack":
         require_bandwidth(instance)
     limits = None if values is None else sorted({float(value) for value in values})
@@ -171,8 +189,95 @@ def frontier(
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
     return _Sweep(
-        instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), known
+        instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), known, uncertainty
     ).run(limits, points, free)
+
+
+@checked
+def alpha_frontiers(
+    instance: Colocation,
+    *,
+    points: Points = 8,
+    time_limit: float | None = None,
+    known: Sequence[Pairing] = (),
+    free: Outcome | None = None,
+) -> dict[Uncertainty, Frontier]:
+    """Least mean penalty against alpha, in points of penalty, where no pair possibly blocks, none
+    by the measured penalties, and none certainly.
+
+    The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
+    the first of possible ones is the largest alpha below robust alpha that is proved too low, where
+    there is one. Frontiers that an interrupt left undone are missing.
+
+    Parameters
+    ----------
+    instance : with intervals.
+    points, time_limit, known, free : as in `frontier`; the time is shared.
+
+    Raises
+    ------
+    InvalidOption
+        An option is out of range, or there are no intervals.
+    NoSolution
+        The instance has no feasible pairing.
+    """
+    clock, found = Clock(time_limit), dict[Uncertainty, Frontier]()
+    free = optimal(instance, time_limit=clock.share(4)) if free is None else free
+    robust = robust_alpha(instance, time_limit=clock.share(4))
+    if Stop.INTERRUPTED in (free.stop, robust.stop):
+        return found
+    for left, kind in ((3, "possible"), (2, "none"), (1, "certain")):
+        uncertainty: Uncertainty = kind  # type: ignore[assignment]
+        values, starts = None, list(known)
+        if uncertainty == "possible" and robust.pairing is not None and robust.alpha is not None:
+            assert free.solution is None or isinstance(free.solution, Pairing)
+            last = robust.alpha
+            if free.solution is not None:
+                last = max(last, stable_alpha(instance, free.solution, "possible"))
+            values = np.linspace(robust.alpha, last, points).tolist()
+            values += [] if robust.below is None else [robust.below]
+            starts.append(robust.pairing)
+        found[uncertainty] = frontier(
+            instance, "alpha", values=values, points=points, uncertainty=uncertainty,
+            time_limit=clock.share(left), known=starts, free=free,
+        )  # fmt: skip
+        if found[uncertainty].stop is Stop.INTERRUPTED:
+            break
+    return found
+
+
+def _robust(
+    instance: Colocation, points: int, clock: Clock, known: Sequence[Pairing], free: Outcome
+) -> PriceFrontier:
+    """The three frontiers against alpha on one map; the possible one is the map's own."""
+    lines = alpha_frontiers(
+        instance, points=points, time_limit=clock.share(), known=known, free=free
+    )
+
+    def marks(kind: Uncertainty) -> tuple[PricePoint, ...]:
+        if kind not in lines:
+            return ()
+        priced = [
+            replace(
+                point.priced,
+                reached=None
+                if point.pairing is None
+                else stable_alpha(instance, point.pairing, kind),
+            )
+            for point in lines[kind].points
+        ]
+        return settled(priced, "min")
+
+    note = (
+        "Each limit: an alpha, in points of penalty, at which no pair blocks for any matrix within "
+        f"the intervals. {instance.certainty[:1].upper()}{instance.certainty[1:]}. Measured: none "
+        "blocks by the measured penalties; certain: none blocks for every matrix."
+    )
+    names: dict[Uncertainty, str] = {"none": "measured", "certain": "certain"}
+    beside = tuple((name, marks(kind)) for kind, name in names.items() if kind in lines)
+    stops = [line.stop for line in lines.values() if line.stop is not Stop.FINISHED]
+    stop = Stop.INTERRUPTED if len(lines) < len(UNCERTAINTIES) else [*stops, Stop.FINISHED][0]
+    return PriceFrontier("penalty", "robust_alpha", marks("possible"), note, stop, beside)
 
 
 @checked
@@ -188,11 +293,12 @@ def price_frontiers(
     attribution slack.
 
     The stability-performance and the fairness-performance frontier of Cooper's desiderata (section
-    II), by one exact program for each limit. Policies give the programs their starts.
+    II), by one exact program for each limit. Policies give the programs their starts. With
+    intervals also on alpha, see `alpha_frontiers`.
 
     Parameters
     ----------
-    time_limit : seconds in all, half of them for each frontier where there are two.
+    time_limit : seconds in all, in equal parts for each frontier.
     points : limits to spread over the range that matters.
     alpha, alpha_mode : least gain for which an agent breaks away, as in
         `instances.colocation.gains`.
@@ -214,8 +320,9 @@ def price_frontiers(
     if free.solution is None:
         return ()
     known = _known(instance)
+    robust = instance.low is not None and instance.types <= MOST_TYPES
     for place, against in enumerate(kinds):
-        left = clock.share(len(kinds) - place)
+        left = clock.share(len(kinds) - place + robust)
         fairness, words = _FAIRNESS[against]
         note = f"Each limit: {words}."
         if against == "blocking" and alpha:
@@ -232,20 +339,21 @@ def price_frontiers(
             marks, stop = [point.priced for point in line.points], line.stop
         found.append(PriceFrontier("penalty", fairness, settled(marks, "min"), note, stop))
         if stop is Stop.INTERRUPTED:
-            break
-    return tuple(found)
+            return tuple(found)
+    return (*found, _robust(instance, points, clock, known, free)) if robust else tuple(found)
 
 
 class _Sweep:
     def __init__(
         self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode,
         engine: EngineName | None,
-        clock: Clock, known: Sequence[Pairing],
+        clock: Clock, known: Sequence[Pairing], uncertainty: Uncertainty = "none",
     ) -> None:  # fmt: skip
         self.instance = instance
         self.against = against
         self.alpha = alpha
         self.alpha_mode = alpha_mode
+        self.uncertainty: Uncertainty = uncertainty
         self.engine = engine
         self.clock, self.known = clock, list(known)
         self.fewest = 0.0  # proved: nothing keeps a limit below this
@@ -343,14 +451,11 @@ class _Sweep:
         blocks at larger ones).
         """
         low, high = 0.0, 1.0 - 1e-6
-        while (
-            self.alpha_mode == "relative-throughput"
-            and blocking_pairs(self.instance, self.cheapest, high, self.alpha_mode).count
-        ):
+        while self.alpha_mode != "relative-penalty" and self._reached(self.cheapest, high):
             high *= 2.0
         for _ in range(20):
             middle = (low + high) / 2
-            if blocking_pairs(self.instance, self.cheapest, middle, self.alpha_mode).count:
+            if self._reached(self.cheapest, middle):
                 low = middle
             else:
                 high = middle
@@ -376,6 +481,7 @@ class _Sweep:
                 self.instance,
                 limit,
                 self.alpha_mode,
+                uncertainty=self.uncertainty,
                 time_limit=time_limit,
                 engine=self.engine or "highs",
                 start=start,
@@ -393,7 +499,8 @@ class _Sweep:
         if self.against == "slack":
             return attribution_slack(self.instance, pairing)
         alpha = limit if self.against == "alpha" else self.alpha
-        return float(blocking_pairs(self.instance, pairing, alpha, self.alpha_mode).count)
+        read = (alpha, self.alpha_mode, self.uncertainty)
+        return float(blocking_pairs(self.instance, pairing, *read).count)
 
     def _record(self, limit: float, outcome: Outcome, seconds: float) -> FrontierPoint:
         pairing = outcome.solution if isinstance(outcome.solution, Pairing) else None

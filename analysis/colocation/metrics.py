@@ -7,17 +7,25 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.objective import (
     agent_penalties,
     attribution_slack,
     mean_penalty,
     type_penalties,
+    worst_case,
 )
-from ...instances.colocation.stability import AlphaMode
+from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_intervals
 from ..metric import Metric
 
 TOLERATED = 0.10
 """The penalty that threshold schemes tolerate (Cooper section IV.C)."""
+
+DRAWS = 200
+"""Matrices drawn within the intervals for the expected number of blocking pairs."""
+
+MOST_TYPES = 200
+"""Types up to which they are drawn: a matrix of more takes a while to count in."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("penalty", "mean penalty", short="mean penalty"),
@@ -28,6 +36,34 @@ METRICS: tuple[Metric, ...] = (
     Metric("machines", "processors in use", digits=0, compared=False),
     Metric("blocking_pairs", "blocking pairs", digits=0, short="blocking pairs"),
     Metric("blocking_agents", "agents in a blocking pair", digits=0, compared=False),
+    Metric(
+        "certain_blocking_pairs",
+        "blocking pairs for every matrix within the intervals",
+        digits=0,
+        short="certainly blocking",
+    ),
+    Metric(
+        "possible_blocking_pairs",
+        "blocking pairs for some matrix within the intervals",
+        digits=0,
+        short="possibly blocking",
+    ),
+    Metric(
+        "expected_blocking_pairs",
+        f"blocking pairs, mean over {DRAWS} matrices within the intervals",
+        digits=1,
+        short="blocking, expected",
+    ),
+    Metric(
+        "robust_alpha",
+        "alpha from which on no pair possibly blocks",
+        short="robust from alpha",
+    ),
+    Metric(
+        "worst_case_penalty",
+        "mean penalty with every penalty at the upper end of its interval",
+        short="worst-case mean penalty",
+    ),
     Metric("slack", "attribution slack", short="slack"),
     Metric(
         "attribution",
@@ -54,6 +90,12 @@ def metrics(
     when bandwidths are known. Attribution is Spearman's coefficient, ties at average ranks, over
     the types present, of mean penalty against bandwidth (Cooper fig. 8, 13); left out when either
     is constant.
+
+    With intervals also `certain_blocking_pairs` and `possible_blocking_pairs`, those for every and
+    for some matrix within them (see `instances.colocation.stability`), `expected_blocking_pairs`
+    (up to `MOST_TYPES` types), `robust_alpha`, the least alpha in points of penalty at which none
+    is possible, and `worst_case_penalty`, the mean with every penalty at its upper end. They hold
+    with the confidence of the intervals.
     """
     _, value, number = agent_penalties(instance, pairing)
     blocking = blocking_pairs(instance, pairing, alpha, alpha_mode)
@@ -67,11 +109,54 @@ def metrics(
         "blocking_pairs": float(blocking.count),
         "blocking_agents": float(blocking.agents),
     }
+    if instance.low is not None:
+        read = (alpha, alpha_mode)
+        for which in UNCERTAINTIES[1:]:
+            count = blocking_pairs(instance, pairing, *read, which).count
+            result[f"{which}_blocking_pairs"] = float(count)
+        if instance.types <= MOST_TYPES:
+            result["expected_blocking_pairs"] = expected_blocking_pairs(instance, pairing, *read)
+        result["robust_alpha"] = stable_alpha(instance, pairing, "possible")
+        result["worst_case_penalty"] = mean_penalty(worst_case(instance), pairing)
     if instance.bandwidth is not None:
         result["slack"] = attribution_slack(instance, pairing)
         if (correlation := attribution(instance, pairing)) is not None:
             result["attribution"] = correlation
     return result
+
+
+def expected_blocking_pairs(
+    instance: Colocation,
+    pairing: Pairing,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> float:
+    """The mean number of blocking pairs over matrices drawn within the intervals, every entry
+    uniform between its ends and independent of the others.
+
+    Intervals that hold together are wider than what is likely of a single entry, so the number is
+    rather too high.
+
+    Raises
+    ------
+    InvalidOption
+        There are no intervals.
+    """
+    low, high = require_intervals(instance, "draws", draws)
+    known = np.isfinite(low) & np.isfinite(high) & np.isfinite(instance.penalty)
+    width = np.where(known, np.where(known, high, 0.0) - np.where(known, low, 0.0), 0.0)
+    base = np.where(known, low, instance.penalty)
+    rng, total = np.random.default_rng(seed), 0
+    for _ in range(draws):
+        # within the ends whatever the rounding
+        drawn = np.minimum(base + width * rng.random(base.shape), np.where(known, high, np.inf))
+        total += blocking_pairs(
+            instance.without_intervals(penalty=drawn), pairing, alpha, alpha_mode
+        ).count
+    return total / draws
 
 
 def attribution(instance: Colocation, pairing: Pairing) -> float | None:

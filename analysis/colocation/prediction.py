@@ -25,7 +25,7 @@ def predicted_instance(
 
     Sampled penalties are exact, the others come from the item-based filter; which pairs are
     forbidden is known, and so are counts, bandwidths and machines. A pairing is feasible for the
-    predicted instance iff it is for the true one.
+    predicted instance iff it is for the true one. Predictions have no intervals.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def predicted_instance(
         f"{fraction:.0%} of the penalties sampled, the others predicted; truth: "
         f"{instance.source or instance.name}"
     )
-    return instance.replace(
+    return instance.without_intervals(
         penalty=penalty, name=f"{instance.name}-predicted-{fraction:g}", source=source
     )
 

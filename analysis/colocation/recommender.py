@@ -4,6 +4,10 @@ would gain.
 An agent asks everyone it would rather share with; it is advised to break away iff somebody it asks
 would rather share with it too, which is to say iff it is in a blocking pair. Advice is given per
 group: the agents of one type beside one type.
+
+Where penalties have intervals the gains that count are the certain ones: nobody is sent away for
+what the error of a measurement may have made up. Gains are told as their least, at the ends of the
+intervals that are worst for the agent.
 """
 
 from __future__ import annotations
@@ -14,7 +18,14 @@ from typing import Literal
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.stability import AlphaMode, gains, validate_alpha, willing
+from ...instances.colocation.stability import (
+    AlphaMode,
+    Uncertainty,
+    compared,
+    gains,
+    validate_alpha,
+    willing,
+)
 
 Action = Literal["participate", "break away"]
 
@@ -27,9 +38,9 @@ class Alternative:
     ----------
     kind : their type.
     willing : how many of them would leave their co-runner for this agent.
-    penalty : the agent's penalty beside one of them.
-    gain : by how much its penalty would fall.
-    their_gain : the mean fall of theirs.
+    penalty : the agent's penalty beside one of them; of certain gains the upper end.
+    gain : by how much its penalty would fall, or by how much at least.
+    their_gain : the mean fall of theirs, likewise.
     """
 
     kind: int
@@ -47,7 +58,7 @@ class Advice:
     ----------
     kind, beside : types; `beside` is None without a co-runner.
     agents : how many they are.
-    penalty : of each, as it stands.
+    penalty : of each, as it stands; of certain gains the lower end.
     action : "break away" iff the agent is in a blocking pair.
     alternatives : with whom, largest gain first, ties to the lowest type; empty for "participate".
     """
@@ -69,11 +80,15 @@ class Recommendation:
     advice : one entry per group, by type, then co-runner's type, those without a co-runner last.
     names : of the types.
     alpha : the least gain for which an agent moves.
+    uncertainty : which gains count.
+    certainty : the confidence that the intervals claim; "" where they do not count.
     """
 
     advice: tuple[Advice, ...]
     names: tuple[str, ...]
     alpha: float
+    uncertainty: Uncertainty = "none"
+    certainty: str = ""
 
     @property
     def breaking_away(self) -> int:
@@ -119,6 +134,7 @@ def recommend(
     *,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
+    uncertainty: Uncertainty | None = None,
 ) -> Recommendation:
     """Advise every agent to participate or to break away, with whom, and say what it would gain.
 
@@ -126,11 +142,14 @@ def recommend(
     ----------
     instance, pairing : the game and a feasible pairing (`check` is the caller's business).
     alpha, alpha_mode : the least gain for which an agent moves, see `gains`.
+    uncertainty : which gains count, as in `blocking_pairs`; certain ones where there are intervals,
+        measured ones where there are none, when not given.
 
     Raises
     ------
     InvalidOption
-        An alpha that is out of range or an alpha_mode that is not known.
+        An alpha that is out of range, an alpha_mode that is not known, or an uncertainty where
+        there are no intervals.
 
     Notes
     -----
@@ -139,24 +158,44 @@ def recommend(
     definition of a blocking pair.
     """
     validate_alpha(alpha, alpha_mode)
-    total = willing(instance, pairing, alpha, alpha_mode)
+    if uncertainty is None:
+        uncertainty = "none" if instance.low is None else "certain"
+    read = (alpha, alpha_mode, uncertainty)
+    leaves, offered = compared(instance, uncertainty)
+    total = willing(instance, pairing, *read)
     beside = pairing.beside()
-    gained = _total_gain(instance, pairing, alpha, alpha_mode)
+    gained = _total_gain(instance, pairing, *read)
     advice = []
     for kind in range(instance.types):
         for other in np.flatnonzero(beside[kind]).tolist():
-            penalty = float(instance.penalty[kind, other])
-            free = gains(penalty, instance.penalty[kind], alpha, alpha_mode)
-            found = _alternatives(instance, kind, penalty, free, total, gained)
+            penalty = float(leaves[kind, other])
+            free = _gained_by(instance, kind, other, *read)
+            found = _alternatives(instance, kind, penalty, free, total, gained, offered)
             advice.append(_advice(kind, other, int(beside[kind, other]), penalty, found))
         if pairing.single[kind]:
             penalty = instance.single_penalty
             found = ()
             if instance.unpaired is not None:  # a job alone on its own machine has nothing to gain
-                free = gains(penalty, instance.penalty[kind], alpha, alpha_mode)
-                found = _alternatives(instance, kind, penalty, free, total, gained)
+                free = gains(penalty, offered[kind], alpha, alpha_mode)
+                found = _alternatives(instance, kind, penalty, free, total, gained, offered)
             advice.append(_advice(kind, None, int(pairing.single[kind]), penalty, found))
-    return Recommendation(tuple(advice), instance.names, alpha)
+    certainty = "" if uncertainty == "none" else instance.certainty
+    return Recommendation(tuple(advice), instance.names, alpha, uncertainty, certainty)
+
+
+def _gained_by(
+    instance: Colocation,
+    kind: int,
+    beside: int,
+    alpha: float,
+    alpha_mode: AlphaMode,
+    uncertainty: Uncertainty,
+) -> np.ndarray:
+    """(T,) whether an agent gains by each type; never by what it has."""
+    leaves, offered = compared(instance, uncertainty)
+    free = gains(leaves[kind, beside], offered[kind], alpha, alpha_mode)
+    free[beside] = False
+    return free
 
 
 def _advice(
@@ -172,6 +211,7 @@ def _alternatives(
     free: np.ndarray,
     total: np.ndarray,
     gained: np.ndarray,
+    offered: np.ndarray,
 ) -> tuple[Alternative, ...]:
     found = []
     for other in np.flatnonzero(free & instance.allowed[kind]).tolist():
@@ -179,30 +219,34 @@ def _alternatives(
             other == kind
         )  # it is one of the willing agents of its own type itself
         if count > 0:
-            new = float(instance.penalty[kind, other])
+            new = float(offered[kind, other])
             theirs = (gained[other, kind] - (other == kind) * (penalty - new)) / count
             found.append(Alternative(other, count, new, penalty - new, float(theirs)))
     return tuple(sorted(found, key=lambda entry: (entry.penalty, entry.kind)))
 
 
 def _total_gain(
-    instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: AlphaMode
+    instance: Colocation,
+    pairing: Pairing,
+    alpha: float,
+    alpha_mode: AlphaMode,
+    uncertainty: Uncertainty,
 ) -> np.ndarray:
     """(T, T): by how much in all the penalties of a-agents who gain by a c-agent would fall."""
-    penalty = np.where(instance.allowed, instance.penalty, np.inf)
+    leaves, offered = compared(instance, uncertainty)
+    penalty = np.where(instance.allowed, offered, np.inf)
     total = np.zeros(penalty.shape)
 
-    def add(a: int, number: int, old: float) -> None:
-        new = penalty[a]
-        free = gains(old, new, alpha, alpha_mode)
-        total[a, free] += number * (old - new[free])
+    def add(a: int, number: int, old: float, free: np.ndarray) -> None:
+        free = free & instance.allowed[a]
+        total[a, free] += number * (old - penalty[a, free])
 
-    for a, b, number in zip(
-        pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
-    ):
-        add(a, number, float(instance.penalty[a, b]))
-        add(b, number, float(instance.penalty[b, a]))
+    beside = pairing.beside()
+    for a, b in np.argwhere(beside).tolist():
+        free = _gained_by(instance, a, b, alpha, alpha_mode, uncertainty)
+        add(a, int(beside[a, b]), float(leaves[a, b]), free)
     if instance.unpaired is not None:
         for a in np.flatnonzero(pairing.single).tolist():
-            add(a, int(pairing.single[a]), instance.unpaired)
+            free = gains(instance.unpaired, penalty[a], alpha, alpha_mode)
+            add(a, int(pairing.single[a]), instance.unpaired, free)
     return total

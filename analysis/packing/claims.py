@@ -10,8 +10,10 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers
+from ...instances.packing.placing import stays
 from ...instances.problem.errors import InvalidOption
-from ...solvers.outcome import Status, Stop
+from ...solvers.outcome import Clock, Status, Stop
+from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.bounds import best_bound
 from ...solvers.packing.game.algorithm_1 import algorithm_1_choice
 from ...solvers.packing.game.joint import least_total
@@ -19,12 +21,17 @@ from ...solvers.packing.game.play import equilibrium
 from ...solvers.packing.game.result import played
 from ...solvers.packing.game.strategies import Game, game_of
 from ...solvers.packing.generation import proved_by
+from ...solvers.packing.moves import moves_bound
 from ...solvers.packing.reduction import reduce
+from ...solvers.packing.ruled import Ruled, reduce_ruled
 from ...solvers.packing.shares import TOLERANCE
 from ..findings import Findings, Stored
 
 REPLAYED = 200_000
 """States up to which a game is played again: a second or so."""
+
+AGAIN = 20.0
+"""Seconds for the aggregate program."""
 
 _FEWEST = ("min-servers", "min-cost", "cp-sat", "arc-flow")
 _PLAYS = ("FUGA", "FUGA-tree", "FUGA-algorithm-1")
@@ -38,7 +45,9 @@ def claims(instance: Packing, stored: Stored) -> Findings:
     placement = stored.solution
     if not isinstance(placement, Placement):
         return found
-    if stored.method in _PLAYS:
+    if stored.method == "fewest-moves" and instance.placed is not None:
+        _moves(found, instance, placement, stored)
+    elif stored.method in _PLAYS:
         _play(found, instance, placement, stored)
     elif stored.method == "joint-optimum":
         _joint(found, instance, placement, stored)
@@ -51,8 +60,10 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
     """The fewest servers, or their least cost, by volume and by the prices of VMs."""
     certificate = stored.certificate
     objective = "cost" if stored.method == "min-cost" else "servers"
-    problem = reduce(instance, costs=objective == "cost")
+    problem = (reduce_ruled if instance.ruled else reduce)(instance, costs=objective == "cost")
     bound = best_bound(problem).value
+    if isinstance(problem, Ruled):
+        bound = max(bound, aggregate_bound(problem, Clock(), seconds=AGAIN).bound)
     if certificate.get("bound_by") == "column generation":
         found.compare(certificate, {}, ("prices", "scale", "rent"))
     profit = found.numbers(certificate, "prices", (instance.types,))
@@ -90,6 +101,22 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
         found.compare(certificate, {"servers_there_are": int(problem.limit.sum())})
     elif stored.solution is None and stored.method in ("min-servers", "min-cost"):
         found.compare(certificate, {}, ["servers_there_are"])
+
+
+def _moves(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
+    """On which servers VMs stay, and how many have to move."""
+    certificate = stored.certificate
+    on, _ = stays(instance, placement.count, placement.server_class)
+    found.compare(certificate, {"on": on.tolist()}, ("servers",))
+    given = stored.options.get("servers")
+    if given is not None:
+        found.compare(certificate, {"servers": given})
+    servers = found.numbers(certificate, "servers", ())
+    if servers is None:
+        return
+    if placement.servers > servers:
+        found.witness("servers", f"is {servers:g}, and {placement.servers} are in use")
+    found.bounds["moves"] = float(moves_bound(instance, int(servers), AGAIN))
 
 
 def _play(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:

@@ -1,5 +1,5 @@
-"""The price of fairness of a fixed cluster: the most utilization that leaves every user at least a
-given dominant share.
+"""The price of fairness of a fixed cluster, the most utilization that leaves every user at least a
+given dominant share; and what freeing servers costs, the fewest VMs moved from what runs now.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
+from ...instances.packing.instance import placed_now
+from ...instances.packing.placing import present_counts
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import checked
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.packing.cluster import fixed_cluster
+from ...solvers.packing.minimum import min_servers
+from ...solvers.packing.moves import fewest_moves
 from ...solvers.packing.shares import max_min_share, max_utilization
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 from .metrics import metrics
@@ -30,11 +34,12 @@ def price_frontiers(
     instance: Packing, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
     """Most utilization against the least dominant share, in whole VMs: from what leximin gives its
-    poorest to no limit.
+    poorest to no limit. Where all requests are to be served and the instance says what runs now:
+    fewest moves against servers in use, from as few as there can be to those in use now.
 
-    One exact program for each limit, see `max_utilization`. A placement within a limit is within
-    every looser one: each point starts from the one before it, and the bound of a looser limit
-    holds for every tighter one.
+    One exact program for each limit, see `max_utilization` and `fewest_moves`. A placement within a
+    limit is within every looser one: each point starts from the one before it, and the bound of a
+    looser limit holds for every tighter one.
 
     Parameters
     ----------
@@ -45,10 +50,12 @@ def price_frontiers(
     Returns
     -------
     tuple of PriceFrontier
-        One; none where servers are not of fixed number or a request must be served whole: then
-        there is nothing to trade.
+        One; none where servers are not of fixed number, or a request must be served whole and
+        nothing is said of what runs now: then there is nothing to trade.
     """
     programs = Programs(Clock(time_limit))
+    if placed_now(instance):
+        return (_moves(instance, points, programs),)
     try:
         fixed_cluster(instance)
     except InvalidInstance:
@@ -95,6 +102,30 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
     if fairest.status is Status.OPTIMAL:
         note += " No placement gives everyone more than the tightest (proved)."
     return PriceFrontier(EFFICIENCY, FAIRNESS, settled(marks, "max", CLOSE), note, programs.stopped)
+
+
+def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
+    """Fewest moves with at most so many servers in use."""
+
+    def fewest(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
+        return fewest_moves(instance, time_limit=time_limit, start=start, servers=int(limit))
+
+    def measured(placement: Placement) -> tuple[float, float]:
+        found = metrics(instance, placement)
+        return found["moves"], found["servers"]
+
+    free = programs.solve(points + 1, min_servers, instance)
+    now = present_counts(instance).any(axis=1).sum()
+    least = free.solution.servers if isinstance(free.solution, Placement) else now
+    limits = np.unique(np.linspace(least, max(now, least), points).astype(np.int64)).tolist()
+    marks = [
+        PricePoint.of(limit, outcome, measured)
+        for limit, outcome in programs.within(limits, fewest, free.solution)
+    ]
+    note = f"The limit is on the servers in use; {now} are now."
+    if free.status is Status.OPTIMAL:
+        note += f" No placement uses fewer than {least} (proved)."
+    return PriceFrontier("moves", "servers", settled(marks, "min"), note, programs.stopped)
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:

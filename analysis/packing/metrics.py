@@ -6,6 +6,7 @@ import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import Alpha, FairShare, min_utilization, skewness
+from ...instances.packing.placing import stays
 from ...instances.problem.rules import checked
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
@@ -20,6 +21,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("fairness_variance", "fairness variance", short="unfairness v"),
     Metric("skewness", "mean skewness of the servers", compared=False),
     Metric("min_utilization", "mean least utilization of the servers", "max", compared=False),
+    Metric("moves", "VMs that leave their server", digits=0, short="moves"),
     Metric("utilization", "mean utilization over resources", "max", short="utilization"),
     Metric("utilization_least", "utilization of the least used resource", "max", compared=False),
     Metric("utilization_most", "utilization of the most used resource", "max", compared=False),
@@ -43,12 +45,13 @@ def metrics(
 
     `utilization` is (initial - free + placed) / initial of all servers there are (of those used,
     when there are as many as needed), the mean over resources; `utilization:<resource>` one by one.
-    With fixed servers also, over all of them, empty ones included: `skewness` (eq. 7),
-    `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at `alpha`), `disutility` (servers x v +
-    the skewnesses, the negative of all utilities of eq. 14 added up), `dominant_share_min` over the
-    users who want something, and `envy`, the number of users for whom some other user's VMs hold
-    more VMs of their own type than they have (by the other's total amounts: floor(min_j x_oj /
-    r_ij) > n_i; a met request envies nobody).
+    `moves`, where the instance says what runs now, counts the VMs that leave their server (at best,
+    as servers of a class are interchangeable). With fixed servers also, over all of them, empty
+    ones included: `skewness` (eq. 7), `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at
+    `alpha`), `disutility` (servers x v + the skewnesses, the negative of all utilities of eq. 14
+    added up), `dominant_share_min` over the users who want something, and `envy`, the number of
+    users for whom some other user's VMs hold more VMs of their own type than they have (by the
+    other's total amounts: floor(min_j x_oj / r_ij) > n_i; a met request envies nobody).
 
     With `anarchy`, which solves the game's joint optimum (at `eta` and `overload`, 30 seconds at
     most) besides: `price_of_anarchy`, the disutility over the bound on the joint optimum's, 1 when
@@ -63,6 +66,8 @@ def metrics(
         "cost": float(instance.price[kind].sum()),
         "vms": float(total.sum()),
     }
+    if instance.placed is not None:
+        result["moves"] = float(stays(instance, placement.count, kind)[1])
     used = np.bincount(kind, minlength=instance.classes)
     fixed = bool(np.isfinite(instance.available).all())
     number = instance.available.astype(np.int64) if fixed else used

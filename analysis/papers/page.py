@@ -12,14 +12,23 @@ from ...instances.problem.text import all_printable
 from ..report.table import Column, Table
 from ..run.rows import read_rows
 from .documents import require_experiments
-from .registry import BEYOND, EXPERIMENTS, NOT_DETERMINED, PAPERS, ExperimentRow, Finding, Verdict
+from .registry import (
+    BEYOND,
+    EXPERIMENTS,
+    NOT_DETERMINED,
+    PAPERS,
+    ExperimentRow,
+    Finding,
+    Verdict,
+    paper_of,
+)
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 PAGE_COMMAND = (
     "cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md"
 )
-"""What makes the page of all experiments and the rows it stands on."""
+"""What makes the pages of all experiments and the rows they stand on."""
 
 
 def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
@@ -28,11 +37,23 @@ def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
     return [last[one.name] for one in EXPERIMENTS if one.name in last]
 
 
-def write_page(path: str | os.PathLike[str], rows: str | os.PathLike[str]) -> Path:
-    """Write the page of all experiments from a JSONL file of rows."""
+def write_page(path: str | os.PathLike[str], rows: str | os.PathLike[str]) -> list[Path]:
+    """Write the summary of all experiments from a JSONL file of rows, and beside it, in the folder
+    of its name, a page for each paper; returns what was written, the summary first.
+    """
     read = [row for row in read_rows(rows) if "experiment" in row]
     require_experiments(read, os.fspath(rows))
-    return write_text(path, reproduction_page(map(all_printable, read)))
+    first = Path(path)
+    paper_folder(first).mkdir(exist_ok=True)
+    pages = reproduction_pages(map(all_printable, read), paper_folder(first).name)
+    return [
+        write_text(first.parent / name if name else first, text) for name, text in pages.items()
+    ]
+
+
+def paper_folder(page: Path) -> Path:
+    """Where the pages of the papers lie: beside the summary, under its name without the ending."""
+    return page.with_suffix("") if page.suffix else page.with_name(f"{page.name}-papers")
 
 
 def findings(row: ExperimentRow) -> list[Finding]:
@@ -40,19 +61,31 @@ def findings(row: ExperimentRow) -> list[Finding]:
     return [Finding(**entry) for entry in row["findings"]]
 
 
-def reproduction_page(rows: Iterable[ExperimentRow]) -> str:
-    """The page of all experiments, in Markdown: counts, then paper by paper the number printed,
-    ours, verdict and why.
+def reproduction_pages(
+    rows: Iterable[ExperimentRow], folder: str = "reproduction"
+) -> dict[str, str]:
+    """The pages of all experiments, in Markdown, by their path: "" for the summary (verdicts
+    counted by paper), `folder`/PAPER.md for each paper's numbers, ours, verdicts and why.
     """
     shown = latest(rows)
-    parts = [_HEAD, _counts(shown).markdown()]
-    for paper in _papers():
+    pages = {}
+    for paper in _FILES:
         mine = [row for row in shown if row["paper"] == paper]
-        if not mine:
-            continue
-        parts += [f"## {paper}\n", _places(mine).markdown()]
-        parts += [text for row in mine for text in _experiment(row)]
-    parts += ["## What the papers' text does not determine\n", not_determined_table().markdown()]
+        if mine:
+            pages[f"{folder}/{_FILES[paper]}.md"] = _paper_page(paper, mine)
+    names = "\n".join(name.removesuffix(".md") for name in pages)
+    contents = f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    return {"": "\n".join([_HEAD, _counts(shown, folder), contents])} | pages
+
+
+def _paper_page(paper: str, rows: Sequence[ExperimentRow]) -> str:
+    """A paper: the verdicts by experiment, then each number, then what its text leaves open."""
+    head = "[All papers](../reproduction.md), with what the verdicts mean. "
+    parts = [f"# {paper}\n", f"{head}{_GUIDES[_FILES[paper]]}\n", _places(rows).markdown()]
+    parts += [text for row in rows for text in _experiment(row)]
+    left = tuple(entry for entry in NOT_DETERMINED if paper_of(entry[0]) == paper)
+    if left:
+        parts += ["## What the text does not determine\n", _left_open(left).markdown()]
     return "\n".join(parts)
 
 
@@ -122,12 +155,12 @@ def list_table() -> Table:
 
 def not_determined_table() -> Table:
     """The figures and tables that the papers' text does not determine, and why."""
+    return _left_open(NOT_DETERMINED, "not determined by the papers' text")
+
+
+def _left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
     columns = (Column("paper and place", bold=True), Column("why"))
-    return Table("not-determined", "not determined by the papers' text", columns, NOT_DETERMINED)
-
-
-def _papers() -> list[str]:
-    return [*dict.fromkeys(PAPERS.values()), BEYOND]
+    return Table("not-determined", title, columns, entries)
 
 
 def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
@@ -136,9 +169,10 @@ def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
     return [seen.count(verdict) for verdict in VERDICTS]
 
 
-def _counts(rows: Sequence[ExperimentRow]) -> Table:
+def _counts(rows: Sequence[ExperimentRow], folder: str) -> str:
+    """The summary's table, in Markdown; a paper's name leads to its page."""
     lines = []
-    for paper in _papers():
+    for paper in _FILES:
         mine = [row for row in rows if row["paper"] == paper]
         if mine:
             lines.append((paper, len(mine), *_tally(mine), sum(row["seconds"] for row in mine)))
@@ -149,7 +183,10 @@ def _counts(rows: Sequence[ExperimentRow]) -> Table:
         *(Column(name, numeric=True) for name in names),
         Column("seconds", _seconds, numeric=True),
     )
-    return Table("counts", "", columns, tuple(lines))
+    text = Table("counts", "", columns, tuple(lines)).markdown()
+    for paper, name in _FILES.items():
+        text = text.replace(f"| {paper} |", f"| [{paper}]({folder}/{name}.md) |")
+    return text
 
 
 def _places(rows: Sequence[ExperimentRow]) -> Table:
@@ -167,7 +204,7 @@ def _places(rows: Sequence[ExperimentRow]) -> Table:
 def _experiment(row: ExperimentRow) -> list[str]:
     """An experiment's own part of the page."""
     place = row["place"] or row["what"]
-    head = f"### {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
+    head = f"## {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
     if row["status"] != "done":
         return [head, f"{row['status'].capitalize()}: {row.get('error') or row.get('skipped')}.\n"]
     said = (
@@ -199,26 +236,53 @@ def _seconds(value: float) -> str:
 _PACKAGE = "cotenant"
 """Written apart: in this house a line that imports from the package by name is an error."""
 
+_GUIDES = {
+    "cooper": "Guide: [colocation](../colocation.md), and [where the text cannot be followed]"
+    "(../errata.md#cooper-colocation).",
+    "thesis": "Guides: [market](../market.md) and [NUMA](../numa.md); where the text cannot be "
+    "followed: [market](../errata.md#thesis-chapter-3-the-fisher-market), "
+    "[refusal scheduling](../errata.md#thesis-chapter-4-refusal-scheduling). Chapter 2 is Cooper, "
+    "which has [a page of its own](cooper.md).",
+    "fair-scheduling": "Guide: [scheduling](../scheduling.md), and [where the text cannot be "
+    "followed](../errata.md#non-monetary-fair-scheduling).",
+    "matching": "Guide: [admission](../admission.md), and [where the text cannot be followed]"
+    "(../errata.md#matching-jobs-to-virtual-machines).",
+    "fuga": "Guide: [packing](../packing.md), and [where the text cannot be followed]"
+    "(../errata.md#fuga-the-fairness-utilization-game).",
+    "beyond": "Tables that no paper has. Guide: [NUMA](../numa.md).",
+}
+
+"""The name of a paper's page -> what else to read, in the order of `PAPERS`."""
+
+_FILES = dict(zip((*dict.fromkeys(PAPERS.values()), BEYOND), _GUIDES, strict=True))
+"""A paper in full -> the name of its page."""
+
 _HEAD = f"""# Every table and figure of the papers
 
-What the papers print, what comes out here, and whether that is the same. One row is one number or
-one claim: `reproduced`, `differs`, `undecided` (what was drawn is too little to tell), or `not in
-the paper` (a number it should be read beside). A difference names its cause: worked out from the
-printed numbers, or by a run in which the cause was taken away. Where none was known, the
-experiment was run again with what the paper leaves open changed, one thing at a time (other
-draws, another order, other penalties), and the row says under which change the difference
-vanishes, or what was tested and ruled out, and how far the number moved. A verdict is computed
-from the two numbers each time; none is written down by hand. This page is made from [the
-rows](reproduction.jsonl) of one run by
+Each table and figure that a paper's text determines is computed again. A row has one number or one
+claim: what the paper prints, what comes out here, and a verdict, which is computed from the two.
+
+| verdict | meaning |
+| --- | --- |
+| `reproduced` | the number or the claim comes out here too |
+| `differs` | it does not; the row names the cause, or the causes that were tested and ruled out |
+| `undecided` | too few draws to tell |
+| `not in the paper` | a number of ours that helps to read the others |
+
+To find a cause, the experiment is run again with one thing changed that the paper leaves open:
+other random draws, another order, other penalties. The row says under which change the difference
+vanishes, or how far the number moved.
+
+All of it is made from [one file of rows](reproduction.jsonl) by
 
 ```
 {PAGE_COMMAND}
 ```
 
-(DATA is a folder of measured files laid out as [Contributing](contributing.md) says; without it,
-what needs them is skipped and says so. A second run goes on where the first stopped.) `cotenant
-reproduce --list` names the experiments, `--figures FOLDER` redraws the figures as PDF and PNG,
-`--tables FOLDER` writes every table as CSV and LaTeX. In Python:
+DATA is a folder of measured files ([Contributing](contributing.md) says which). Without it, the
+experiments that need them are skipped and say so. If the command is stopped, the same command runs
+what is missing. `cotenant reproduce --list` names the experiments, `--figures FOLDER` draws the
+figures as PDF and PNG, `--tables FOLDER` writes the tables as CSV and LaTeX. In Python:
 
 ```python
 from {_PACKAGE}.analysis.papers.registry import experiment_named

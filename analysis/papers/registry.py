@@ -127,9 +127,7 @@ class Experiment:
     @property
     def paper(self) -> str:
         """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
-        return next(
-            (paper for mark, paper in PAPERS.items() if self.source.startswith(mark)), BEYOND
-        )
+        return paper_of(self.source)
 
     @property
     def place(self) -> str:
@@ -196,6 +194,13 @@ class Experiment:
         return " ".join(
             ["cotenant reproduce", self.name, *drawn, *given, *(["--data DATA"] if data else [])]
         )
+
+
+def paper_of(source: str) -> str:
+    """The paper, as one of the values of `PAPERS`, that a source such as "Cooper fig. 8" names;
+    `BEYOND` when it names none.
+    """
+    return next((paper for mark, paper in PAPERS.items() if source.startswith(mark)), BEYOND)
 
 
 @dataclass(frozen=True)
@@ -417,6 +422,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "equilibrium", variations=left_open.GAMES),
     _market("section-3.1.2", "section 3.1.2", "mechanisms:section_3_1_2",
         "Alice and Bob under a work-conserving policy"),
+    _market("section-3.3.2", "section 3.3.2", "incentives:section_3_3_2",
+        "what a user gains by reporting other fractions than its own, by its share of the budgets"),
     _market("figure-3.3", "fig. 3.3", "profiles:figure_3_3",
         "parallel fraction by core count, from measured run times (-o profile=) or a synthetic "
         "profile", data=(("profile", P3ARSEC),), substitute="a synthetic profile"),

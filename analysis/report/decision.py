@@ -20,10 +20,11 @@ def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> str:
     optimize and that has a bound; "" where no such row has an answer in words.
     """
     answered = [row for row in rows if row.get("answer") and row.get("predict") is None]
-    for metric in metrics:
+    # first the metrics in which methods can be compared
+    for metric in sorted(metrics, key=lambda metric: not metric.sense):
         found = [row for row in answered if row.get("objective_name") == metric.name]
         found = [row for row in found if row["metrics"].get(metric.name) is not None]
-        if metric.sense and any(row.get("bound") is not None for row in found):
+        if any(row.get("bound") is not None for row in found):
             return _told(found, answered, metric)
     return ""
 
@@ -36,7 +37,8 @@ def _told(found: Sequence[Row], answered: Sequence[Row], metric: Metric) -> str:
     said = f"{words[:1].upper()}{words[1:]} That is {metric.label} {figure(value, metric)}"
     bound = best.get("bound")
     if best["status"] == Status.OPTIMAL.value:
-        said += f", proved the {'least' if metric.sense == 'min' else 'most'} ({best['method']})"
+        proved = {"min": "the least", "max": "the most"}.get(metric.sense or "", "optimal")
+        said += f", proved {proved} ({best['method']})"
     elif bound is not None and not agree(bound, 0.0, best.get("scale", 1.0)):
         away = abs(value - bound) / abs(bound)
         said += f", at most {percent(away)} from the best possible ({best['method']})"
@@ -45,12 +47,12 @@ def _told(found: Sequence[Row], answered: Sequence[Row], metric: Metric) -> str:
     policies = [
         row for row in answered if _is_policy(row) and row["metrics"].get(metric.name) is not None
     ]
-    if not policies:
+    if not policies or not metric.sense:
         return f"{said}."
     policy = min(policies, key=lambda row: sign * _value(row, metric))
     other = _value(policy, metric)
     if agree(value, other, best.get("scale", 1.0)) or not other:
-        return f"{said}; {policy['method']} finds as good a one."
+        return f"{said}; {policy['method']} is as good."
     share = sign * (other - value) / abs(other)
     return f"{said}; {percent(share)} better than {policy['method']}, the best of the policies."
 

@@ -1,4 +1,4 @@
-"""Words of the papers that a page uses, each in a sentence."""
+"""Words of the papers that a page uses, each in a sentence; docs/glossary.md has the same ones."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ WORDS: dict[str, str] = {
     "blocking pair": "Two agents who would both rather share with each other than stay where they "
     "are.",
     "bound": "A number that no answer can pass, proved; an answer that reaches it is the best.",
+    "certainly blocking": "Of a pair: it blocks whatever the true penalties within their intervals "
+    "are.",
     "dominant share": "The largest part that a user holds of any one resource.",
     "envy": "How much better a user would do with what another one has; an index of 1 is no envy.",
-    "gap": "How far a value is from the best proved bound, as a part of the value.",
+    "gap": "How far a value is from the best proved bound, as a part of that bound.",
     "penalty": "The part of its throughput that a job loses to its neighbor.",
     "phi": "The Shapley value: what an organization is due, its mean contribution to what the "
     "organizations achieve together.",
+    "possibly blocking": "Of a pair: it blocks for some true penalties within their intervals.",
     "psi": "The utility that an organization got: work done, worth more the earlier it is done.",
     "regret": "What a user would gain by spending its budget otherwise at the same prices.",
     "sharing index": "What sharing gives a user over what its own part would; below 1 it loses.",
     "slack": "By how much a job that presses less on memory may lose more than one that presses "
     "harder; 0 is fair attribution.",
-    "unfairness": "How far the organizations' utilities are from what they are due: the sum of "
-    "|phi - psi|, for each unit of work done.",
+    "unfairness": "How far the organizations' utilities are from those under REF: the sum of the "
+    "differences of psi, for each unit of work that REF does.",
 }
 """Word, in lower case, and what it means."""
 

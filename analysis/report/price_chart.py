@@ -77,6 +77,10 @@ def price_chart(
             "points",
             strong=True,
         ),
+        *(
+            _series(f"{kind}: found", _found(others, sign, efficient), "step+points")
+            for kind, others in frontier.beside
+        ),
         Series(
             "methods, mean over seeds",
             _column(named, 0),

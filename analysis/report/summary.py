@@ -114,8 +114,7 @@ def _reasons(lines: Sequence[Line]) -> Iterator[str]:
         )
     if len(reasons) > _MOST_REASONS:
         yield (
-            f"{len(reasons) - _MOST_REASONS} more reasons of failures stand in the table of "
-            "failures."
+            f"{len(reasons) - _MOST_REASONS} more reasons of failures are in the table of failures."
         )
 
 

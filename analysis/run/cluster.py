@@ -119,11 +119,11 @@ class Cluster:
         """
         self._cells = list(cells)
         own = user_functions(cells)
-        found = self._workers()
+        found = self.workers()
         begin = time.monotonic()
         while not found and time.monotonic() - begin < ANSWER_SECONDS / 2:
             time.sleep(0.2)
-            found = self._workers()
+            found = self.workers()
         if not found:
             raise InvalidOption(
                 f"dask is {self._address!r}: that cluster has no workers; start one: dask "
@@ -166,7 +166,13 @@ class Cluster:
             if interrupts.heard:
                 raise KeyboardInterrupt
 
-    def _workers(self) -> Mapping[str, Any]:
+    @property
+    def client(self) -> Any:
+        """Dask's own client, while this is entered."""
+        return self._client
+
+    def workers(self) -> Mapping[str, Any]:
+        """The addresses of the workers that are there, and the threads of each."""
         return self._asked(lambda: self._client.nthreads()) or {}
 
     def _asked(self, call: Callable[[], Any]) -> Any:
@@ -234,7 +240,7 @@ class Cluster:
         """
         if self._client.status != "running":
             raise self._gone()
-        if self._workers():
+        if self.workers():
             return 0.0
         now = time.monotonic()
         if workerless_since and now - workerless_since > NO_WORKER_SECONDS:

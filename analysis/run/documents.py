@@ -49,6 +49,15 @@ class PointDocument(BaseModel):
     status: Annotated[Status, Field(strict=False)]
 
 
+class BesideDocument(BaseModel):
+    """A further frontier on the map of another one."""
+
+    model_config = KEPT
+
+    name: str
+    points: Entries[PointDocument]
+
+
 class FrontierDocument(BaseModel):
     """A frontier of efficiency against fairness."""
 
@@ -59,6 +68,7 @@ class FrontierDocument(BaseModel):
     points: Entries[PointDocument]
     note: str = ""
     stop: Annotated[Stop, Field(strict=False)] = Stop.FINISHED
+    beside: Entries[BesideDocument] = []
 
 
 class RowDocument(BaseModel):

@@ -26,13 +26,14 @@ _MOST = 10_000  # bytes that a holder takes to write down
 
 
 @contextmanager
-def locked(out: str | os.PathLike[str] | None) -> Iterator[None]:
+def locked(out: str | os.PathLike[str] | None, option: str = "--out") -> Iterator[None]:
     """Hold the lock of a file of rows meanwhile: OUT.lock beside it, which says who holds it.
 
     The operating system takes the lock from a process that dies, so what a crash left is taken
     over. Where it keeps no locks (some network folders), or the file names another host, what is
     written in it decides. In a folder where no file can be made, the file of rows is locked itself,
-    and nobody is named. What is no file (a pipe, /dev/null) needs no lock.
+    and nobody is named. What is no file (a pipe, /dev/null) needs no lock. `option` is what names
+    the file on the command line, for the message.
 
     Raises
     ------
@@ -43,7 +44,7 @@ def locked(out: str | os.PathLike[str] | None) -> Iterator[None]:
         yield
         return
     lock = Path(f"{os.fspath(out)}.lock")
-    stream, path = _taken(lock, Path(out))
+    stream, path = _taken(lock, Path(out), option)
     try:
         yield
     finally:
@@ -54,7 +55,7 @@ def locked(out: str | os.PathLike[str] | None) -> Iterator[None]:
             os.close(stream)
 
 
-def _taken(lock: Path, out: Path) -> tuple[int | None, Path]:
+def _taken(lock: Path, out: Path, option: str) -> tuple[int | None, Path]:
     """The locked stream and its file; None when nothing can be opened for it: writing rows will
     then fail with the reason.
     """
@@ -66,7 +67,7 @@ def _taken(lock: Path, out: Path) -> tuple[int | None, Path]:
             kept = _system_lock(stream)
             holder = _read(stream) if path == lock else {}
             if kept is False or not _free(holder, system=kept is True):
-                raise InvalidFile(_refusal(out, lock, holder))
+                raise InvalidFile(_refusal(out, lock, holder, option))
             if os.path.exists(path) and os.path.samestat(os.fstat(stream), os.stat(path)):
                 if path == lock:
                     _write(stream)
@@ -144,14 +145,14 @@ def _write(stream: int) -> None:
         os.write(stream, (json.dumps(holder) + "\n").encode())
 
 
-def _refusal(out: Path, lock: Path, holder: dict[str, Any]) -> str:
+def _refusal(out: Path, lock: Path, holder: dict[str, Any], option: str) -> str:
     who = "another process"
     if holder:
         who = (
             f"process {holder.get('process')} on {holder.get('host')}, since "
             f"{holder.get('since')} ({holder.get('command')})"
         )
-    cure = "wait for it, or give another --out"
+    cure = f"wait for it, or give another {option}"
     if holder and holder.get("host") != socket.gethostname():
         cure += f"; if it is gone, delete {lock}"
     return f"{out} is being written by {who}; {cure}"

@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from ... import catalog
 from ...instances.problem.base import Instance
-from ...instances.problem.files import locate, write, write_bytes
+from ...instances.problem.files import locate, write, write_bytes, write_text
 from ...instances.problem.proof import Proof
 from ...instances.problem.reading import read_bytes
 from ...instances.problem.registry import resolve, scale
 from ...solvers.outcome import AGREE, Clock
 from ...solvers.proofs import Claimed, Task
+from ...solvers.proofs.vipr import certificates
 from .result import Result, proves
 
 Standing = Literal["claimed", "partly", "certified"]
@@ -67,6 +68,8 @@ def prove(
     method = catalog.find(instance.problem, result.method)
     if not method.prover:
         return Proved("claimed", CLAIMED.format(name=method.name))
+    if instance.beyond_proofs:
+        return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)
     try:
         task = Task.of(content, instance, result.options, result.outcome, clock)
@@ -88,6 +91,16 @@ def prove(
         seconds=seconds,
         seconds_to_verify=clock.seconds,
     )
+
+
+def write_certificates(path: Path, proof: Path, vipr: Path) -> list[Path]:
+    """Write the trees of an accepted proof as VIPR certificates; returns the files, none where
+    there is no tree over a program.
+    """
+    texts = certificates(read_bytes(path), read_bytes(proof))
+    several = range(1, len(texts) + 1) if len(texts) > 1 else []
+    files = [vipr.with_stem(f"{vipr.stem}-{k}") for k in several] or [vipr]
+    return [write_text(file, text) for file, text in zip(files, texts, strict=False)]
 
 
 def prove_beside(

@@ -193,10 +193,10 @@ class _Judge:
         self.checked |= {"problem"} if entry is None else {"problem", "objective_name"}
         self.checked |= {"fingerprint"} if result.fingerprint else set()
         self.checked |= {"instance"} if result.instance == self.instance.name else set()
-        if entry is not None and result.objective_name != entry.objective:
+        if entry is not None and result.objective_name != entry.objective_of(result.options):
             self.broken.append(
                 f"objective_name is {result.objective_name!r}; {result.method} has "
-                f"{entry.objective!r}"
+                f"{entry.objective_of(result.options)!r}"
             )
 
     def _described(self) -> None:

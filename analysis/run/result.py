@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.problem.base import Instance, Solution, plain
+from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, plain
 from ...instances.problem.described import KEPT, Described, describe
 from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile
@@ -581,6 +581,8 @@ def fingerprint(instance: Instance) -> str:
             continue  # names that nobody gave are no content
         # the array itself, without a copy: it may be most of the memory
         is_array = hasattr(value, "tobytes")
+        if entry.metadata == NO_CONTENT_WHEN_ABSENT and not is_array and value == entry.default:
+            continue
         digest.update(np.ascontiguousarray(value).data if is_array else repr(value).encode())
         digest.update(f"|{entry.name}|{getattr(value, 'shape', '')}".encode())
     return digest.hexdigest()[:16]

@@ -71,7 +71,7 @@ def solve(
         raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
     if isinstance(method, str):
         entry = find(instance.problem, method)
-        function, name, objective = entry.resolve(), entry.name, entry.objective
+        function, name, objective = entry.resolve(), entry.name, entry.objective_of(options)
     else:
         entry, function, objective = None, method, None
         name = getattr(method, "__name__", type(method).__name__)
@@ -89,27 +89,31 @@ def solve(
         metrics=metrics,
         seed=seed,
         time_limit=time_limit,
-        start=_starts(instance, entry, seed) if start is None and entry is not None else start,
+        start=(
+            _starts(instance, entry, entry.objective_of(options), seed)
+            if start is None and entry is not None
+            else start
+        ),
         report=report,
         options=options,
     )
 
 
-def _starts(instance: Instance, method: Method, seed: int) -> Iterator[Solution]:
+def _starts(instance: Instance, method: Method, objective: str, seed: int) -> Iterator[Solution]:
     """Answers of the method's start heuristics, each better than the one before by the method's
     objective, not by theirs.
     """
     if instance.size > STARTS_UP_TO:
         return
     senses = {metric.name: metric.sense for metric in analysis_of(instance.problem).metric_table}
-    sign = -1.0 if senses[method.objective] == "max" else 1.0
+    sign = -1.0 if senses[objective] == "max" else 1.0
     best: float | None = None
     for name in method.starts:
         try:
             result = solve(instance, name, seed=seed)
         except (NoSolution, InvalidOption):
             continue
-        value = result.metrics.get(method.objective)
+        value = result.metrics.get(objective)
         if value is not None and (best is None or sign * value < best):
             best = sign * value
             yield result.solution

@@ -222,8 +222,8 @@ class _Map:
             "REF does. The most is of any schedule "
         )
         note += (
-            "that keeps first in, first out inside an organization, told everything "
-            "beforehand, idle machines allowed."
+            "that keeps first in, first out inside an organization; all jobs are known in "
+            "advance, and machines may idle."
         )
         if close.status is Status.OPTIMAL:
             note += " The last point is the least unfair of those that reach its value (proved)."

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
-from ...instances.market.equilibrium import residuals
-from ...instances.market.instance import Market
+from ...instances.market.instance import Allocation, Market
 from ...instances.problem.rules import AtLeast, checked
-from ...solvers.market.arena import Arena
-from ...solvers.market.proportional import Rule, equal_bids, respond
+from ...solvers.market.bidders import InBlocks
+from ...solvers.market.exchange import Exchange
+from ...solvers.market.proportional import Rule
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
@@ -57,16 +57,27 @@ def proportional_response(
     """
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
-    arena = Arena.of(instance)
-    bids = equal_bids(arena)
+    exchange = Exchange.of(instance)
+    parties = exchange.parties
+    assert isinstance(parties, InBlocks)
+    stop, certificate = bid_until_still(exchange, clock, rule, rounds, movement)
+    allocation = Allocation(cores=parties.best(), price=exchange.price * exchange.unit)
+    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
+    return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
+
+
+def bid_until_still(
+    exchange: Exchange, clock: Clock, rule: Rule, rounds: int, movement: float
+) -> tuple[Stop, dict[str, Any]]:
+    """Rounds of proportional response from equal bids; why they ended and the certificate. The
+    users keep the cores.
+    """
+    exchange.bid("equal")
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
         while done < rounds:
             done += 1
-            _, after = respond(arena, bids, rule)
-            moved = float((np.abs(after - bids) / arena.budget[arena.user]).max(initial=0.0))
-            bids = after
-            if moved <= movement:
+            if exchange.round(rule, watched=True) <= movement:
                 stop = Stop.FINISHED
                 break
             if clock.over:
@@ -74,11 +85,7 @@ def proportional_response(
                 break
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    price = arena.price_of(bids)
-    allocation = arena.allocation(bids / price[arena.server], price)
-    error = residuals(instance, allocation)
-    assert error is not None
+    error = exchange.judge("bids", exchange.price)
+    exchange.parties.ask("keep")
     clock.note(error.worst, None, "proportional response")
-    certificate = {**error.document(), "rounds": done, "rule": rule}
-    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
-    return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
+    return stop, {**error.document(), "rounds": done, "rule": rule}

@@ -11,6 +11,8 @@ from ...instances.problem.errors import NoSolution
 from ...instances.problem.rules import checked
 from ...solvers.packing.fitting import Counts, decreasing, fill, fit, fit_at_random
 from ...solvers.packing.reduction import Reduced, reduce
+from ...solvers.packing.ruled import reduce_ruled
+from ...solvers.packing.ruled_fitting import fill_ruled, fit_ruled, runs
 from .elastic import fill_elastic
 
 Order = Literal["index", "random"]
@@ -41,7 +43,9 @@ def first_fit_all(
 
     Notes
     -----
-    New servers are opened cheapest per capacity first. O(VMs x servers) at worst.
+    New servers are opened cheapest per capacity first. O(VMs x servers) at worst. Rules on where
+    VMs may run are kept at every step: a VM that they keep out of all servers waits for others to
+    be placed.
 
     Examples
     --------
@@ -50,11 +54,18 @@ def first_fit_all(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
+    if instance.ruled:
+        ruled = reduce_ruled(instance)
+        if order == "random":
+            mixed = (rng or np.random.default_rng(0)).permutation(runs(ruled))
+            return _answer(ruled, fit_ruled(ruled, mixed))
+        first = np.argsort([group[0] for group in ruled.members], kind="stable")
+        return _answer(ruled, fit_ruled(ruled, runs(ruled, first)))
     problem = reduce(instance)
     if order == "random":
         generator = rng or np.random.default_rng(0)
-        runs = generator.permutation(np.repeat(np.arange(problem.types), problem.request))
-        return _answer(problem, fit(problem, runs, np.ones(len(runs), dtype=np.int64)))
+        each = generator.permutation(np.repeat(np.arange(problem.types), problem.request))
+        return _answer(problem, fit(problem, each, np.ones(len(each), dtype=np.int64)))
     first = np.argsort([group[0] for group in problem.members], kind="stable")
     return _answer(problem, fit(problem, first, problem.request[first]))
 
@@ -73,6 +84,9 @@ def first_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
+    if instance.ruled:
+        ruled = reduce_ruled(instance)
+        return _answer(ruled, fit_ruled(ruled, runs(ruled)))
     problem = reduce(instance)
     order = decreasing(problem)
     return _answer(problem, fit(problem, order, problem.request[order]))
@@ -92,6 +106,9 @@ def best_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
+    if instance.ruled:
+        ruled = reduce_ruled(instance)
+        return _answer(ruled, fit_ruled(ruled, runs(ruled), "best"))
     problem = reduce(instance)
     order = decreasing(problem)
     return _answer(problem, fit(problem, order, problem.request[order], best=True))
@@ -114,6 +131,9 @@ def dot_product(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
+    if instance.ruled:
+        ruled = reduce_ruled(instance)
+        return _answer(ruled, fill_ruled(ruled, "dot"))
     problem = reduce(instance)
     return _answer(problem, fill(problem, "dot"))
 
@@ -134,6 +154,9 @@ def square_norm(
     >>> print(result.status, round(result.objective, 3))
     feasible 4.0
     """
+    if instance.ruled:
+        ruled = reduce_ruled(instance)
+        return _answer(ruled, fill_ruled(ruled, "L2"))
     problem = reduce(instance)
     return _answer(problem, fill(problem, "L2"))
 
@@ -158,6 +181,10 @@ def random_fit(
     generator = rng or np.random.default_rng(0)
     if instance.partial or instance.elastic.all():
         return fill_elastic(instance, "random", generator)
+    if instance.ruled:
+        ruled = reduce_ruled(instance)
+        mixed = generator.permutation(runs(ruled))
+        return _answer(ruled, fit_ruled(ruled, mixed, "random", generator))
     problem = reduce(instance)
     return _answer(problem, fit_at_random(problem, generator))
 
@@ -165,7 +192,8 @@ def random_fit(
 def _answer(problem: Reduced, counts: Counts | None) -> Placement:
     if counts is None:
         raise NoSolution(
-            "this order of VMs does not fit the servers there are; try min-servers, which "
+            "this order of VMs does not fit the servers there are, or not within the rules; try "
+            "min-servers, which "
             "decides whether any does"
         )
     return problem.placement(*counts)

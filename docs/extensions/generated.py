@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import importlib.util
 import io
-import os
 import pkgutil
 import re
 import tempfile
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-FLOORS = ("instances", "models", "solvers", "baselines", "analysis")
+FLOORS = ("instances", "models", "solvers", "baselines", "analysis", "running")
 INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
 """Names of modules that are for the inside only."""
 
@@ -140,6 +139,40 @@ def modules(name: str, before: str = "", page: str = "") -> str:
     return "\n".join(_module_part(module) for module in listed)
 
 
+def commands(name: str = "", before: str = "", page: str = "") -> str:
+    """Every command of the command line, with its arguments and options."""
+    import typer
+
+    from cotenant.cli.commands import app
+
+    parts = []
+    todo = [("cotenant", typer.main.get_command(app))]
+    while todo:
+        called, command = todo.pop(0)
+        below = getattr(command, "commands", {})
+        todo = [(f"{called} {sub}", below[sub]) for sub in sorted(below)] + todo
+        if not below:
+            parts.append(f"## `{called}`\n\n{command.help}\n\n{_arguments(command)}")
+    return "\n".join(parts)
+
+
+def _arguments(command: Any) -> str:
+    """A command's arguments and options, as a table."""
+    from cotenant.analysis.report.table import Column, Table
+
+    rows = []
+    for given in command.params:
+        if given.param_type_name == "argument":
+            told = given.metavar or given.name
+        else:
+            told = ", ".join((*given.opts, *given.secondary_opts))
+            told += f" {given.metavar}" if given.metavar else ""
+        rows.append((f"`{told}`", given.help or "", "yes" if given.required else ""))
+    columns = tuple(map(Column, ("argument or option", "meaning", "required")))
+    text = Table("arguments", "", columns, tuple(rows)).markdown() if rows else ""
+    return text.replace("\\`", "`")  # here they do mark code
+
+
 def face(name: str = "", before: str = "", page: str = "") -> str:
     """Every name of `import cotenant`."""
     import cotenant
@@ -169,16 +202,8 @@ def picture(name: str, before: str = "", page: str = "") -> str:
     """
     from cotenant.analysis.report.drawing import svg
 
-    names: dict[str, Any] = {"__name__": "example"}
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        os.chdir(folder)
-        try:
-            for block in _PYTHON.findall(before):
-                exec(compile(block, page, "exec"), names)
-        finally:
-            os.chdir(here)
-    made = names[name]
+    made = _left_by(_PYTHON.findall(before), page)[name]
+    made = getattr(made, "picture", made)  # what `cotenant.plot` returns holds one
     caption = (
         f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
     )
@@ -186,6 +211,28 @@ def picture(name: str, before: str = "", page: str = "") -> str:
         f"```{{raw}} html\n<figure "
         f'class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
     )
+
+
+_LEFT: dict[str, tuple[list[str], dict[str, Any]]] = {}
+"""Page -> its examples that were run, and the names they left; so each runs once."""
+
+
+def _left_by(blocks: list[str], page: str) -> dict[str, Any]:
+    """The names that the examples of a page leave, run in order in a folder that is gone
+    afterwards.
+    """
+    done, names = _LEFT.get(page, ([], {}))
+    if not page or not done or blocks[: len(done)] != done:
+        done, names = [], {"__name__": "example"}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.chdir(folder),
+    ):
+        for block in blocks[len(done) :]:
+            exec(compile(block, page, "exec"), names)
+    _LEFT[page] = blocks, names
+    return names
 
 
 def page(name: str, before: str = "", page: str = "") -> str:
@@ -197,6 +244,7 @@ PARTS: dict[str, Callable[[str, str, str], str]] = {
     function.__name__: function
     for function in (
         face,
+        commands,
         methods,
         metrics,
         formats,

@@ -53,13 +53,38 @@ class ColocationDocument(InstanceDocument):
         json_schema_extra=_without_default,
         description="penalty of an agent left without partner (preference lists), from -1 to 1",
     )
+    low: Entries[Entries[Penalty]] = Field(
+        default=None,  # type: ignore[arg-type]
+        json_schema_extra=_without_default,
+        description="T x T, with high: the lower end of the interval around each penalty; null "
+        "where the pair is forbidden",
+    )
+    high: Entries[Entries[Penalty]] = Field(
+        default=None,  # type: ignore[arg-type]
+        json_schema_extra=_without_default,
+        description="T x T, with low: the upper end of the interval around each penalty; null "
+        "where the pair is forbidden",
+    )
+    looks: Entries[Entries[Annotated[int, Field(json_schema_extra={"minimum": 0})]]] = Field(
+        default=None,  # type: ignore[arg-type]
+        json_schema_extra=_without_default,
+        description="T x T: how often each penalty was measured; 0 where it was not",
+    )
+    confidence: float = Field(
+        default=None,  # type: ignore[assignment]
+        json_schema_extra=_without_default,
+        description="probability with which all intervals hold together, above 0 and at most 1",
+    )
+    intervals: str = Field(default="", description="how the intervals were made")
 
     def content(self) -> dict[str, Any]:
         """The fields by name; null becomes infinity, an absent `machines` stays None."""
         found = super().content()
-        found["penalty"] = [
-            [np.inf if value is None else value for value in row] for row in self.penalty
-        ]
+        for name in ("penalty", "low", "high"):
+            if found[name] is not None:
+                found[name] = [
+                    [np.inf if value is None else value for value in row] for row in found[name]
+                ]
         if self.machines is None and "machines" in self.model_fields_set:
             found["machines"] = np.inf
         return found

@@ -25,6 +25,7 @@ def population(
     mix: Mix = "uniform",
     model_seed: Annotated[int, AtLeast(0)] = 2017,
     machines: Machines | None = None,
+    error: Annotated[float, Between(0, 0.5, "a typical half width, in points of penalty")] = 0.0,
     rng: np.random.Generator,
 ) -> Colocation:
     """Jobs drawn with replacement from the twenty workloads of Cooper Table I, with synthetic
@@ -41,13 +42,16 @@ def population(
     model_seed : seed of the contention model; 2017 makes the matrix that every bundled population
         uses.
     machines : processors, see Colocation.
+    error : of the measurement; 0 gives the true penalties. Above 0 each entry gets an interval of
+        half width h, uniform from 0.5 to 1.5 times the error, and a measured penalty that is off by
+        an amount uniform from -h to h, so that the true one lies inside; cut to -1 and 1. Counts
+        are those of the same seed without error, whose penalties are the truth.
     rng : source of the draw.
     """
     bandwidth = np.array([entry[2] for entry in WORKLOADS])
     count = mixed_counts(bandwidth, agents, mix, rng)
-    model = ContentionModel(seed=model_seed)
-    return Colocation(
-        penalty=model.penalties(bandwidth),
+    true = Colocation(
+        penalty=ContentionModel(seed=model_seed).penalties(bandwidth),
         count=count,
         bandwidth=bandwidth,
         names=tuple(entry[0] for entry in WORKLOADS),
@@ -56,6 +60,31 @@ def population(
         source="synthetic: Cooper Table I's workloads and bandwidths; penalties by a "
         f"contention model, seed {model_seed}",
     )
+    return with_error(true, error, rng) if error else true
+
+
+def with_error(true: Colocation, error: float, rng: np.random.Generator) -> Colocation:
+    """The instance as it is measured with an error, see `population`; the true penalties lie in its
+    intervals.
+    """
+    half = np.round(error * rng.uniform(0.5, 1.5, true.penalty.shape), _ERROR_DECIMALS)
+    unit = 10.0**_ERROR_DECIMALS
+    off = np.trunc(half * rng.uniform(-1, 1, half.shape) * unit) / unit  # never above half
+    measured = np.clip(computed_penalty(true.penalty + off), -1.0, 1.0)
+    measured = np.where(np.isfinite(true.penalty), measured, np.inf)
+    return true.replace(
+        penalty=measured,
+        low=np.maximum(computed_penalty(measured - half), -1.0),
+        high=np.minimum(computed_penalty(measured + half), 1.0),
+        confidence=1.0,
+        intervals="synthetic, the true penalty inside",
+        name=f"{true.name}-error-{error:g}",
+        source=f"{true.source}; measured with a synthetic error of half width about {error:g}",
+    )
+
+
+_ERROR_DECIMALS = 6
+"""Of synthetic errors."""
 
 
 @checked

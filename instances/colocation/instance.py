@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import (
+    NO_CONTENT_WHEN_ABSENT,
+    Instance,
+    Solution,
+    frozen_array,
+    plain,
+    set_field,
+)
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
 from ..problem.frames import aligned, labels_of, names, require_frame, table
+from .intervals import valid_intervals, valid_looks, valid_statement
 
 if TYPE_CHECKING:
     import pandas
@@ -83,6 +91,15 @@ class Colocation(Instance):
     unpaired : float, optional
         Preference lists only: an agent may be left without a partner at this penalty, which it
         likes least.
+    low, high : (T, T) arrays, optional
+        The ends of the interval around each penalty, which lies in it: low <= penalty <= high, both
+        from -1 to 1 wherever the pair is allowed. Given together or not at all.
+    looks : (T, T) array of whole numbers, optional
+        How often each penalty was measured; 0 where it was not (forbidden, or predicted).
+    confidence : float, optional
+        The probability with which all intervals hold together, above 0 and at most 1.
+    intervals : str
+        How the intervals were made, in words.
 
     Raises
     ------
@@ -98,6 +115,11 @@ class Colocation(Instance):
     names: tuple[str, ...] = ()
     machines: float | None = None
     unpaired: float | None = None
+    low: Floats | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    high: Floats | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    looks: Integers | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    confidence: float | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    intervals: str = field(default="", metadata=NO_CONTENT_WHEN_ABSENT)
 
     allowed: Booleans = field(init=False, repr=False, compare=False)
     """(T, T): whether two different agents of these types may share a processor."""
@@ -130,6 +152,7 @@ class Colocation(Instance):
         allowed[np.diag_indices(types)] &= count >= 2
         allowed.flags.writeable = False
         set_field(self, "allowed", allowed)
+        self._validate_intervals()
         self._validate_capacity()
         self._validate_unpaired()
         self._validate_partners()
@@ -145,7 +168,8 @@ class Colocation(Instance):
         penalty : types down and across: the throughput loss of the row's job beside the column's.
         count, bandwidth : a Series or a mapping by type, a number for all, or a list in the order
             of the rows.
-        **fields : the other fields, as the class takes them.
+        **fields : the other fields, as the class takes them; low, high and looks may be frames as
+            the penalties are.
 
         Raises
         ------
@@ -154,6 +178,9 @@ class Colocation(Instance):
         """
         require_frame(penalty, "penalty")
         types = labels_of(penalty.index, "penalty.index")
+        for name in ("low", "high", "looks"):
+            if hasattr(fields.get(name), "columns"):
+                fields[name] = table(fields[name], types, types, name)
         loads = None if bandwidth is None else aligned(bandwidth, types, "bandwidth")
         return cls(
             penalty=table(penalty, types, types, "penalty"),
@@ -209,6 +236,25 @@ class Colocation(Instance):
             largest = max(largest, float(np.abs(np.where(usable, self.penalty[rows], 0.0)).max()))
         return largest
 
+    @property
+    def certainty(self) -> str:
+        """What the intervals say of themselves: level and making, "" without intervals."""
+        if self.low is None:
+            return ""
+        level = (
+            "of no stated confidence"
+            if self.confidence is None
+            else f"that hold together with {100 * self.confidence:.12g} %"
+        )
+        return f"intervals {level}{self.intervals and f' ({self.intervals})'}"
+
+    def without_intervals(self, **changes: Any) -> Self:
+        """The instance with its penalties as if they were known exactly, and other fields changed;
+        see `replace`.
+        """
+        nothing = {"low": None, "high": None, "looks": None, "confidence": None, "intervals": ""}
+        return self.replace(**{**nothing, **changes})
+
     def agent_types(self) -> Integers:
         """(n,) the type of each agent, agents numbered type by type."""
         return np.repeat(np.arange(self.types), self.count)
@@ -227,6 +273,7 @@ class Colocation(Instance):
             "machines": capacity
             if self.unpaired is None
             else f"agents may be left unpaired at {self.unpaired:g}",
+            **self._interval_facts(),
             "forbidden pairs": int((~self.allowed[np.triu_indices(self.types, 1)]).sum()),
         }
         if finite.size:
@@ -250,7 +297,32 @@ class Colocation(Instance):
             content["machines"] = plain(self.machines)
         if self.unpaired is not None:
             content["unpaired"] = self.unpaired
+        for name in ("low", "high", "looks", "confidence"):
+            if getattr(self, name) is not None:
+                content[name] = plain(getattr(self, name))
+        if self.intervals:
+            content["intervals"] = self.intervals
         return content
+
+    def _interval_facts(self) -> dict[str, object]:
+        """The intervals in a few words, nothing where there are none."""
+        if self.low is None or self.high is None:
+            return {}
+        half = (self.high[self.allowed] - self.low[self.allowed]) / 2
+        width = f"+-{np.median(half):.3g} (median), " if half.size else ""
+        level = "" if self.confidence is None else f", {100 * self.confidence:.12g} % together"
+        return {"intervals": f"{width}widest +-{half.max(initial=0.0):.3g}{level}"}
+
+    def _validate_intervals(self) -> None:
+        low, high = valid_intervals(
+            self.penalty, self.low, self.high, self.count, self.allowed, LEAST_PENALTY
+        )
+        set_field(self, "low", low)
+        set_field(self, "high", high)
+        set_field(self, "looks", valid_looks(self.looks, self.penalty))
+        level, intervals = valid_statement(self.confidence, self.intervals, low is not None)
+        set_field(self, "confidence", level)
+        set_field(self, "intervals", intervals)
 
     def _validate_capacity(self) -> None:
         agents = sum(self.count.tolist())
@@ -301,13 +373,13 @@ class Colocation(Instance):
             raise InvalidInstance(
                 "unpaired", f"{unpaired:g}", f"a penalty from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS
             )
-        worst = np.where(self.allowed, self.penalty, -np.inf)
+        field_of, highest = ("penalty", self.penalty) if self.high is None else ("high", self.high)
+        worst = np.where(self.allowed, highest, -np.inf)
         if (worst > unpaired).any():
             x, y = (int(i) for i in np.argwhere(worst > unpaired)[0])
             raise InvalidInstance(
                 "unpaired",
-                f"{unpaired:g}, below penalty[{x}, {y}] = {self.penalty[x, y]:g} of an "
-                "allowed pair",
+                f"{unpaired:g}, below {field_of}[{x}, {y}] = {highest[x, y]:g} of an allowed pair",
                 "a penalty no lower than any allowed one, since being left out is liked least",
             )  # fmt: skip
         set_field(self, "unpaired", unpaired)

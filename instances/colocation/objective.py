@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from .instance import Colocation, Floats, Integers, Pairing
+from .stability import require_intervals
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
@@ -30,6 +31,20 @@ def mean_penalty(instance: Colocation, pairing: Pairing) -> float:
     """Mean over all agents of their penalty: the objective of `optimal`."""
     _, value, number = agent_penalties(instance, pairing)
     return float(value @ number) / instance.agents
+
+
+def worst_case(instance: Colocation) -> Colocation:
+    """The instance with every penalty at the upper end of its interval: of all matrices within the
+    intervals the one that is worst for every pairing.
+
+    Raises
+    ------
+    InvalidOption
+        There are no intervals.
+    """
+    _, high = require_intervals(instance, "worst", True)
+    known = np.isfinite(instance.penalty)
+    return instance.without_intervals(penalty=np.where(known, high, np.inf))
 
 
 def type_penalties(instance: Colocation, pairing: Pairing) -> Floats:
@@ -73,6 +88,8 @@ def scale(instance: Colocation, objective: str, **options: object) -> float:
     """The largest penalty, in absolute value, that an agent could have, for objectives that are
     penalties; else 1.
     """
+    if objective == "worst_case_penalty":
+        return scale(worst_case(instance), "penalty")
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):
         return 1.0
     return instance.largest_penalty

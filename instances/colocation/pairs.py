@@ -5,21 +5,30 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ..problem.base import repeated
-from ..problem.errors import InvalidFile
+from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.plain import name_of, tables_of
 from ..problem.rules import AtLeast, checked
 from ..problem.tables import AMOUNT, CsvTable, PathLike
 from .generators import Machines
-from .instance import Colocation, Floats, Integers, computed_penalty
+from .instance import (
+    LEAST_PENALTY,
+    Booleans,
+    Colocation,
+    Floats,
+    Integers,
+    computed_penalty,
+)
 from .missing import FORBIDDEN, UNKNOWN, Missing, completed
 
 CONFIDENCE = 0.95
-"""Of the interval around a mean of repeats."""
+"""Of the interval around a mean of repeats, or of all intervals together."""
+
+Intervals = Literal["together", "pooled", "each", "none"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,7 @@ class Measured:
         the pair is forbidden.
     half : (T, T) half width of the 95 % interval of the mean (Student's t); NaN below two runs.
     runs : (T, T) how many there are.
+    deviation : (T, T) standard deviation of the runs; NaN below two.
     written : how the table is written where that is unusual, see `CsvTable.written`.
     """
 
@@ -43,14 +53,73 @@ class Measured:
     mean: Floats
     half: Floats
     runs: Integers
+    deviation: Floats
     written: str = ""
 
     @property
     def penalty(self) -> Floats:
         """(T, T) throughput lost, of the mean."""
+        return self._lost(self.mean)
+
+    def _lost(self, value: Floats) -> Floats:
+        """Throughput lost at such a value of what was measured; it rises with it."""
         if self.what == "penalty":
-            return self.mean
-        return computed_penalty(np.where(np.isinf(self.mean), np.inf, 1 - 1 / self.mean))
+            return value
+        with np.errstate(divide="ignore"):
+            lost = np.where(value <= 0, -np.inf, 1 - 1 / value)  # NaN, a missing pair, stays NaN
+        return computed_penalty(np.where(np.isinf(value), np.inf, lost))
+
+    def intervals(self, used: Booleans, which: Intervals) -> dict[str, Any]:
+        """The fields `low`, `high`, `confidence` and `intervals` of an instance; none of them where
+        an entry has too few runs.
+
+        Parameters
+        ----------
+        used : (T, T) the entries that need an interval.
+        which : "together": Student's t of each entry at a level at which all hold together
+            (Bonferroni); "pooled": the same with one deviation for all entries; "each": every
+            entry at that level by itself; "none".
+
+        Raises
+        ------
+        InvalidOption
+            One deviation for all is asked for, and no pair was run twice.
+        """
+        from scipy.special import stdtrit
+
+        if which == "none" or not used.any():
+            return {}
+        spread, freedom = self.deviation, self.runs - 1.0
+        if which == "pooled":
+            freedom = np.full(spread.shape, float(np.maximum(self.runs - 1, 0)[used].sum()))
+            if not freedom[used].any():
+                raise InvalidOption(
+                    "intervals is 'pooled', and no pair was run twice; expected some repeats, or "
+                    "intervals=none"
+                )
+            squares = np.where(self.runs > 1, np.nan_to_num(spread) ** 2 * (self.runs - 1), 0.0)
+            spread = np.full(spread.shape, np.sqrt(squares[used].sum() / freedom.max()))
+        elif (self.runs[used] < 2).any():
+            return {}
+        parts = 1 if which == "each" else int(used.sum())
+        level = 1 - (1 - CONFIDENCE) / (2 * parts)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            half = stdtrit(freedom, level) * spread / np.sqrt(self.runs)
+            ends = [self._lost(np.where(used, self.mean + off, np.inf)) for off in (-half, half)]
+        penalty = self.penalty
+        low = np.clip(computed_penalty(ends[0]), LEAST_PENALTY, penalty)
+        high = np.maximum(np.minimum(computed_penalty(ends[1]), 1.0), penalty)
+        words = {
+            "together": f"Student's t of each mean, Bonferroni over {parts} entries",
+            "pooled": f"Student's t with one deviation for all entries, Bonferroni over {parts}",
+            "each": f"Student's t of each mean, each alone {100 * CONFIDENCE:g} %, not together",
+        }
+        return {
+            "low": np.where(used, low, np.inf),
+            "high": np.where(used, high, np.inf),
+            "confidence": None if which == "each" else CONFIDENCE,
+            "intervals": words[which],
+        }
 
     def repeats(self) -> str:
         """What the repeats say, in words; "" where no pair was run twice."""
@@ -70,13 +139,16 @@ def pairs_csv(
     services: str | None = None,
     copies: Annotated[int, AtLeast(1, "the number of jobs of each service")] = 1,
     machines: Machines | None = None,
+    intervals: Intervals = "together",
     missing: Missing = None,
 ) -> Colocation:
     """Measured pairs in long form: `service,beside,slowdown` or `service,beside,penalty`, one row a
     run; and perhaps a table `service,count` with `bandwidth` [GB/s].
 
-    Runs of one pair become their mean. `forbidden` in place of the number forbids the pair; a pair
-    without a row is missing, which is refused unless `missing` says what to do.
+    Runs of one pair become their mean and, where every pair was run twice or more, an interval
+    around it (see `intervals`), cut to penalties from -1 to 1. `forbidden` in place of the number
+    forbids the pair; a pair without a row is missing, which is refused unless `missing` says what
+    to do.
 
     Parameters
     ----------
@@ -84,10 +156,17 @@ def pairs_csv(
     services : path of the table of services; their order is kept.
     copies : jobs of each service, when no table has a column `count`.
     machines : processors, see Colocation ("inf" for as many as needed).
+    intervals : around the means, by Student's t: "together" holds for all pairs at once with 95 %
+        (Bonferroni), from the runs of each pair alone, and wants ten runs or more to be of use;
+        "pooled" takes one standard deviation for all pairs, which has to be about right, and does
+        with two or three; "each" holds for a single pair with 95 %, for many together with much
+        less; "none" leaves them out.
     missing : what to do with pairs that were not measured, see `missing.Missing`.
 
     Raises
     ------
+    InvalidOption
+        Pooled intervals where no pair was run twice.
     InvalidFile
         A table that cannot be read, with its line; pairs are missing.
     """
@@ -99,7 +178,7 @@ def pairs_csv(
     number = np.full(len(found.names), copies) if count is None else count
     penalty, filled = completed(os.fspath(main), found.names, found.penalty, number, missing)
     said = [f"{found.what}s of {main.name}", found.repeats(), filled, found.written]
-    return Colocation(
+    plain = Colocation(
         penalty=penalty,
         count=number,
         bandwidth=bandwidth,
@@ -108,6 +187,23 @@ def pairs_csv(
         name=name_of(path),
         source="; ".join(words for words in said if words),
     )
+    if found.runs.max(initial=0) < 2 and intervals != "pooled":
+        return plain
+    used = plain.allowed & (number > 0) & (number > 0)[:, None]
+    measured = not (used & (found.runs == 0)).any()  # a prediction has no interval
+    ends = found.intervals(used, intervals) if measured else {}
+    why = "" if ends or intervals == "none" else _WHY_NONE[measured]
+    return plain.replace(
+        looks=np.where(plain.allowed, found.runs, 0),
+        source="; ".join(words for words in (plain.source, why) if words),
+        **ends,
+    )
+
+
+_WHY_NONE = {
+    True: "no intervals: some pairs were run once",
+    False: "no intervals: predictions have none",
+}
 
 
 def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured:
@@ -155,13 +251,14 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
             raise row.error(": this pair is forbidden in one row and measured in another")
         earlier.append(value)
     types = len(place)
-    mean, half = np.full((types, types), np.nan), np.full((types, types), np.nan)
+    mean, half, deviation = (np.full((types, types), np.nan) for _ in range(3))
     number = np.zeros((types, types), dtype=np.int64)
     for where, values in runs.items():
         number[where], mean[where] = len(values), np.mean(values)
         if len(values) > 1 and np.isfinite(values).all():
             half[where] = _half_width(np.array(values))
-    return Measured(tuple(place), what, mean, half, number, table.written)
+            deviation[where] = np.std(values, ddof=1)
+    return Measured(tuple(place), what, mean, half, number, deviation, table.written)
 
 
 def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | None]:

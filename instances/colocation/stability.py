@@ -4,11 +4,35 @@ An agent gains by a change iff its penalty falls by strictly more than alpha, ex
 alpha are the decimals that were written, not the floats that hold them. W[a, c] is the number of
 a-agents who would gain by a c-agent beside them; then the blocking pairs are exactly sum over
 allowed a < c of W[a, c] W[c, a], plus sum over allowed a of W[a, a] (W[a, a] - 1) / 2.
+
+Where penalties have intervals, the true matrix is any matrix M of the box low <= M <= high, and
+there are two more counts of the same form. An a-agent beside b *certainly* gains by c iff
+low[a, b] - high[a, c] > alpha, and *possibly* iff high[a, b] - low[a, c] > alpha and b is not c
+(one entry is one number: nobody gains by what it has).
+
+Theorem. A pair of agents blocks in every matrix of the box iff both certainly gain, and in some
+matrix of the box iff both possibly gain. So a pairing without possibly blocking pair is exactly a
+pairing that is stable for every matrix in the box.
+
+Proof. Let i, of type a beside b, and j, of type c beside d, be two agents, b None for one who is
+left unpaired. They block in M iff M[a, b] - M[a, c] > alpha and M[c, d] - M[c, a] > alpha. With
+b = c the first difference is 0 whatever M is, which is not above alpha; so too with d = a. Else the
+entries (a, b) and (a, c) differ, and so do (c, d) and (c, a). No entry stands in both differences
+with opposite signs: if a is not c they are in different rows, and if a is c the entry (a, a) is
+subtracted in both and (a, b), (a, d) are not it. Hence one matrix of the box takes both differences
+to their largest values at once, high[a, b] - low[a, c] and high[c, d] - low[c, a], and another to
+their least. The other readings of alpha compare f(M[a, b]) with M[a, c] for a function f that
+increases, so the same ends decide. Last, a pairing is stable for every matrix iff none of its pairs
+blocks in any.
+
+The converse does not hold for certain gains: a pairing without certainly blocking pair need not be
+stable for any one matrix. It is one that no agents leave whom the data prove a gain.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,6 +49,9 @@ from .instance import BLOCK, Booleans, Colocation, Floats, Integers, Pairing, bl
 AlphaMode = Literal["penalty-points", "relative-penalty", "relative-throughput"]
 ALPHA_MODES: tuple[AlphaMode, ...] = get_args(AlphaMode)
 Alpha = Annotated[float, AtLeast(0, "a least gain", cure="0.05 is five points of penalty")]
+Uncertainty = Literal["none", "certain", "possible"]
+UNCERTAINTIES: tuple[Uncertainty, ...] = get_args(Uncertainty)
+"""Which gains count: measured ones, those in every matrix of the box, those in some."""
 
 _NOISE = 2.0**-49
 """A few times what rounding decimals to floats, and the float operations of `gains`, can change,
@@ -84,6 +111,24 @@ def gains(
     return better
 
 
+def require_intervals(instance: Colocation, option: str, value: object) -> tuple[Floats, Floats]:
+    """The ends of the intervals; refuses an option that needs them where there are none."""
+    if instance.low is None or instance.high is None:
+        raise InvalidOption(
+            f"{option} is {value!r}, and {instance.name or 'the instance'} has no intervals; "
+            "give low and high, one entry for each penalty, or leave the option out"
+        )
+    return instance.low, instance.high
+
+
+def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[Floats, Floats]:
+    """(T, T) each: the penalties that an agent may leave, and those that it may go to."""
+    if uncertainty == "none":
+        return instance.penalty, instance.penalty
+    low, high = require_intervals(instance, "uncertainty", uncertainty)
+    return (low, high) if uncertainty == "certain" else (high, low)
+
+
 def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-points") -> Floats:
     """By how much penalty `old` must fall before its agent moves, in floats: `gains` decides
     exactly.
@@ -98,22 +143,31 @@ def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-point
 @lru_cache(maxsize=1 << 16)
 def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) -> bool:
     """See `gains`."""
-    before, least = _decimal(old), _decimal(alpha)
+    before, least = decimal(old), decimal(alpha)
     if alpha_mode == "relative-penalty":
         least *= abs(before)
     elif alpha_mode == "relative-throughput":
         least *= 1 - before
-    return before - _decimal(new) > least
+    return before - decimal(new) > least
 
 
 @lru_cache(maxsize=1 << 16)
-def _decimal(value: float) -> Fraction:
+def decimal(value: float) -> Fraction:
     """The decimal that a float was written as: the shortest that reads as it."""
     return Fraction(repr(value))
 
 
+def least_float(value: Fraction) -> float:
+    """The least float whose decimal is not below a number."""
+    near = float(value)
+    return near if decimal(near) >= value else math.nextafter(near, math.inf)
+
+
 def better_partners(
-    ascending: Floats, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+    ascending: Floats,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+    others: Floats | None = None,
 ) -> Integers:
     """For an agent at each of some penalties, how many of them it would gain by: a prefix, since
     they ascend. O(m log m).
@@ -122,25 +176,28 @@ def better_partners(
     ----------
     ascending : (m,) penalties, the least first.
     alpha, alpha_mode : as in `gains`, which decides.
+    others : ascending penalties that it may go to, where they are not the same.
 
     Returns
     -------
     (m,) whole numbers, ascending too.
     """
     values, place = np.unique(ascending, return_inverse=True)
-    ends = np.append(np.searchsorted(ascending, values), len(ascending))
+    others = ascending if others is None else others
+    found = np.unique(others)
+    ends = np.append(np.searchsorted(others, found), len(others))
     if alpha == 0:
-        return cast("Integers", ends[:-1][place])
+        return cast("Integers", ends[np.searchsorted(found, values)][place])
     # the floats guess, `gains` decides: it is monotone, so a wrong guess is mended by going on in
     # one direction
-    better = np.searchsorted(values, values - least_gain(values, float(alpha), alpha_mode))
+    better = np.searchsorted(found, values - least_gain(values, float(alpha), alpha_mode))
     while (
-        more := (better < len(values))
-        & gains(values, values[np.minimum(better, len(values) - 1)], alpha, alpha_mode)
+        more := (better < len(found))
+        & gains(values, found[np.minimum(better, len(found) - 1)], alpha, alpha_mode)
     ).any():
         better = better + more
     while (
-        less := (better > 0) & ~gains(values, values[np.maximum(better - 1, 0)], alpha, alpha_mode)
+        less := (better > 0) & ~gains(values, found[np.maximum(better - 1, 0)], alpha, alpha_mode)
     ).any():
         better = better - less
     return cast("Integers", ends[better][place])
@@ -203,26 +260,34 @@ class _Everyone:
     """
 
     def __init__(
-        self, instance: Colocation, pairing: Pairing, alpha: float, alpha_mode: AlphaMode
+        self,
+        instance: Colocation,
+        pairing: Pairing,
+        alpha: float,
+        alpha_mode: AlphaMode,
+        uncertainty: Uncertainty,
     ) -> None:
         self.instance, self.alpha, self.alpha_mode = instance, alpha, alpha_mode
+        leaves, self.offered = compared(instance, uncertainty)
+        self.apart = uncertainty == "possible"  # nobody gains by what it has
         a, b = pairing.first, pairing.second
         kind, number = np.concatenate([a, b]), np.concatenate([pairing.pairs, pairing.pairs])
-        bears = np.concatenate([instance.penalty[a, b], instance.penalty[b, a]])
+        beside, bears = np.concatenate([b, a]), np.concatenate([leaves[a, b], leaves[b, a]])
         if instance.unpaired is not None:
             alone = np.flatnonzero(pairing.single)
             kind, number = np.append(kind, alone), np.append(number, pairing.single[alone])
+            beside = np.append(beside, np.full(len(alone), -1))
             bears = np.append(bears, np.full(len(alone), instance.unpaired))
         order = np.argsort(kind, kind="stable")
         ones = np.bincount(kind, weights=number, minlength=1).max() <= 1
         self.dtype = np.int8 if ones else np.int64
         self.number = number[order].astype(self.dtype)
-        self.kind, self.bears = kind[order], bears[order]
+        self.kind, self.beside, self.bears = kind[order], beside[order], bears[order]
         self.start = np.searchsorted(self.kind, np.arange(instance.types + 1))
 
     def willing(self, rows: slice, columns: slice) -> Integers:
         """W[rows, columns], see the function `willing`."""
-        penalty = self.instance.penalty[rows, columns]
+        penalty = self.offered[rows, columns]
         total: Integers = np.zeros(penalty.shape, dtype=self.dtype)
         begin, end = self.start[rows.start], self.start[rows.stop]
         for least in range(begin, end, BLOCK):
@@ -230,6 +295,8 @@ class _Everyone:
             kind = self.kind[some] - rows.start
             heads = np.flatnonzero(np.diff(kind, prepend=-1))
             better = gains(self.bears[some, None], penalty[kind], self.alpha, self.alpha_mode)
+            if self.apart:
+                better &= self.beside[some, None] != np.arange(columns.start, columns.stop)
             counts = self.number[some, None] * better
             if len(heads) < len(kind):
                 counts = np.add.reduceat(counts, heads, axis=0)
@@ -247,10 +314,34 @@ class _Everyone:
             here = self.willing(rows, columns)
             yield rows, columns, here, (here if rows == columns else self.willing(columns, rows)).T
 
-    def tempted(self, best: Floats) -> int:
-        """How many agents gain by `best` (T,), a penalty for each type."""
-        better = gains(self.bears, best[self.kind], self.alpha, self.alpha_mode)
+    def tempted(self, tempting: _Tempting) -> int:
+        """How many agents gain by the most tempting of those with whom their type blocks."""
+        own = self.beside == tempting.whom[self.kind]
+        best = np.where(own, tempting.second[self.kind], tempting.best[self.kind])
+        better = gains(self.bears, best, self.alpha, self.alpha_mode)
         return int(self.number[better].sum())
+
+
+class _Tempting:
+    """Of each type, (T,): the least penalty among blocking partners, whose it is, and the next."""
+
+    def __init__(self, types: int) -> None:
+        self.best, self.second = np.full(types, np.inf), np.full(types, np.inf)
+        self.whom = np.full(types, -2)
+
+    def meet(self, side: slice, other: slice, penalty: Floats) -> None:
+        """Take account of the penalties of a block, inf where the types do not block."""
+        rows = np.arange(len(penalty))
+        place = penalty.argmin(axis=1)
+        least = penalty[rows, place]
+        rest = penalty.copy()
+        rest[rows, place] = np.inf
+        known = self.best[side]
+        self.second[side] = np.minimum(
+            np.maximum(known, least), np.minimum(self.second[side], rest.min(axis=1))
+        )
+        self.whom[side] = np.where(least < known, place + other.start, self.whom[side])
+        self.best[side] = np.minimum(known, least)
 
 
 def _products(rows: slice, columns: slice, here: Integers, there: Integers) -> Integers:
@@ -269,6 +360,7 @@ def willing(
     pairing: Pairing,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
+    uncertainty: Uncertainty = "none",
 ) -> Integers:
     """(T, T): W[a, c], how many a-agents would gain by a c-agent beside them; 0 where the pair is
     not allowed.
@@ -277,7 +369,7 @@ def willing(
     it is left alone); an agent left `unpaired` gains by whoever it likes better. O(P T) for P pairs
     of types.
     """
-    everyone = _Everyone(instance, pairing, alpha, alpha_mode)
+    everyone = _Everyone(instance, pairing, alpha, alpha_mode, uncertainty)
     every = blocks(instance.types)
     return np.block(
         [[everyone.willing(rows, columns) for columns in every] for rows in every]
@@ -289,22 +381,35 @@ def blocking_pairs(
     pairing: Pairing,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
+    uncertainty: Uncertainty = "none",
 ) -> BlockingPairs:
     """Count and list the pairs of agents who would both gain by leaving their co-runners for each
     other.
 
+    Parameters
+    ----------
+    instance, pairing : what is given, and a feasible answer.
+    alpha, alpha_mode : as in `gains`.
+    uncertainty : "none" counts gains on the measured penalties, "certain" those in every matrix
+        within the intervals, "possible" those in some (see the module for the theorem).
+
+    Raises
+    ------
+    InvalidOption
+        An option out of range, or an uncertainty where there are no intervals.
+
     Source: Cooper section III.B (definition) and fig. 10 (alpha); thesis section 2.2.2.
     """
     validate_alpha(alpha, alpha_mode)
-    everyone = _Everyone(instance, pairing, alpha, alpha_mode)
-    best = np.full(instance.types, np.inf)  # the most tempting blocking partner of each type
+    everyone = _Everyone(instance, pairing, alpha, alpha_mode, uncertainty)
+    tempting = _Tempting(instance.types)
     twice = 0
     for rows, columns, here, there in everyone.meetings():
         products = _products(rows, columns, here, there)
         twice += int(products.sum()) * (1 if rows == columns else 2)
         both = products > 0
-        for side, other, block in ((rows, columns, both), (columns, rows, both.T)):
-            least = np.where(block, instance.penalty[side, other], np.inf).min(axis=1)
-            best[side] = np.minimum(best[side], least)
+        sides = ((rows, columns, both), (columns, rows, both.T))
+        for side, other, block in sides[: 1 if rows == columns else 2]:
+            tempting.meet(side, other, np.where(block, everyone.offered[side, other], np.inf))
     # who gains by the most tempting of those with whom its type blocks is in a blocking pair
-    return BlockingPairs(twice // 2, everyone.tempted(best), everyone)
+    return BlockingPairs(twice // 2, everyone.tempted(tempting), everyone)

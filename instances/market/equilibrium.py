@@ -53,6 +53,52 @@ class Residuals:
         return asdict(self)
 
 
+@dataclass(frozen=True, eq=False)
+class Account:
+    """What some users' share of an allocation adds to its residuals; those of all users together
+    make them.
+
+    Attributes
+    ----------
+    given, asked : (m,) cores of each server that they hold, and that their best replies ask for.
+    overspending, regret, unspent : the largest of theirs.
+    """
+
+    given: Floats
+    asked: Floats
+    overspending: float
+    regret: float
+    unspent: float
+
+
+def account(market: Market, cores: Floats, price: Floats) -> Account:
+    """The account of the users of a market, which may be some of a larger one's. O(jobs)."""
+    reply = best_reply(market, price)
+    spent = money_spent(market, cores, price)
+    spending = (spent - market.budget) / market.budget
+    useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
+    regret = _regret(user_utilities(market, cores), reply_utilities(market, reply))
+    demand = _demand(market, cores, reply.amount)
+    return Account(
+        given=total_by(market.server, cores, market.servers),
+        asked=total_by(market.server, demand, market.servers),
+        overspending=_largest(spending),
+        regret=_largest(regret),
+        unspent=_largest(-spending[~useless]),
+    )
+
+
+def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
+    """The residuals of a market from the account of all its users."""
+    return Residuals(
+        clearing=_largest(np.abs(whole.given / capacity - 1)[price > 0]),
+        overspending=whole.overspending,
+        regret=whole.regret,
+        excess_demand=_largest(np.abs(whole.asked / capacity - 1)[price > 0]),
+        unspent=whole.unspent,
+    )
+
+
 def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     """How far an allocation is from a market equilibrium at its own prices; None without prices.
     O(jobs).
@@ -60,21 +106,7 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     price = allocation.price
     if price is None:
         return None
-    reply = best_reply(market, price)
-    spent = money_spent(market, allocation.cores, price)
-    spending = (spent - market.budget) / market.budget
-    useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
-    return Residuals(
-        clearing=_largest(np.abs(_filled(market, allocation.cores) - 1)[price > 0]),
-        overspending=_largest(spending),
-        regret=_largest(
-            _regret(user_utilities(market, allocation.cores), reply_utilities(market, reply))
-        ),
-        excess_demand=_largest(
-            np.abs(_filled(market, _demand(market, allocation.cores, reply.amount)) - 1)[price > 0]
-        ),
-        unspent=_largest(-spending[~useless]),
-    )
+    return residuals_of(market.capacity, price, account(market, allocation.cores, price))
 
 
 def user_regrets(market: Market, allocation: Allocation) -> Floats | None:
@@ -94,10 +126,6 @@ def _demand(market: Market, cores: Floats, reply: Floats) -> Floats:
     linear = market.useful & (market.parallel_fraction == 1)
     several = np.bincount(market.user[linear], minlength=market.users) > 0
     return np.where(several[market.user] | (market.parallel_fraction == 0), cores, reply)
-
-
-def _filled(market: Market, cores: Floats) -> Floats:
-    return total_by(market.server, cores, market.servers) / market.capacity
 
 
 def _regret(utility: Floats, best: Floats) -> Floats:

@@ -103,7 +103,9 @@ def population(
 
 def _places(rows: int, servers: int, jobs: int, rng: np.random.Generator) -> Integers:
     """(rows, jobs) distinct servers in each row, drawn uniformly; repeats are drawn again."""
-    if 3 * jobs > servers:  # few to choose from: drawing again would rarely end
+    # few to choose from, or so many that some two are nearly always the same (they all differ
+    # with a probability of about exp(-jobs^2 / 2 servers)): drawing again would rarely end
+    if 3 * jobs > servers or jobs * jobs > 16 * servers:
         return np.stack([rng.permutation(servers)[:jobs] for _ in range(rows)])
     chosen = rng.integers(servers, size=(rows, jobs))
     while True:

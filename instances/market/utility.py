@@ -82,19 +82,20 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     groups = len(budget)
     curved = (fraction < 1) & (fraction > 0) & (work > 0)
     linear = (fraction == 1) & (work > 0)
-    threshold = np.ones(len(work))
     some = curved | linear
-    threshold[some] = np.sqrt(fraction[some] * price[some] / work[some])
+    threshold = np.where(some, np.sqrt(fraction * price / np.where(some, work, 1.0)), 1.0)
     cap = np.full(groups, np.inf)
-    np.minimum.at(cap, group[linear], threshold[linear])
+    if linear.any():
+        np.minimum.at(cap, group[linear], threshold[linear])
     base, gap = lowest(threshold, group, groups, curved)
     bend = fraction / np.where(curved, 1 - fraction, 1.0) / threshold
     rise = rise_of(np.where(curved, price * bend, 0.0), gap, group, budget, curved)
     capped = rise > cap - base
     rise = np.where(capped, cap - base, rise)
     active = curved & (rise[group] > gap)
-    amount = np.zeros(len(work))
-    amount[active] = bend[active] * (rise[group[active]] - gap[active])
+    above = np.where(active, gap, 0.0)
+    np.subtract(rise[group], above, out=above, where=active)
+    amount = bend * above
     spent = total_by(group, price * amount, groups)
     if linear.any():
         best = linear & (threshold <= cap[group] * (1 + TIE)) & capped[group]
@@ -113,10 +114,10 @@ def lowest(
     group's.
     """
     base = np.full(groups, np.inf)
-    np.minimum.at(base, group[active], threshold[active])
-    gap = np.full(len(threshold), np.inf)
-    gap[active] = threshold[active] - base[group[active]]
-    return np.where(np.isfinite(base), base, 0.0), gap
+    high = threshold if active.all() else np.where(active, threshold, np.inf)
+    np.minimum.at(base, group, high)
+    base = np.where(np.isfinite(base), base, 0.0)
+    return base, high - base[group]
 
 
 def rise_of(
@@ -134,14 +135,18 @@ def rise_of(
     gap : (items,) from `lowest`, 0 for at least one item of a group.
     """
     groups = len(budget)
+    number = np.count_nonzero(active)
+    pull, rest = np.where(active, slope, 0.0), np.where(active, gap, 0.0)
+    rest *= pull
     while True:
-        total = total_by(group, np.where(active, slope, 0.0), groups)
-        rest = total_by(group[active], slope[active] * gap[active], groups)
-        rise = np.where(total > 0, ratio(budget + rest, total), np.inf)
-        keep = active & ((gap < rise[group]) | (gap == 0))
-        if keep.sum() == active.sum():
+        total = total_by(group, pull, groups)
+        rise = np.where(total > 0, ratio(budget + total_by(group, rest, groups), total), np.inf)
+        active = active & ((gap < rise[group]) | (gap == 0))
+        before, number = number, np.count_nonzero(active)
+        if number == before:
             return rise
-        active = keep
+        pull *= active
+        rest *= active
 
 
 def best_reply(market: Market, price: Floats) -> Fill:

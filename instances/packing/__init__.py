@@ -19,6 +19,7 @@ PROBLEM = Problem(
         "vm-types": "instances.packing.generators:vm_types",
         "caprara-toth": "instances.packing.generators:caprara_toth",
         "few-types": "instances.packing.generators:few_types",
+        "cluster": "instances.packing.generators:cluster",
         "paper-example": "instances.packing.generators:paper_example",
     },
     formats={

@@ -5,11 +5,37 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from ..problem.base_document import InstanceDocument
+from ..problem.base_document import STRICT, InstanceDocument
 from ..problem.documents import Entries
 from .instance import Packing
+
+
+class LimitDocument(BaseModel):
+    """Most VMs of some types together on one server, or in one zone."""
+
+    model_config = STRICT
+
+    types: Entries[int] = Field(min_length=1, description="VM types that are counted together")
+    most: int = Field(ge=1, description="VMs of them that may be there")
+    within: Literal["server", "zone"] = "server"
+
+
+class SpreadDocument(BaseModel):
+    """Largest skew of some types together over zones."""
+
+    model_config = STRICT
+
+    types: Entries[int] = Field(min_length=1, description="VM types that are counted together")
+    skew: int = Field(
+        ge=1, description="VMs that a zone may have beyond the zone that has fewest of them"
+    )
+    zones: Entries[str] = Field(
+        default_factory=list,
+        description="those that count; when absent, all with a server on which one of the types is "
+        "allowed",
+    )
 
 
 class PackingDocument(InstanceDocument):
@@ -49,11 +75,43 @@ class PackingDocument(InstanceDocument):
     partial: bool = Field(
         default=False, description="whether a finite request may be served in part"
     )
+    allowed: Entries[Entries[bool]] | None = Field(
+        default=None, description="s x p: whether a type may run on a class; everywhere when absent"
+    )
+    most_per_server: Entries[int | None] | None = Field(
+        default=None, description="VMs of each type that one server may hold; null: no limit"
+    )
+    apart: Entries[Entries[int]] | None = Field(
+        default=None, description="pairs of types; no server holds VMs of both"
+    )
+    zone: Entries[str] = Field(
+        default_factory=list, description='zone of the servers of each class; "" for none'
+    )
+    skew: Entries[int | None] | None = Field(
+        default=None,
+        description="VMs of each type that a zone may have beyond the zone that has fewest of "
+        "them, over the zones with a server on which it is allowed; null: no limit",
+    )
+    limits: Entries[LimitDocument] = Field(
+        default_factory=list, description="most VMs of several types on one server, or in one zone"
+    )
+    spreads: Entries[SpreadDocument] = Field(
+        default_factory=list, description="largest skew of several types over zones"
+    )
+    placed: Entries[Entries[int]] | None = Field(
+        default=None,
+        description="what runs now: server (numbered class by class), VM type, how many VMs",
+    )
+    server_names: Entries[str] = Field(
+        default_factory=list, description="names of all servers, class by class"
+    )
 
     def content(self) -> dict[str, Any]:
         """The fields by name; null becomes infinity."""
         found = super().content()
-        for name in ("servers", "request"):
+        for name in ("limits", "spreads"):
+            found[name] = [dict(entry) for entry in found[name]]
+        for name in ("servers", "request", "most_per_server", "skew"):
             if found[name] is not None:
                 found[name] = [np.inf if value is None else value for value in found[name]]
         return found

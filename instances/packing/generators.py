@@ -4,7 +4,7 @@ many VMs, the paper's example.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -211,6 +211,141 @@ def few_types(
     )
 
 
+POOLS: dict[str, tuple[float, tuple[int, int]]] = {
+    "general": (0.4, (16_000, 65_536)),
+    "compute": (0.25, (32_000, 65_536)),
+    "memory": (0.2, (16_000, 131_072)),
+    "large": (0.15, (48_000, 196_608)),
+}
+"""Pools of servers of a cluster: their share, and CPU [millicores] and memory [MiB] of a server."""
+
+PODS = 110
+"""VMs that one server of a cluster takes."""
+
+Share = Annotated[float, Between(0, 1, "a fraction")]
+
+
+@checked
+def cluster(
+    *,
+    nodes: Annotated[int, AtLeast(12)] = 50,
+    vms: Count = 1000,
+    types: Count = 40,
+    alone: Share = 0.35,
+    spread: Share = 0.3,
+    pinned: Share = 0.08,
+    selected: Share = 0.1,
+    load: Annotated[float, Above(0, "a fraction", most=1)] = 0.55,
+    rng: np.random.Generator,
+) -> Packing:
+    """Replicated services on four pools of servers in three zones, with rules on where VMs may run,
+    and where they run now.
+
+    Parameters
+    ----------
+    nodes, vms, types : servers; VMs, about, of so many types.
+    alone : share of the types of which a server holds one VM only.
+    spread : share of the types with a skew of 1 over the zones.
+    pinned, selected : shares of the types that may run in one zone, or one pool, only.
+    load : of all servers, by the resource that is asked for most.
+
+    Notes
+    -----
+    Now each VM stands where a scheduler that spreads load would put it: on the server with most
+    left, by its fuller resource. VMs for which no server is left are not part of the instance.
+    """
+    if vms < types:
+        raise InvalidOption(f"vms is {vms}; expected at least one for each of the {types} types")
+    zones = ("a", "b", "c")
+    per_pool = _proportional(nodes, [share for share, _ in POOLS.values()])
+    servers = np.concatenate([_proportional(number, [1, 1, 1]) for number in per_pool])
+    capacity = np.array([(*room, PODS) for _, room in POOLS.values() for _ in zones])
+    pool, zone = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    # sizes: CPU in steps of doubling, memory per core from 1 to 8 GiB; then scaled to the load
+    cpu = 125 * 2.0 ** rng.integers(0, 6, types)
+    memory = cpu / 1000 * 1024 * 2.0 ** rng.uniform(0, 3, types)
+    weight = rng.pareto(1.5, types) + 0.3
+    replicas = 1 + rng.multinomial(vms - types, weight / weight.sum())
+    exclusive = rng.random(types) < alone
+    replicas[exclusive] = np.minimum(replicas[exclusive], max(1, nodes // 5))
+    share = np.where(exclusive, 0.0, weight)
+    if share.any():
+        replicas += rng.multinomial(vms - replicas.sum(), share / share.sum())
+    total = servers @ capacity[:, :2]
+    scale = load / max(replicas @ cpu / total[0], replicas @ memory / total[1])
+    largest = capacity[:, :2].min(axis=0) // 2
+    demand = np.stack(
+        [
+            np.clip((cpu * scale).astype(np.int64) // 10 * 10, 10, largest[0]),
+            np.clip((memory * scale).astype(np.int64) // 16 * 16, 16, largest[1]),
+            np.ones(types, dtype=np.int64),
+        ],
+        axis=1,
+    )
+    # rules
+    spreading = rng.random(types) < spread
+    kind = rng.random(types)
+    allowed = np.ones((types, len(servers)), dtype=np.bool_)
+    for i in range(types):
+        if kind[i] < pinned:
+            allowed[i] = zone == rng.integers(3)
+        elif kind[i] < pinned + selected:
+            allowed[i] = pool == rng.integers(4)
+    allowed &= servers > 0
+    most = np.where(exclusive, 1.0, np.inf)
+    skew = np.where(spreading, 1.0, np.inf)
+    placed = _spread_out(demand, replicas, servers, capacity, zone, allowed, most, skew)
+    request = np.bincount(placed[:, 1], weights=placed[:, 2], minlength=types)
+    return Packing(
+        capacity=capacity,
+        demand=demand,
+        request=request.astype(float),
+        servers=servers.astype(float),
+        resources=("CPU [m]", "memory [MiB]", "VMs"),
+        names=tuple(f"service-{i}" for i in range(types)),
+        class_names=tuple(f"{name}-{place}" for name in POOLS for place in zones),
+        allowed=allowed,
+        most_per_server=most,
+        zone=tuple(zones[z] for z in zone),
+        skew=skew,
+        placed=placed,
+        server_names=tuple(
+            f"{name}-{place}-{number}"
+            for c, (name, place) in enumerate((name, z) for name in POOLS for z in zones)
+            for number in range(servers[c])
+        ),
+        name=f"cluster-{nodes}-{vms}",
+        source=f"synthetic: {types} services on {nodes} servers in 4 pools and 3 zones",
+    )
+
+
+def _spread_out(
+    demand: Integers, replicas: Integers, servers: Integers, capacity: Integers, zone: Integers,
+    allowed: Any, most: Any, skew: Any,
+) -> Integers:  # fmt: skip
+    """(q, 3) server, type, VMs: each VM on the server with most left that may take it, if any."""
+    kind = np.repeat(np.arange(len(servers)), servers)
+    free, where = capacity[kind].copy(), zone[kind]
+    rows: list[tuple[int, int, int]] = []
+    for i, number in enumerate(replicas.tolist()):
+        held = np.zeros(len(kind), dtype=np.int64)
+        eligible = allowed[i][kind]
+        zones = np.unique(where[eligible])
+        for _ in range(number):
+            total = np.bincount(where, weights=held, minlength=3)
+            least = min((total[z] for z in zones), default=0.0)
+            able = eligible & (held < most[i]) & (total[where] + 1 - least <= skew[i])
+            able &= (free >= demand[i]).all(axis=1)
+            if not able.any():
+                break
+            left = ((free - demand[i]) / capacity[kind]).min(axis=1)
+            m = int(np.argmax(np.where(able, left, -1.0)))
+            held[m] += 1
+            free[m] -= demand[i]
+        rows += [(int(m), i, int(held[m])) for m in np.flatnonzero(held)]
+    return np.array(rows, dtype=np.int64)
+
+
 def _triplets(items: int, rng: np.random.Generator) -> Integers:
     """Three items at a time that fill a bin of 100 x 100 exactly: two from 25 to 50 in both sizes,
     and what they leave.
@@ -227,7 +362,7 @@ def _triplets(items: int, rng: np.random.Generator) -> Integers:
     return np.concatenate(rows)
 
 
-def _proportional(total: int, weights: list[int]) -> Integers:
+def _proportional(total: int, weights: list[float] | list[int]) -> Integers:
     """Split a total by weights, largest remainder first, ties to the first."""
     quota = total * np.array(weights) / sum(weights)
     share = np.floor(quota).astype(np.int64)

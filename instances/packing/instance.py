@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -12,6 +13,17 @@ from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, names_of, refuse, set_array, set_names
 from ..problem.frames import aligned, labels_of, names, require_frame, table
+from .placing import (
+    Limit,
+    Rules,
+    Spread,
+    check_rules,
+    cordoned_fields,
+    given_rules,
+    rules_document,
+    rules_of,
+    set_rules,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -53,6 +65,31 @@ class Packing(Instance):
         Names of the k resources and the s VM types.
     class_names : strings, optional
         Names of the p classes of servers; all of them or none.
+    allowed : (s, p) array of bool, optional
+        Whether a VM of the type may run on a server of the class (everywhere when not given).
+    most_per_server : (s,) array of whole numbers, optional
+        VMs of the type that one server may hold, at least 1; inf = no limit.
+    apart : (q, 2) array, optional
+        Pairs of types; no server holds VMs of both.
+    zone : strings, optional
+        Zone of each class's servers; "" = in none.
+    skew : (s,) array of whole numbers, optional
+        Most VMs of the type that a zone may have beyond the zone that has fewest of them, at least
+        1; inf = no limit. The zones that count are those with a server on which the type is
+        allowed, whether it is in use or not. (This is maxSkew of Kubernetes, of the final
+        placement. A server in no zone is not counted there; forbid it by `allowed` where VMs that
+        are spread may not run on it. With fewer zones than minDomains the fewest are 0: write a
+        `Limit` of as many VMs within a zone.)
+    limits : of `Limit`, optional
+        Most VMs of several types together on one server, or in one zone.
+    spreads : of `Spread`, optional
+        Largest skew of several types together, and the zones that count.
+    placed : (q, 3) array, optional
+        What runs now: a server, a VM type, and how many of its VMs the server holds. Servers are
+        numbered class by class; their number must be finite. It need not keep capacities and
+        rules.
+    server_names : strings, optional
+        Names of all servers, class by class; all of them or none.
 
     Raises
     ------
@@ -72,6 +109,15 @@ class Packing(Instance):
     resources: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
+    allowed: npt.NDArray[np.bool_] | None = None
+    most_per_server: Floats | None = None
+    apart: Integers | None = None
+    zone: tuple[str, ...] = ()
+    skew: Floats | None = None
+    limits: tuple[Limit, ...] = ()
+    spreads: tuple[Spread, ...] = ()
+    placed: Integers | None = None
+    server_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         capacity, demand = _set_amounts(self, "capacity"), _set_amounts(self, "demand")
@@ -109,6 +155,7 @@ class Packing(Instance):
         refuse("cost", cost, cost < 1, "a whole price of one server, at least 1")
         if not isinstance(self.partial, bool | np.bool_):
             raise InvalidInstance("partial", repr(self.partial), "true or false")
+        set_rules(self)
         self._validate_items()
         self._validate_totals()
 
@@ -193,6 +240,48 @@ class Packing(Instance):
         return self.cost
 
     @property
+    def rules(self) -> Rules:
+        """Where VMs may run, in one form."""
+        return rules_of(self)
+
+    @property
+    def ruled(self) -> bool:
+        """Whether there are rules on where VMs may run, besides capacities."""
+        return bool(given_rules(self))
+
+    @property
+    def beyond_proofs(self) -> str:
+        """The fields on where VMs may run, and run now, which no proof as a file speaks of."""
+        given = ", ".join(rules_document(self))
+        return (
+            given and f"the checker of proofs does not know where VMs may run or run now: {given}"
+        )
+
+    @property
+    def server_class(self) -> Integers:
+        """(n,) class of each server, where their number is finite: class by class."""
+        return np.repeat(np.arange(self.classes), self.available.astype(np.int64))
+
+    def cordoned(self, servers: Iterable[str | int]) -> Self:
+        """The instance without room on some servers, so that an answer has to free them.
+
+        They become classes of their own, behind the others, on which no VM is allowed; `placed` and
+        `server_names` follow (servers are numbered class by class). A zone left without servers for
+        a type no longer counts for its skew, as if they were gone.
+
+        Parameters
+        ----------
+        servers : names, or numbers, of servers.
+
+        Raises
+        ------
+        InvalidInstance
+            The number of servers is not finite, or a name is not known, or a VM fits no other
+            server.
+        """
+        return type(self)(**cordoned_fields(self, servers), name=self.name, source=self.source)
+
+    @property
     def size(self) -> int:
         """VMs wanted, as far as that is a number, and at least the number of types."""
         finite = self.wanted[~self.elastic]
@@ -222,6 +311,10 @@ class Packing(Instance):
             facts["requests"] = "may be served in part"
         if (self.price != 1).any():
             facts["cost of a server"] = f"{self.price.min()} to {self.price.max()}"
+        if self.ruled:
+            facts["placement rules"] = ", ".join(given_rules(self))
+        if self.placed is not None:
+            facts["servers in use now"] = str(len(np.unique(self.placed[:, 0])))
         return facts
 
     def document(self) -> dict[str, Any]:
@@ -241,7 +334,7 @@ class Packing(Instance):
             content["cost"] = plain(self.price)
         if self.partial:
             content["partial"] = True
-        return content | given_names(self, "class_names")
+        return content | given_names(self, "class_names") | rules_document(self)
 
     def _validate_amounts(self) -> None:
         hollow = ~(self.capacity > 0).any(axis=1)
@@ -301,7 +394,18 @@ class Packing(Instance):
     def _validate_items(self) -> None:
         """Every VM that is wanted must fit some server that exists."""
         present = self.capacity[self.available > 0]
-        held = fits(self.demand, present).any(axis=1) | (self.wanted == 0)
+        room = fits(self.demand, present)
+        held = room.any(axis=1) | (self.wanted == 0)
+        if held.all() and self.allowed is not None:
+            room &= self.allowed[:, self.available > 0]
+            shut = ~room.any(axis=1) & (self.wanted > 0)
+            if shut.any():
+                i = int(np.argmax(shut))
+                raise InvalidInstance(
+                    f"allowed[{i}]", f"true for no class that holds VM type {self.names[i]!r}",
+                    "a class of servers on which it fits",
+                    "Allow one, or request no such VMs",
+                )  # fmt: skip
         if not held.all():
             i = int(np.argmin(held))
             largest = present.max(axis=0)
@@ -418,7 +522,7 @@ def _sorted_servers(count: Integers, kind: Integers) -> Integers:
 
 
 def check(instance: Packing, placement: Placement) -> None:
-    """Decide whether a placement is feasible: capacities, servers there are, requests met.
+    """Decide whether a placement is feasible: capacities, servers there are, requests met, rules.
 
     Raises
     ------
@@ -473,6 +577,7 @@ def check(instance: Packing, placement: Placement) -> None:
             f"{total[i]} VMs of type {instance.names[i]!r} are placed; "
             f"{instance.wanted[i]:.0f} are requested"
         )
+    check_rules(instance, count.reshape(-1, instance.types), kind)
 
 
 def serves_all(instance: Packing) -> bool:
@@ -480,15 +585,32 @@ def serves_all(instance: Packing) -> bool:
     return not instance.elastic.any() and not instance.partial
 
 
+def serves_all_anywhere(instance: Packing) -> bool:
+    """The same, where capacities alone say which VMs share a server."""
+    return serves_all(instance) and not instance.ruled
+
+
 def fixed_servers(instance: Packing) -> bool:
-    """Whether the number of servers is given, so that they can be shared."""
-    assert instance.servers is not None
-    return bool(np.isfinite(instance.servers).all())
+    """Whether the number of servers is given, and any VM may run on them, so that they can be
+    shared.
+    """
+    return bool(np.isfinite(instance.available).all()) and not instance.ruled
+
+
+def placed_now(instance: Packing) -> bool:
+    """Whether it says what runs now, and all VMs are to be placed."""
+    return serves_all(instance) and instance.placed is not None
 
 
 def ends(instance: Packing) -> bool:
-    """Whether VMs stop coming or servers run out."""
-    return fixed_servers(instance) or not instance.elastic.any()
+    """Whether VMs stop coming or servers run out (or rules are kept that only whole requests
+    know).
+    """
+    return (
+        fixed_servers(instance)
+        or serves_all(instance)
+        or not (instance.elastic.any() or instance.ruled)
+    )
 
 
 def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:

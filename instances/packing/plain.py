@@ -4,8 +4,10 @@ count.
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,9 @@ from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Packing
 
 _ELASTIC = {"inf": np.inf}
-_NOT_RESOURCES = ("name", "count", "cost")
+_UNLIMITED = {"inf": np.inf, "": np.inf}
+_RULES = ("zone", "allowed", "most_per_server", "apart", "skew", "server")
+_NOT_RESOURCES = ("name", "count", "cost", *_RULES)
 
 MOST_DECIMALS = 6
 """Of an amount: more would be a matter of units."""
@@ -26,10 +30,15 @@ MOST_DECIMALS = 6
 def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
     """Virtual machines as `name,cpu,mem[,count]`, and hosts as the same, perhaps with `cost`.
 
-    Every column but name, count and cost is a resource, and both tables have the same ones. Without
-    a column `count` each row is one; "inf" stands for as many VMs as fit, or as many hosts as
-    needed. Amounts with decimals are counted in tenths, hundredths, ..., which the resource's name
-    then says: amounts of instances are whole.
+    Hosts may also have their `zone`; VMs `most_per_server`, `skew`, `allowed` and `apart` (names of
+    hosts on which they may run, and of VMs with which they share no host, separated by
+    semicolons), and `server`, the hosts that they run on now, one name for each VM (of the third
+    host of a row with a count: `name/3`). A blank cell says nothing.
+
+    Every other column but name, count and cost is a resource, and both tables have the same ones.
+    Without a column `count` each row is one; "inf" stands for as many VMs as fit, or as many hosts
+    as needed. Amounts with decimals are counted in tenths, hundredths, ..., which the resource's
+    name then says: amounts of instances are whole.
 
     Parameters
     ----------
@@ -75,15 +84,73 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
         names=vms.names,
         class_names=servers.names,
         name=name_of(path),
+        **_rules(vms, servers),
         source="; ".join(filter(None, said)),
     )
+
+
+def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
+    """Where VMs may run and where they run now, as fields of the instance."""
+    fields: dict[str, Any] = {}
+    if any(row["zone"] for row in hosts.rows):
+        fields["zone"] = tuple(row["zone"] for row in hosts.rows)
+    for column in ("most_per_server", "skew"):
+        if any(row[column] for row in vms.rows):
+            fields[column] = [_whole(row, column, _UNLIMITED) for row in vms.rows]
+    places = {name: place for place, name in enumerate(hosts.names)}
+    allowed = [[_place(row, "allowed", n, places) for n in _list(row, "allowed")]
+               for row in vms.rows]  # fmt: skip
+    if any(allowed):
+        fields["allowed"] = np.array(
+            [[not row or c in row for c in range(len(places))] for row in allowed]
+        )
+    types = {name: place for place, name in enumerate(vms.names)}
+    apart = {
+        tuple(sorted((i, _place(row, "apart", name, types))))
+        for i, row in enumerate(vms.rows)
+        for name in _list(row, "apart")
+    }
+    if apart:
+        fields["apart"] = np.array(sorted(apart))
+    if np.isfinite(hosts.count).all():
+        names = [
+            name if number == 1 else f"{name}/{each}"
+            for name, number in zip(hosts.names, map(int, hosts.count), strict=True)
+            for each in range(1, number + 1)
+        ]
+        servers = {name: place for place, name in enumerate(names)}
+        held = Counter(
+            (_place(row, "server", name, servers), i)
+            for i, row in enumerate(vms.rows)
+            for name in _list(row, "server")
+        )
+        if held:
+            fields["placed"] = [(m, i, number) for (m, i), number in sorted(held.items())]
+            fields["server_names"] = tuple(names)
+    elif any(row["server"] for row in vms.rows):
+        raise InvalidFile(
+            f"{vms.path} says on which server VMs run, and {hosts.path} has as many hosts as "
+            "needed; expected a number of each"
+        )
+    return fields
+
+
+def _list(row: CsvRow, column: str) -> list[str]:
+    return [name.strip() for name in row[column].split(";") if name.strip()]
+
+
+def _place(row: CsvRow, column: str, name: str, places: dict[str, int]) -> int:
+    if name not in places:
+        what = "a VM" if column == "apart" else "a host"
+        raise row.wrong(column, f"names of {what} of the tables, separated by ;", text=name)
+    return places[name]
 
 
 class _Things:
     """The rows of a table: VMs or hosts, each with its amounts, as they are written."""
 
     def __init__(self, table: CsvTable) -> None:
-        rows = list(table)
+        rows = self.rows = list(table)
         self.path = table.path
         self.names = tuple(row.word("name") for row in rows)
         if (twice := repeated(self.names)) is not None:

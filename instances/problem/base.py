@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value", bound=Hashable)
 
+NO_CONTENT_WHEN_ABSENT = {"absent is no content": True}
+"""Metadata of a field that instances did not always have: at its default it leaves their
+fingerprint, by which stored results know them, as it was.
+"""
+
 
 class _Record:
     """Array-aware equality and representation for frozen dataclasses."""
@@ -84,6 +89,11 @@ class Instance(_Record):
     def size(self) -> int:
         """How many agents, jobs or items there are: what the work of a heuristic grows with."""
         return 0
+
+    @property
+    def beyond_proofs(self) -> str:
+        """What of it the checker of proofs does not know, in words; "" where it knows all."""
+        return ""
 
     def summary(self) -> dict[str, object]:
         """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .base import Instance, plain
 from .documents import in_words, shortened, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
+from .foreign import hint
 from .reading import is_standard_input, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named, resolve
 
@@ -89,6 +90,8 @@ def document(text: str, path: Path) -> dict[str, Any]:
     """
     content = parse_json(text, path)
     if "cotenant" not in content:
+        if known := hint(content):
+            raise InvalidFile(f"{path} is no instance; {known}")
         raise InvalidFile(
             f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, '
             f'"problem": ...}}'

@@ -20,6 +20,7 @@ from typing import Any
 
 from .base import repeated
 from .errors import InvalidFile, InvalidOption
+from .foreign import hint
 
 FILE_LIMIT = 64_000_000
 """Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take
@@ -171,10 +172,22 @@ def csv_rows(
 
 
 def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A JSON object from `text`, with finite numbers.
+    """A JSON object from `text`; see `parse_any_json`."""
+    content = parse_any_json(text, path)
+    if not isinstance(content, dict):
+        known = hint(content)
+        raise InvalidFile(
+            f"{os.fspath(path)} holds a {type(content).__name__}; "
+            f"{known or 'expected a JSON object'}"
+        )
+    return content
+
+
+def parse_any_json(text: str, path: str | os.PathLike[str]) -> Any:
+    """A JSON value from `text`, with finite numbers.
 
     NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless
-    nesting, millions of lists and what is no object are errors, with their line where there is one.
+    nesting and millions of lists are errors, with their line where there is one.
     """
     where = os.fspath(path)
     require_few(text, "[{", "lists and objects", where)
@@ -190,9 +203,7 @@ def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InvalidFile(f"{where} {error}") from None
     except RecursionError:
         raise _too_deep(where) from None
-    if not isinstance(content, dict):
-        raise InvalidFile(f"{where} holds a {type(content).__name__}; expected a JSON object")
-    level: list[Any] = [content]
+    level = [content] if isinstance(content, dict | list) else []
     for _ in range(MOST_NESTED):
         holders = (entry.values() if isinstance(entry, dict) else entry for entry in level)
         level = [entry for holder in holders for entry in holder if isinstance(entry, dict | list)]

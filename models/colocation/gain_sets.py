@@ -1,5 +1,9 @@
 """For whom a change pays: the sets G[a, c] = {b : an a-agent beside b gains by c}, which are
 nested.
+
+With intervals (see `instances.colocation.stability`) b is left by the end of its interval that
+counts, and c is gone to at the other end: the sets are prefixes of one order of the b all the same.
+Of possible gains c itself may stand in the prefix of c; it is no member.
 """
 
 from __future__ import annotations
@@ -10,7 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Integers
-from ...instances.colocation.stability import AlphaMode, better_partners, validate_alpha
+from ...instances.colocation.stability import (
+    AlphaMode,
+    Uncertainty,
+    better_partners,
+    compared,
+    gains,
+    validate_alpha,
+)
 
 UNPAIRED = -1
 """Stands among the partners for having none, where an agent may be left `unpaired`."""
@@ -28,17 +39,20 @@ class GainSets:
     ----------
     order : for each type a, its possible partners (types present that it may be paired with, and
         `UNPAIRED`), the one it leaves soonest first.
-    size : (T, T) number of partners in G[a, c]; 0 where the pair a-c is not allowed or a type has
-        no agents.
+    size : (T, T) how many of them make up G[a, c]; 0 where the pair a-c is not allowed or a type
+        has no agents.
+    own : (T, T) whether c itself is among these, and has to be left out.
     """
 
     order: tuple[Integers, ...]
     size: Integers
+    own: Booleans
 
     @cached_property
     def blocks(self) -> Booleans:
         """(T, T): whether agents of the two types could block at all; symmetric."""
-        return (self.size > 0) & (self.size.T > 0)
+        members = self.size - self.own
+        return (members > 0) & (members.T > 0)
 
     def levels(self, a: int) -> Integers:
         """The different sizes above 0 that matter for type a, ascending: the ranks of its chain
@@ -48,18 +62,26 @@ class GainSets:
 
 
 def gain_sets(
-    instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+    instance: Colocation,
+    alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+    uncertainty: Uncertainty = "none",
 ) -> GainSets:
     """The nested gain sets of every type, by the one strict comparison `gains`. O(T^2 log T).
 
     Raises
     ------
     InvalidOption
-        alpha is below 0 or the mode is not known.
+        alpha is below 0, the mode is not known, or intervals are asked for where there are none.
     """
     validate_alpha(alpha, alpha_mode)
     present = instance.count > 0
+    leaves, offered = compared(instance, uncertainty)
     size = np.zeros((instance.types, instance.types), dtype=np.int64)
+    own = np.zeros(size.shape, dtype=bool)
+    if uncertainty == "possible":
+        own = gains(leaves, offered, alpha, alpha_mode)
+        own &= instance.allowed & present & present[:, None]
     order: list[Integers] = []
     for a in range(instance.types):
         partners = (
@@ -67,18 +89,18 @@ def gain_sets(
             if present[a]
             else np.zeros(0, dtype=np.int64)
         )
-        penalty = instance.penalty[a, partners]
+        left, joined = leaves[a, partners], offered[a, partners]
         if present[a] and instance.unpaired is not None:
-            partners, penalty = np.append(partners, UNPAIRED), np.append(penalty, instance.unpaired)
-        worst_first = np.argsort(-penalty, kind="stable")
-        better = better_partners(penalty[worst_first[::-1]], alpha, alpha_mode)[
+            partners = np.append(partners, UNPAIRED)
+            left, joined = np.append(left, instance.unpaired), np.append(joined, instance.unpaired)
+        worst_first, candidate = np.argsort(-left, kind="stable"), np.argsort(joined, kind="stable")
+        better = better_partners(left[worst_first[::-1]], alpha, alpha_mode, joined[candidate])[
             ::-1
-        ]  # of how many each is left
+        ]  # for how many each is left
         leavers = np.searchsorted(
             -better, -np.arange(len(partners))
         )  # for the r-th best: how many are left for more than r
-        candidate = worst_first[::-1]
         allowed = partners[candidate] != UNPAIRED
         size[a, partners[candidate[allowed]]] = leavers[allowed]
         order.append(partners[worst_first])
-    return GainSets(tuple(order), size)
+    return GainSets(tuple(order), size, own)

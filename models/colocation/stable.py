@@ -6,6 +6,9 @@ its partners: one column s for each different set, s[r] = s[r - 1] + the agents 
 that join at r. Blocking pairs number exactly
 
     sum over a < c of W[a, c] W[c, a]  +  sum over a of W[a, a] (W[a, a] - 1) / 2.
+
+Of possible gains within intervals c itself may be among the first partners of a's order, and nobody
+gains by what it has: W[a, c] is then a column of its own, s less the a-agents beside c.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
-from ...instances.colocation.stability import AlphaMode
+from ...instances.colocation.stability import AlphaMode, Uncertainty
 from ...instances.problem.rules import AtLeast, checked
 from ..program import ProgramBuilder
 from .assignment import Assignment, PairingProgram
@@ -28,6 +31,7 @@ def stable_program(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     *,
+    uncertainty: Uncertainty = "none",
     objective: bool = True,
 ) -> PairingProgram:
     """Least total penalty among the pairings without a blocking pair.
@@ -41,23 +45,33 @@ def stable_program(
     Parameters
     ----------
     instance, alpha, alpha_mode : as in `gains`.
+    uncertainty : which gains count, as in `blocking_pairs`; with "possible" the pairings are those
+        that are stable for every matrix within the intervals.
     objective : False leaves the objective zero: is there any?
     """
     shared = Assignment(instance)
-    sets = gain_sets(instance, alpha, alpha_mode)
+    sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
     chains = _Chains(shared, sets, at_most_one_of_own=True)
-    flags = [_flags(shared.builder, chain) for chain in chains.chains]
-    flag = chains.column_of_pair([columns for columns, _ in flags])
+    flags = [_flags(shared.builder, chain, chains.shared(chain)) for chain in chains.chains]
+    flag = chains.value_of_pair([columns for columns, _ in flags]).astype(np.int64)
+    several = chains.own_most > 1
+    flag[chains.own] = chains.own_column
+    here, there = (side[several] for side in chains.own)
+    flag[here, there] = own_flags = shared.builder.columns(len(here), upper=1.0, integer=True)
+    _below(shared.builder, chains.own_column[several], own_flags, chains.own_most[several])
     a, c = np.nonzero(np.triu(sets.blocks, 1))
     _at_most_one(shared.builder, flag[a, c], flag[c, a])
 
     def others(chosen: Floats) -> Floats:
         sums = chains.sums(chosen)
-        parts = [*sums]  # columns were added s of every chain first, then the flags of every chain
+        own = chains.own_sums(chosen, sums)
+        # columns were added s of every chain first, then W of who is among its own leavers, then
+        # the flags in the same order
+        parts = [*sums, own]
         parts += [
-            (s[several] > 0.5).astype(float) for s, (_, several) in zip(sums, flags, strict=True)
+            (s[needed] > 0.5).astype(float) for s, (_, needed) in zip(sums, flags, strict=True)
         ]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        return np.concatenate([*parts, (own[several] > 0.5).astype(float)])
 
     return shared.finish(shared.cost if objective else np.zeros(0), others)
 
@@ -69,6 +83,7 @@ def blocking_program(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     *,
+    uncertainty: Uncertainty = "none",
     objective: Literal["penalty", "blocking", "none"] = "penalty",
 ) -> PairingProgram:
     """Pairings with at most `most` blocking pairs: of least total penalty, of fewest blocking
@@ -81,6 +96,7 @@ def blocking_program(
     ----------
     instance, alpha, alpha_mode : as in `gains`.
     most : K; None for no limit.
+    uncertainty : as in `stable_program`.
     objective : "penalty" (total over agents), "blocking" (number of blocking pairs), or "none".
 
     Raises
@@ -90,16 +106,18 @@ def blocking_program(
     """
     # W[a, c], the agents of a better off with c, as prefix sums of who a's agents are with
     shared = Assignment(instance)
-    sets = gain_sets(instance, alpha, alpha_mode)
+    sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
     chains = _Chains(shared, sets, at_most_one_of_own=most == 0)
-    column = chains.column_of_pair([chain.s for chain in chains.chains])
+    column = chains.value_of_pair([chain.s for chain in chains.chains]).astype(np.int64)
     reach = chains.value_of_pair([chain.most for chain in chains.chains])
+    column[chains.own], reach[chains.own] = chains.own_column, chains.own_most
     # one column for each pair of types that may block: W[a, c] W[c, a] blocking pairs
     a, c = np.nonzero(np.triu(sets.blocks, 1))
     own = np.flatnonzero(np.diag(sets.blocks))
     ceiling = np.inf if most is None else float(most)
     builder = shared.builder
     width = len(shared.first) + len(shared.alone) + sum(len(chain.s) for chain in chains.chains)
+    width += len(chains.own_column)
     both = builder.columns(
         len(a), upper=np.minimum(reach[a, c] * reach[c, a], ceiling), integer=True
     )
@@ -117,7 +135,8 @@ def blocking_program(
 
     # the same columns of a pairing, for a start
     def others(chosen: Floats) -> Floats:
-        full = np.concatenate([chosen, *chains.sums(chosen)])
+        sums = chains.sums(chosen)
+        full = np.concatenate([chosen, *sums, chains.own_sums(chosen, sums)])
         assert len(full) == width
         return np.concatenate(
             [
@@ -136,8 +155,8 @@ def blocking_program(
 
 @dataclass(frozen=True)
 class _Chain:
-    """The prefix sums of one type: columns s, the most each can be, and where each partner
-    joins.
+    """The prefix sums of one type: columns s, the most each can be, how many agents its partners
+    have room for, and where each partner joins.
     """
 
     type: int
@@ -145,12 +164,19 @@ class _Chain:
     column: Integers
     agents: Floats
     step: Integers
+    room: Floats
     most: Floats
     s: Integers
 
 
 class _Chains:
-    """The prefix sums of every type that could block."""
+    """The prefix sums of every type that could block.
+
+    Attributes
+    ----------
+    own : the types a and c, (W,) each, with c among the first partners of a's order for c.
+    own_column, own_most : (W,) the column of W[a, c] there, and the most it can be.
+    """
 
     def __init__(self, shared: Assignment, sets: GainSets, at_most_one_of_own: bool) -> None:
         self.sets = sets
@@ -159,8 +185,9 @@ class _Chains:
             levels = sets.levels(a)
             partner, column, agents = shared.beside(a)
             step = np.searchsorted(levels, _ranks(sets.order[a], partner), side="right")
-            most = self._most(shared.instance, a, partner, agents, step, levels)
-            if at_most_one_of_own and sets.blocks[a, a]:
+            room = self._room(shared.instance, a, partner, agents, step, levels)
+            most = np.minimum(room, float(shared.instance.count[a]))
+            if at_most_one_of_own and sets.blocks[a, a] and not sets.own[a, a]:
                 upto = int(np.searchsorted(levels, sets.size[a, a])) + 1
                 most[:upto] = np.minimum(most[:upto], 1.0)
             s = shared.builder.columns(len(levels), upper=most, integer=True, implied=True)
@@ -173,7 +200,45 @@ class _Chains:
             shared.builder.block(
                 rows, where, values, np.zeros(len(levels)), np.zeros(len(levels))
             )  # s[j-1] + who joins = s[j]
-            self.chains.append(_Chain(a, levels, column, agents, step, most, s))
+            self.chains.append(_Chain(a, levels, column, agents, step, room, most, s))
+        self._leave_own_out(shared, at_most_one_of_own)
+
+    def _leave_own_out(self, shared: Assignment, at_most_one_of_own: bool) -> None:
+        """A column for each W[a, c] = s[a, G] - the a-agents beside c."""
+        here, there = self.own = np.nonzero(self.sets.own & self.sets.blocks)
+        count = shared.instance.count
+        beside = np.where(
+            here == there, count[here] // 2 * 2, np.minimum(count[here], count[there])
+        )
+        room = self.value_of_pair([chain.room for chain in self.chains])[self.own] - beside
+        most = np.minimum(room, count[here].astype(float))
+        if at_most_one_of_own:
+            most = np.where(here == there, np.minimum(most, 1.0), most)
+        self.own_most = most
+        builder = shared.builder
+        self.own_column = builder.columns(len(here), upper=most, integer=True, implied=True)
+        # the column that counts a-c, and its a-agents
+        number = np.zeros(self.sets.size.shape, dtype=np.int64)
+        number[shared.first, shared.second] = number[shared.second, shared.first] = shared.x
+        self._beside, self._each = number[self.own], np.where(here == there, 2.0, 1.0)
+        sums = self.value_of_pair([chain.s for chain in self.chains])[self.own].astype(np.int64)
+        ones, zeros = np.ones(len(here)), np.zeros(len(here))
+        builder.block(
+            np.tile(np.arange(len(here)), 3),
+            np.concatenate([sums, self._beside, self.own_column]),
+            np.concatenate([ones, -self._each, -ones]),
+            zeros,
+            zeros,
+        )
+
+    def own_sums(self, chosen: Floats, sums: list[Floats]) -> Floats:
+        """The value of every W of `own`, given the pairing's columns and the chains' values."""
+        return self.value_of_pair(sums)[self.own] - self._each * chosen[self._beside]
+
+    def shared(self, chain: _Chain) -> Booleans:
+        """Which of a chain's levels are W of some pair as they are."""
+        whole = self.sets.blocks[chain.type] & ~self.sets.own[chain.type]
+        return np.isin(chain.levels, self.sets.size[chain.type, whole])
 
     def sums(self, chosen: Floats) -> list[Floats]:
         """The value of every chain's s, given the pairing's columns."""
@@ -184,14 +249,10 @@ class _Chains:
             for chain in self.chains
         ]
 
-    def column_of_pair(self, columns: list[Integers]) -> Integers:
-        """(T, T): of one column per level, the one of G[a, c]; -1 where the two types cannot
-        block.
-        """
-        return self.value_of_pair(columns).astype(np.int64)
-
     def value_of_pair(self, values: list[Integers] | list[Floats]) -> Floats:
-        """(T, T): of one value per level, the one of G[a, c]."""
+        """(T, T): of one value or column per level, the one of G[a, c]; -1 where the two types
+        cannot block.
+        """
         table = np.full(self.sets.size.shape, -1.0)
         for chain, value in zip(self.chains, values, strict=True):
             rivals = np.flatnonzero(self.sets.blocks[chain.type])
@@ -201,7 +262,7 @@ class _Chains:
         return table
 
     @staticmethod
-    def _most(
+    def _room(
         instance: Colocation,
         a: int,
         partner: Integers,
@@ -209,16 +270,13 @@ class _Chains:
         step: Integers,
         levels: Integers,
     ) -> Floats:
-        """What each s can reach: all a-agents, or as many as the partners in the set have room
-        for.
-        """
+        """How many a-agents the partners in each set have room for."""
         count = instance.count
         room = np.where(
             partner == UNPAIRED, count[a], np.minimum(count[a], count[np.maximum(partner, 0)])
         )
         room = np.where(partner == a, count[a] // 2, room)
-        reach = np.cumsum(np.bincount(step, agents * room, len(levels) + 1))[:-1]
-        return np.asarray(np.minimum(reach, count[a]), dtype=float)
+        return np.cumsum(np.bincount(step, agents * room, len(levels) + 1))[:-1].astype(float)
 
 
 def _ranks(order: Integers, partner: Integers) -> Integers:
@@ -229,11 +287,11 @@ def _ranks(order: Integers, partner: Integers) -> Integers:
     return np.array([place.get(int(b), len(place)) for b in partner.tolist()], dtype=np.int64)
 
 
-def _flags(builder: ProgramBuilder, chain: _Chain) -> tuple[Integers, Booleans]:
-    """For each s the column that is 1 when s > 0 (itself when it cannot pass 1), and which of them
-    are new columns.
+def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[Integers, Booleans]:
+    """For each s that needs one the column that is 1 when s > 0 (itself when it cannot pass 1), and
+    which of them are new columns.
     """
-    several = chain.most > 1
+    several = needed & (chain.most > 1)
     z = chain.s.copy()
     z[several] = builder.columns(int(several.sum()), upper=1.0, integer=True)
     _below(builder, chain.s[several], z[several], chain.most[several])  # s <= most z

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,45 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 Integers = npt.NDArray[np.int64]
+
+
+class RulesOnServers(Protocol):
+    """What a model reads of the rules on where VMs may run."""
+
+    @property
+    def most(self) -> Integers:
+        """(s, p) VMs of a type on one server of a class."""
+        ...
+
+    @property
+    def limits(self) -> Iterable[tuple[Sequence[int], int]]:
+        """Groups of types, and how many of them a server holds."""
+        ...
+
+    @property
+    def zone_limits(self) -> Iterable[tuple[Sequence[int], int]]:
+        """Groups of types, and how many of them a zone holds."""
+        ...
+
+    @property
+    def apart(self) -> Iterable[tuple[int, int]]:
+        """Pairs of types of which no server holds both."""
+        ...
+
+    @property
+    def spreads(self) -> Iterable[tuple[Sequence[int], int, Sequence[int]]]:
+        """Groups of types, their largest skew, and the zones that count."""
+        ...
+
+    @property
+    def zone(self) -> Integers:
+        """(p,) zone of each class, -1 for none."""
+        ...
+
+    @property
+    def zones(self) -> int:
+        """How many zones there are."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +86,8 @@ def assignment_model(
     price: Integers,
     *,
     fixed: bool = False,
+    named: bool = False,
+    rules: RulesOnServers | None = None,
 ) -> AssignmentModel:
     """Every VM on some server, no server above its capacity.
 
@@ -55,6 +97,8 @@ def assignment_model(
     capacity, price : (p, k) and (p,) of a server of each class.
     kind : (n,) class of each server that may be used, servers of one class together.
     fixed : all of them may be used at no cost: a question of feasibility.
+    named : servers are told apart, so that nothing is said about their order.
+    rules : on where VMs may run, besides.
 
     Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first
     (largest) type.
@@ -71,6 +115,8 @@ def assignment_model(
         for i in range(types):
             needs = demand[i] > 0
             most = int(min((room[needs] // demand[i][needs]).min(), request[i]))
+            if rules is not None:
+                most = min(most, int(rules.most[i, kind[m]]))
             row.append(model.new_int_var(0, most, f"count_{m}_{i}") if most > 0 else None)
         count.append(row)
     used = [] if fixed else [model.new_bool_var(f"used_{m}") for m in range(servers)]
@@ -86,9 +132,11 @@ def assignment_model(
             ]
             if load:
                 model.add(sum(load) <= (room if fixed else room * used[m]))
+    if rules is not None:
+        _keep(model, count, kind, rules)
     # symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
-        if kind[m] == kind[m - 1]:
+        if kind[m] == kind[m - 1] and not named:
             if not fixed:
                 model.add(used[m - 1] >= used[m])
             if count[m][0] is not None:
@@ -104,3 +152,38 @@ def assignment_model(
     )
     where = np.array([entry.index for entry in used] if used else [-1] * servers, dtype=np.int64)
     return AssignmentModel(model, index.reshape(servers, types), where, np.asarray(kind))
+
+
+def _keep(
+    model: cp_model.CpModel, count: list[list[Any]], kind: Integers, rules: RulesOnServers
+) -> None:
+    """The rules on where VMs may run."""
+    servers = range(len(kind))
+
+    def held(group: Iterable[int], where: Iterable[int]) -> list[Any]:
+        return [count[m][i] for m in where for i in group if count[m][i] is not None]
+
+    for group, most in rules.limits:
+        for m in servers:
+            if len(entries := held(group, [m])) > 1:
+                model.add(sum(entries) <= most)
+    there: dict[tuple[int, int], Any] = {}  # whether a server holds any VM of a type
+    for i, other in rules.apart:
+        for m in servers:
+            if count[m][i] is None or count[m][other] is None:
+                continue
+            for j in (i, other):
+                if (m, j) not in there:
+                    there[m, j] = model.new_bool_var(f"there_{m}_{j}")
+                    model.add(count[m][j] == 0).only_enforce_if(there[m, j].negated())
+            model.add_at_most_one(there[m, i], there[m, other])
+    within = [np.flatnonzero(rules.zone[kind] == z).tolist() for z in range(rules.zones)]
+    for group, most in rules.zone_limits:
+        for where in within:
+            model.add(sum(held(group, where)) <= most)
+    for group, skew, zones in rules.spreads:
+        totals = [sum(held(group, within[z])) for z in zones]
+        for one in totals:
+            for another in totals:
+                if one is not another:
+                    model.add(one - another <= skew)

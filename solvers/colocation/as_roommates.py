@@ -137,7 +137,7 @@ def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | Non
     kept = possible_pairs(lists)
     if instance.unpaired is None and not kept.any(axis=1).all():
         return None
-    return instance.replace(penalty=np.where(kept, instance.penalty, np.inf))
+    return instance.without_intervals(penalty=np.where(kept, instance.penalty, np.inf))
 
 
 def forgiving(
@@ -158,7 +158,7 @@ def forgiving(
         forgiven = instance.penalty.copy()
         for i, j in blocking.tolist():
             forgiven[i, j] = forgiven[j, i] = np.inf
-        rest = lists_of_agents(instance.replace(penalty=forgiven), alpha, alpha_mode)
+        rest = lists_of_agents(instance.without_intervals(penalty=forgiven), alpha, alpha_mode)
         assert rest is not None
         lists = rest
     possible = without_blocking(instance, lists)

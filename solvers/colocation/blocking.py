@@ -10,7 +10,12 @@ import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing, check
 from ...instances.colocation.objective import attribution_slack, mean_penalty
-from ...instances.colocation.stability import AlphaMode, blocking_pairs, validate_alpha
+from ...instances.colocation.stability import (
+    AlphaMode,
+    Uncertainty,
+    blocking_pairs,
+    validate_alpha,
+)
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.problem.rules import AtLeast, checked
@@ -32,6 +37,9 @@ from .common import (
 from .feasible import NO_PAIRING
 from .penalty import optimal
 
+KINDS: dict[Uncertainty, str] = {"none": "", "certain": "certainly ", "possible": "possibly "}
+"""What such blocking pairs are called."""
+
 
 @checked
 def zero_blocking(
@@ -39,6 +47,8 @@ def zero_blocking(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     *,
+    uncertainty: Uncertainty = "none",
+    penalty: bool = True,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     engine: EngineName = "highs",
@@ -56,6 +66,9 @@ def zero_blocking(
     ----------
     instance : what is given.
     alpha, alpha_mode : least gain for which an agent moves, as in `gains`.
+    uncertainty : which gains count, as in `blocking_pairs`; "possible" asks for a pairing that is
+        stable for every matrix within the intervals.
+    penalty : False asks only whether there is one (no bound then).
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
     engine : "highs" or "cp-sat".
@@ -72,14 +85,16 @@ def zero_blocking(
     validate_alpha(alpha, alpha_mode)
     return _within(
         instance,
-        stable_program(instance, alpha, alpha_mode),
+        stable_program(instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty),
         0,
         alpha,
         alpha_mode,
+        uncertainty,
         time_limit,
         engine,
         start,
         report,
+        penalty,
     )
 
 
@@ -90,6 +105,7 @@ def at_most_blocking(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     *,
+    uncertainty: Uncertainty = "none",
     penalty: bool = True,
     time_limit: float | None = None,
     engine: EngineName | None = None,
@@ -101,6 +117,7 @@ def at_most_blocking(
     Parameters
     ----------
     most : K, at least 0.
+    uncertainty : as in `zero_blocking`.
     penalty : False asks only whether there is one (no bound then); deciding is much quicker than
         minimizing.
     engine : "cp-sat", or "highs" where all agents are different; whichever can when not given.
@@ -108,16 +125,20 @@ def at_most_blocking(
     """
     validate_alpha(alpha, alpha_mode)
     if most == 0:
-        program = stable_program(instance, alpha, alpha_mode, objective=penalty)
+        program = stable_program(
+            instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty
+        )
     else:
         program = blocking_program(
-            instance, most, alpha, alpha_mode, objective="penalty" if penalty else "none"
-        )
+            instance, most, alpha, alpha_mode, uncertainty=uncertainty,
+            objective="penalty" if penalty else "none",
+        )  # fmt: skip
     if engine is None:
         engine = "cp-sat" if len(program.program.products) or not penalty else "highs"
     return _within(
-        instance, program, most, alpha, alpha_mode, time_limit, engine, start, report, penalty
-    )
+        instance, program, most, alpha, alpha_mode, uncertainty, time_limit, engine, start, report,
+        penalty,
+    )  # fmt: skip
 
 
 @checked
@@ -126,6 +147,7 @@ def fewest_blocking(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     *,
+    uncertainty: Uncertainty = "none",
     most: int | None = None,
     time_limit: float | None = None,
     engine: EngineName | None = None,
@@ -136,14 +158,16 @@ def fewest_blocking(
     for checking others.
 
     Bound and trace are on the number of blocking pairs. `most`: only pairings with no more than so
-    many are looked at; infeasible then proves that more are needed. Engines as in
+    many are looked at; infeasible then proves that more are needed. Uncertainty and engines as in
     `at_most_blocking`.
     """
     validate_alpha(alpha, alpha_mode)
     clock = Clock(time_limit, report)
-    program = blocking_program(instance, most, alpha, alpha_mode, objective="blocking")
+    program = blocking_program(
+        instance, most, alpha, alpha_mode, uncertainty=uncertainty, objective="blocking"
+    )
     chosen = engine or ("cp-sat" if len(program.program.products) else "highs")
-    begin = _usable(instance, start, most, alpha, alpha_mode)
+    begin = _usable(instance, start, most, alpha, alpha_mode, uncertainty)
     answer = run(program, clock, engine=chosen, start=begin)
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(
@@ -151,7 +175,7 @@ def fewest_blocking(
         )
 
     def count(pairing: Pairing) -> float:
-        return float(blocking_pairs(instance, pairing, alpha, alpha_mode).count)
+        return float(blocking_pairs(instance, pairing, alpha, alpha_mode, uncertainty).count)
 
     best = best_of(instance, program, answer, begin, count)
     certificate: dict[str, Any] = {
@@ -246,16 +270,17 @@ def _within(
     most: int,
     alpha: float,
     alpha_mode: AlphaMode,
+    uncertainty: Uncertainty,
     time_limit: float | None,
     engine: EngineName,
     start: Solution | None,
     report: Report | None,
-    penalty: bool = True,
+    penalty: bool,
 ) -> Outcome:
     """Run a program whose pairings have at most `most` blocking pairs, and recount them."""
     # solve the program, from the given pairing where it keeps the limit
     clock = Clock(time_limit, report)
-    begin = _usable(instance, start, most, alpha, alpha_mode)
+    begin = _usable(instance, start, most, alpha, alpha_mode, uncertainty)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     if (
         answer.point is None
@@ -273,7 +298,12 @@ def _within(
             )
     # infeasible by proof
     if answer.status is Status.INFEASIBLE and begin is None:
-        needed = "has a blocking pair" if most == 0 else f"has more than {most} blocking pairs"
+        kind = KINDS[uncertainty]
+        needed = (
+            f"has a {kind}blocking pair"
+            if most == 0
+            else f"has more than {most} {kind}blocking pairs"
+        )
         return infeasible(
             clock,
             f"every pairing {needed}: the integer program over types has no solution",
@@ -301,7 +331,7 @@ def _within(
             clock,
         )
     # no engine is believed: its pairing's blocking pairs are counted again
-    count = blocking_pairs(instance, best, alpha, alpha_mode).count
+    count = blocking_pairs(instance, best, alpha, alpha_mode, uncertainty).count
     if count > most:
         certificate["contradiction"] = (
             f"recounted {count} blocking pairs where the program allows {most}"
@@ -328,11 +358,12 @@ def _usable(
     most: int | None,
     alpha: float,
     alpha_mode: AlphaMode,
+    uncertainty: Uncertainty,
 ) -> Pairing | None:
     """The start, if it is a feasible pairing with no more blocking pairs than allowed."""
     if not isinstance(start, Pairing) or not _feasible(instance, start):
         return None
-    count = blocking_pairs(instance, start, alpha, alpha_mode).count
+    count = blocking_pairs(instance, start, alpha, alpha_mode, uncertainty).count
     return start if most is None or count <= most else None
 
 

@@ -25,8 +25,9 @@ from .common import (
     size,
 )
 from .feasible import starting_pairing
+from .near import search_near
 from .neighborhoods import improve
-from .relaxation import relaxed, rounded
+from .relaxation import Relaxation, relaxed, rounded
 
 SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty at the least slack when there is no time limit: it is far harder than
@@ -38,10 +39,18 @@ SHORT = 4
 does not at all.
 """
 
+FIRST_TRY = 8
+"""One part in so many of the second level's time is what the whole program gets first: small ones
+are proved in it.
+"""
+
 IMPROVING = 2 / 3
-"""The part of the second level's time then left for improving a pairing part by part: it finds more
+"""The part of a large program's second level for improving a pairing part by part: it finds more
 than the program does.
 """
+
+NEAR = 0.9
+"""The same for searching near the relaxation, which ends by itself where it finds nothing more."""
 
 IMPROVING_SECONDS = 10.0
 """Time for improving a pairing part by part when there is no limit."""
@@ -198,13 +207,16 @@ class _Search:
             program = fair_program(
                 self.instance, slack + 10 * AGREE * scale(self.instance, "slack")
             )
-            if self.large:
-                bound, _ = relaxed(program.program, self.clock, parts=2)
-                self.penalty_bound = None if bound is None else bound / self.instance.agents
-            else:
-                self._run(program, slack, parts=SHORT)
+            relaxation = relaxed(program.program, self.clock, parts=2)
+            if relaxation is not None:
+                self._prove_penalty(relaxation.bound)
+            if not self.large:
+                self._run(program, slack, parts=FIRST_TRY)
             if not self.cheapest and self.clock.left is not None:
-                self._improve(slack, IMPROVING * self.clock.left)
+                if relaxation is None or self.large:
+                    self._improve(slack, IMPROVING * self.clock.left)
+                else:
+                    self._search_near(relaxation, slack)
             if not self.cheapest:
                 self._run(program, slack)
         self._ended(self.cheapest)
@@ -214,14 +226,14 @@ class _Search:
         """A bound and a start from the relaxations of both levels: fair fractions of pairs,
         rounded; False: no time.
         """
-        bound, _ = relaxed(program.program, self.clock, parts=2)
-        if bound is None:
+        first = relaxed(program.program, self.clock, parts=2)
+        if first is None:
             return False
-        self._prove(bound)
-        slack = max(bound, 0.0) + AGREE * scale(self.instance, "slack")
+        self._prove(first.bound)
+        slack = max(first.bound, 0.0) + AGREE * scale(self.instance, "slack")
         cheapest = fair_program(self.instance, slack)
-        _, point = relaxed(cheapest.program, self.clock, parts=2)
-        near = None if point is None else rounded(self.instance, cheapest, point)
+        second = relaxed(cheapest.program, self.clock, parts=2)
+        near = None if second is None else rounded(self.instance, cheapest, second.point)
         if near is not None and attribution_slack(self.instance, near) < self.slack:
             self.best = near
             self.clock.note(self.slack, self.bound, "rounded")
@@ -234,6 +246,15 @@ class _Search:
         self.best, interrupted = improve(
             self.instance, self.best, self.clock, seconds, self.rng, slack=slack, bound=bound
         )
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def _search_near(self, relaxation: Relaxation, slack: float) -> None:
+        """Around the relaxation, for most of the time left."""
+        self.best, interrupted = search_near(
+            self.instance, self.best, relaxation, self.clock, NEAR * (self.clock.left or 0.0),
+            self.rng, slack=slack, bound=self.penalty_bound
+        )  # fmt: skip
         if interrupted:
             raise KeyboardInterrupt
 
@@ -262,9 +283,7 @@ class _Search:
         if answer.bound is not None and slack is None:
             self._prove(answer.bound)
         elif answer.bound is not None:
-            self.penalty_bound = max(
-                answer.bound / per, -np.inf if self.penalty_bound is None else self.penalty_bound
-            )
+            self._prove_penalty(answer.bound)
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         self.stop = answer.stop
@@ -280,6 +299,12 @@ class _Search:
         if bound > self.bound or self.least:
             self.certificate["proof"] = "integer program over types: least slack"
         self.bound = max(self.bound, bound)
+
+    def _prove_penalty(self, total: float) -> None:
+        """A bound on the total penalty of all agents, at the slack that is proved."""
+        bound = total / self.instance.agents
+        known = self.penalty_bound
+        self.penalty_bound = bound if known is None else max(bound, known)
 
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels in its certificate."""

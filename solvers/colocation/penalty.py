@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.objective import mean_penalty
+from ...instances.colocation.objective import mean_penalty, worst_case
 from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
 from ...models.colocation import penalty_program
@@ -34,6 +34,7 @@ def optimal(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     engine: EngineName = "highs",
+    worst: bool = False,
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
@@ -51,6 +52,8 @@ def optimal(
     time_limit : seconds, more than 0.
     engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for
         odd sets).
+    worst : least mean penalty in the worst case within the intervals: every penalty at its upper
+        end, the worst matrix for every pairing at once (needs low and high).
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress.
 
@@ -63,7 +66,7 @@ def optimal(
     Raises
     ------
     InvalidOption
-        An option is out of range.
+        An option is out of range, or worst where there are no intervals.
 
     Examples
     --------
@@ -72,6 +75,7 @@ def optimal(
     >>> found.status, round(found.bound, 3)
     (<Status.OPTIMAL: 'optimal'>, 0.25)
     """
+    instance = worst_case(instance) if worst else instance
     clock = Clock(time_limit, report)
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):

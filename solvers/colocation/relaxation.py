@@ -4,7 +4,7 @@ a pairing near its point.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,24 +19,38 @@ WHOLE = 1e-6
 """What is this near to a whole number is one."""
 
 
-def relaxed(
-    program: LinearProgram, clock: Clock, parts: int = 1
-) -> tuple[float | None, Floats | None]:
-    """A lower bound on the program, all of whose columns have finite bounds, and the point of its
-    relaxation.
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """A solved relaxation.
 
-    Both None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS
-    fails. Ctrl-C is raised.
+    Attributes
+    ----------
+    bound : what its multipliers prove of the program.
+    point : (columns,) its optimum.
+    price : (columns,) what a unit of each column costs beyond its rows' multipliers.
+    """
+
+    bound: float
+    point: Floats
+    price: Floats
+
+
+def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> Relaxation | None:
+    """The relaxation of a program all of whose columns have finite bounds.
+
+    None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS fails.
+    Ctrl-C is raised.
     """
     if clock.over:
-        return None, None
+        return None
     continuous = replace(program, integer=np.zeros(program.columns, dtype=bool))
     answer = LivingProgram(continuous).solve(clock.share(parts))
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.status is not Status.OPTIMAL or answer.point is None or answer.row_dual is None:
-        return None, None
-    return _bound(program, answer.row_dual), answer.point
+        return None
+    price = program.cost - program.matrix.T @ answer.row_dual
+    return Relaxation(_bound(program, answer.row_dual), answer.point, price)
 
 
 def _bound(program: LinearProgram, dual: Floats) -> float:

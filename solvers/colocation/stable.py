@@ -6,9 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation import BlockingPairs, Colocation, Pairing, blocking_pairs
+from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import mean_penalty, scale
-from ...instances.colocation.stability import Alpha, AlphaMode, validate_alpha
+from ...instances.colocation.stability import (
+    Alpha,
+    AlphaMode,
+    Uncertainty,
+    compared,
+    validate_alpha,
+)
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
@@ -23,10 +30,11 @@ from .as_roommates import (
     solve_roommates,
     without_blocking,
 )
-from .blocking import at_most_blocking, zero_blocking
+from .blocking import KINDS, at_most_blocking, fewest_blocking, zero_blocking
 from .bounds import least_penalty_bound
 from .common import INSIDE, outcome
 from .feasible import starting_pairing
+from .robust import robust_alpha
 from .starts import set_aside
 
 FEW_TYPES = 30
@@ -74,6 +82,18 @@ MOST_PAIRS = 25_000
 limit.
 """
 
+FEWEST_SECONDS = 10.0
+"""Time for the fewest possibly blocking pairs when there is no limit and zero is impossible: they
+are mostly tens of thousands, and the least alpha without any tells more.
+"""
+
+COUNTED: dict[Uncertainty, str] = {
+    "none": "blocking_pairs",
+    "certain": "certain_blocking_pairs",
+    "possible": "possible_blocking_pairs",
+}
+"""The metric that is made least."""
+
 MOST_TYPES = 5000
 """Types beyond which the method refuses: n x n lists, ranks and what is looked up in them take ten
 times the memory of the penalties, which for 5,000 types is 2 GB.
@@ -93,6 +113,7 @@ def stable(
     time_limit: float | None = None,
     alpha: Alpha = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
+    uncertainty: Uncertainty = "none",
     engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
@@ -113,6 +134,12 @@ def stable(
     alpha : least gain for which an agent breaks away, in points of penalty (0.05 is five percentage
         points).
     alpha_mode : how alpha is read, see `gains`.
+    uncertainty : which gains count where penalties have intervals: "none" the measured ones,
+        "certain" those in every matrix within the intervals, "possible" those in some. No possibly
+        blocking pair means stable for every matrix within the intervals (the theorem stands in
+        `instances.colocation.stability`). Where that is impossible, `certificate["robust_alpha"]`
+        is the least alpha at which it is not, and `certificate["measure_again"]` lists the
+        intervals that leave open who blocks.
     engine : "highs" or "cp-sat" for the program over types; the decision programs always go to
         CP-SAT.
     start : a pairing to begin with.
@@ -128,8 +155,8 @@ def stable(
     Raises
     ------
     InvalidOption
-        alpha below 0, an unknown reading or engine, a time limit of 0 or less, or more
-        types than `MOST_TYPES`.
+        alpha below 0, an unknown reading or engine, a time limit of 0 or less, more types than
+        `MOST_TYPES`, or an uncertainty where there are no intervals.
 
     Notes
     -----
@@ -144,6 +171,7 @@ def stable(
     0.0
     """
     validate_alpha(alpha, alpha_mode)
+    compared(instance, uncertainty)
     clock = Clock(time_limit, report)
     _require_room(instance)
     begin = starting_pairing(instance, start, clock)
@@ -157,9 +185,15 @@ def stable(
         clock,
         np.random.default_rng(0) if rng is None else rng,
         begin,
+        uncertainty,
     )
     try:
-        different = instance.distinct and alone_is_worst(instance, alpha, alpha_mode)
+        # stable partitions are of one order of each agent, not of one to leave by and one to go by
+        different = (
+            uncertainty == "none"
+            and instance.distinct
+            and alone_is_worst(instance, alpha, alpha_mode)
+        )
         lists = lists_of_agents(instance, alpha, alpha_mode) if different else None
         if lists is not None:
             search.roommates(lists)
@@ -182,8 +216,10 @@ class _Search:
         clock: Clock,
         rng: np.random.Generator,
         begin: Pairing,
+        uncertainty: Uncertainty = "none",
     ) -> None:
         self.instance, self.alpha, self.alpha_mode = instance, alpha, alpha_mode
+        self.uncertainty: Uncertainty = uncertainty
         self.engine, self.clock, self.rng = engine, clock, rng
         self.best = begin
         self.value = self.count(begin)
@@ -196,7 +232,10 @@ class _Search:
 
     def count(self, pairing: Pairing) -> int:
         """Blocking pairs at alpha, recounted by the one counter."""
-        return blocking_pairs(self.instance, pairing, self.alpha, self.alpha_mode).count
+        return self._blocking(pairing).count
+
+    def _blocking(self, pairing: Pairing) -> BlockingPairs:
+        return blocking_pairs(self.instance, pairing, self.alpha, self.alpha_mode, self.uncertainty)
 
     def told(self, text: str) -> None:
         """Report where the search stands."""
@@ -306,9 +345,18 @@ class _Search:
         partner.
         """
         few = self.instance.types <= FEW_TYPES
-        listed = self.instance.agents <= LISTS_UP_TO and self._everyone_matters
-        if few:
+        listed = (
+            self.instance.agents <= LISTS_UP_TO
+            and self._everyone_matters
+            and self.uncertainty == "none"
+        )
+        if few or self.uncertainty == "possible":
             self._zero_over_types()
+        if self.uncertainty == "possible":
+            if not self.proved:
+                self._fewest_possible()
+            self._cheapest_general()
+            return
         if not self.proved and (few or not listed):
             self._set_agents_aside()
         if not self.proved and listed and (not few or self.instance.agents <= CHEAP_LISTS):
@@ -339,12 +387,39 @@ class _Search:
         self._took(found, "program over types")
         if found.status is Status.INFEASIBLE:
             self.certificate["proof"] = (
-                "the program over types shows that zero blocking pairs are impossible"
+                "the program over types shows that zero "
+                f"{KINDS[self.uncertainty]}blocking pairs are impossible"
             )
             self.prove(1, "zero is impossible")
         elif found.solution is not None and self.value == 0:
-            self.certificate["proof"] = "a pairing without blocking pair is its own proof"
+            self.certificate["proof"] = self._own_proof
             self.penalty_bound = found.bound
+
+    def _fewest_possible(self) -> None:
+        """Zero is impossible, or was not decided: the pairing of the least alpha at which it is
+        possible, then the fewest over types.
+        """
+        if not self.clock.over and self.alpha_mode == "penalty-points":
+            least = robust_alpha(
+                self.instance, time_limit=self.clock.share(3), engine=self.engine, start=self.best
+            )
+            self.offer(least.pairing, "stable for every matrix at a larger alpha")
+            self.certificate["robust_alpha"] = {
+                "alpha": least.alpha, "below": least.below, "status": least.status.value
+            }  # fmt: skip
+            if least.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+        if not self.clock.over and self.bound > 0:
+            found = fewest_blocking(
+                self.instance, self.alpha, self.alpha_mode, uncertainty=self.uncertainty,
+                time_limit=self.clock.share() or FEWEST_SECONDS, engine="cp-sat", start=self.best,
+            )  # fmt: skip
+            self._took(found, "fewest over types")
+            if found.bound is not None and found.bound > self.bound:
+                self.certificate["proof"] = (
+                    "bound of the bilinear program over types on possibly blocking pairs"
+                )
+                self.prove(int(found.bound), "fewest over types")
 
     def _set_agents_aside(self) -> None:
         if self.clock.over:
@@ -376,16 +451,18 @@ class _Search:
         tell.
         """
         given = (self.instance, most, self.alpha, self.alpha_mode)
+        how: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "penalty": False, "engine": "cp-sat"
+        }  # fmt: skip
         found: Outcome | None
         left = self.clock.share()
         if self.instance.types < APART_FROM or left is None:
-            found = at_most_blocking(*given, penalty=False, engine="cp-sat", time_limit=left)
+            found = at_most_blocking(*given, **how, time_limit=left)
         else:
             found = call_apart(
                 at_most_blocking,
                 *given,
-                penalty=False,
-                engine="cp-sat",
+                **how,
                 time_limit=left,
                 hard_limit=left + GRACE,
             )
@@ -459,12 +536,14 @@ class _Search:
         process of its own, which is ended.
         """
         given = (instance, self.alpha, self.alpha_mode)
+        how: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "engine": self.engine, "start": start
+        }  # fmt: skip
         if seconds is None or not _large(instance):
-            return zero_blocking(*given, engine=self.engine, time_limit=seconds, start=start)
+            return zero_blocking(*given, **how, time_limit=seconds)
         return call_apart(
-            zero_blocking, *given, engine=self.engine, time_limit=INSIDE * seconds, start=start,
-            hard_limit=seconds
-        )  # fmt: skip
+            zero_blocking, *given, **how, time_limit=INSIDE * seconds, hard_limit=seconds
+        )
 
     def _cheapest_general(self) -> None:
         if (
@@ -485,6 +564,7 @@ class _Search:
             self.value,
             self.alpha,
             self.alpha_mode,
+            uncertainty=self.uncertainty,
             engine="cp-sat",
             time_limit=self._second_level_time(),
             start=self.best,
@@ -504,11 +584,12 @@ class _Search:
         """The checked outcome, with both levels and the list of blocking pairs in its
         certificate.
         """
-        blocking = blocking_pairs(self.instance, self.best, self.alpha, self.alpha_mode)
+        blocking = self._blocking(self.best)
         names = self.instance.names
         facts = {
             "alpha": self.alpha,
             "alpha_mode": self.alpha_mode,
+            **self._about_intervals(),
             **self.certificate,
             "blocking_pairs": [
                 {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
@@ -523,13 +604,31 @@ class _Search:
             "levels": self._levels(),
         }
         if self.value == 0:
-            facts.setdefault("proof", "a pairing without blocking pair is its own proof")
+            facts.setdefault("proof", self._own_proof)
         stop = Stop.FINISHED if self.proved and self.stop is Stop.TIME_LIMIT else self.stop
         return outcome(
             self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)),
-            stop, facts, self.clock,
-            "blocking_pairs",
+            stop, facts, self.clock, COUNTED[self.uncertainty],
         )  # fmt: skip
+
+    @property
+    def _own_proof(self) -> str:
+        proof = f"a pairing without {KINDS[self.uncertainty]}blocking pair is its own proof"
+        if self.uncertainty == "possible":
+            proof += ": it is stable for every matrix within the intervals"
+        return proof
+
+    def _about_intervals(self) -> dict[str, Any]:
+        """Which gains count, with what confidence, and what to measure again."""
+        if self.uncertainty == "none":
+            return {}
+        facts: dict[str, Any] = {
+            "uncertainty": self.uncertainty, "intervals": self.instance.certainty
+        }  # fmt: skip
+        if self.uncertainty == "certain" or self.value == 0:
+            return facts
+        again = undecided_pairs(self.instance, self.best, self.alpha, self.alpha_mode)
+        return {**facts, "measure_again": again}
 
     def _levels(self) -> list[dict[str, Any]]:
         first = Status.OPTIMAL if self.proved else Status.FEASIBLE
@@ -540,7 +639,7 @@ class _Search:
         second = Status.OPTIMAL if met else Status.FEASIBLE
         return [
             {
-                "objective": "blocking_pairs",
+                "objective": COUNTED[self.uncertainty],
                 "value": self.value,
                 "bound": min(self.bound, self.value),
                 "status": first.value,

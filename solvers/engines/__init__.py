@@ -17,7 +17,7 @@ from .apart import call_apart, solve_apart
 from .child import START_LIMIT, Child
 from .convex import ConvexAnswer, solve_convex
 from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
-from .highs import LivingProgram, solve_with_highs
+from .highs import WITHOUT_HEURISTICS, LivingProgram, solve_with_highs
 from .refined import solve_refined
 
 __all__ = [
@@ -52,6 +52,7 @@ def solve_program(
     time_limit: float | None = None,
     start: npt.ArrayLike | None = None,
     report: Report | None = None,
+    heuristics: bool = True,
 ) -> EngineAnswer:
     """Minimize a mixed-integer linear program with the engine named.
 
@@ -66,6 +67,8 @@ def solve_program(
         is the answer.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C ends the run with its best
         answer.
+    heuristics : False leaves out HiGHS's own searches for good points, which take longer than a
+        small program itself.
 
     Returns
     -------
@@ -94,5 +97,8 @@ def solve_program(
             "engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'"
         )
     else:
-        answer = solve_with_highs(program, time_limit=time_limit, start=start, report=report)
+        options = None if heuristics else WITHOUT_HEURISTICS
+        answer = solve_with_highs(
+            program, time_limit=time_limit, start=start, report=report, options=options
+        )
     return replace(answer, names=program.names)

@@ -10,6 +10,7 @@ its money). A server whose tenants are all of work 0 has price 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -63,22 +64,30 @@ class Arena:
     sliver: Floats
 
     @classmethod
-    def of(cls, market: Market) -> Arena:
-        """The arena of a market; refuses one that needs more memory than there is."""
+    def of(cls, market: Market, unit: float | None = None) -> Arena:
+        """The arena of a market; refuses one that needs more memory than there is.
+
+        Parameters
+        ----------
+        unit : in which money is counted; the mean budget when not given.
+        """
         require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
         moving = market.useful & (market.parallel_fraction > 0)
         job, serial = np.flatnonzero(moving), np.flatnonzero(market.useful & ~moving)
-        user, server, work = market.user[job], market.server[job], market.work[job]
+        all_move = len(job) == market.jobs  # then nothing is copied
+        user = market.user if all_move else market.user[job]
+        server = market.server if all_move else market.server[job]
+        work = market.work if all_move else market.work[job]
+        fraction = market.parallel_fraction if all_move else market.parallel_fraction[job]
         largest = np.zeros(market.users)
         np.maximum.at(largest, user, work)
-        unit = float(market.budget.mean())
+        unit = float(market.budget.mean()) if unit is None else unit
         number = np.bincount(market.user[serial], minlength=market.users)
         sliver = SLIVER * (market.budget / unit / np.maximum(number, 1))[market.user[serial]]
         budget = np.where(
             largest > 0, market.budget / unit * np.where(number > 0, 1 - SLIVER, 1.0), 0.0
         )
         fixed = total_by(market.server[serial], sliver, market.servers)
-        fraction = market.parallel_fraction[job]
         return cls(
             market,
             job,
@@ -92,6 +101,16 @@ class Arena:
             serial,
             sliver,
         )
+
+    @cached_property
+    def root_work(self) -> Floats:
+        """(j,) the square root of the jobs' work."""
+        return np.sqrt(self.work)
+
+    @cached_property
+    def serial_share(self) -> Floats:
+        """(j,) 1 - f."""
+        return 1 - self.fraction
 
     @property
     def traded(self) -> Booleans:

@@ -9,16 +9,17 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ...instances.market.equilibrium import Residuals, residuals
+from ...instances.market.equilibrium import Residuals
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .arena import Arena, Tolerance
+from .bidders import InBlocks, Source
+from .exchange import Exchange
 from .forest import forest_end
-from .interior import follow, starting_point
 from .newton import newton
-from .proportional import bids_at, equal_bids, random_bids, respond
+from .path import follow
 from .rounding import Rounding, round_until, validate_rounding
 
 Route = Literal["auto", "newton", "interior", "proportional"]
@@ -27,6 +28,7 @@ Bids = Literal["equal", "random"]
 # the methods aim below the tolerance by this factor, since the certificate measures other things
 # than they do
 _GOAL = 0.1
+_WARM_STEPS = 8  # of Newton's method from given prices before the ladder is begun at its foot
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
@@ -48,12 +50,13 @@ def fisher(
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly
     all cores.
 
-    A ladder: `warm_rounds` of proportional response (with the rule that the conditions for a best
-    reply give; the thesis prints another, see `proportional.respond`); where all f = 1, the exact
-    end by pivots (`forest`); Newton on log prices; if the certificate is not met, the regularized
-    Newton method (`interior`) and a polish; then proportional response for `rounds` more. Each
-    rung's answer is judged by `instances.market.residuals`, the best is kept, and the status is
-    `optimal` only when clearing, overspending and regret are all within `tolerance` for the
+    A ladder: with a `start`, Newton steps from its prices; `warm_rounds` of proportional response
+    (with the rule that the conditions for a best reply give; the thesis prints another, see
+    `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log
+    prices; if the certificate is not met, the regularized Newton method (`interior`) and a polish;
+    then proportional response for `rounds` more. Each rung's answer is judged by
+    `instances.market.residuals`, the best is kept, and the status is `optimal` only when clearing,
+    overspending and regret are all within `tolerance` for the
     allocation returned.
 
     Parameters
@@ -95,37 +98,60 @@ def fisher(
         )
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
-    arena = Arena.of(instance)
-    ladder = _Ladder(arena, tolerance, clock)
-    stop = Stop.FINISHED
+    exchange = Exchange.of(instance)
+    parties = exchange.parties
+    assert isinstance(parties, InBlocks)
+    ladder = Ladder(exchange, tolerance, clock, parties)
+    begin = None
     try:
-        first = (
-            random_bids(arena, rng or np.random.default_rng(0))
-            if bids == "random"
-            else equal_bids(arena)
-        )
         if start is not None and start.price is not None:
-            first = bids_at(arena, start.price / arena.unit, start.cores[arena.job])
-        _climb(ladder, first, route, warm_rounds, rounds)
-        if not ladder.met and clock.over:
-            stop = Stop.TIME_LIMIT
-        elif not ladder.met:
-            stop = Stop.ITERATION_LIMIT
+            parties.give(start.cores)
+            begin = start.price / exchange.unit
+            exchange.bid("near", begin, "given")
+        elif bids == "random":
+            exchange.bid("random", rng or np.random.default_rng(0))
+        else:
+            exchange.bid("equal")
+        stop = ladder.climb(route, warm_rounds, rounds, begin)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    return ladder.outcome(stop, rounding, rng)
+    error = ladder.settle()
+    trace = tuple(clock.trace)
+    answer = Allocation(cores=parties.best(), price=ladder.price * exchange.unit)
+    certificate = ladder.certificate()
+    if rounding != "none":
+        whole, stop = round_until(instance, answer, rounding, clock.left, stop)
+        certificate["rounded"] = (
+            "the certificate is that of the fractional equilibrium before rounding"
+        )
+        return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
+    if error.worst > tolerance:
+        return Outcome(answer, None, Status.FEASIBLE, stop, certificate, trace)
+    return Outcome(answer, 0.0, Status.OPTIMAL, stop, certificate, trace, tolerance=tolerance)
 
 
 @dataclass
-class _Ladder:
-    """The best allocation so far, and how each rung did."""
+class Ladder:
+    """The rungs, how each did, and the best candidate so far, whose cores the users keep.
 
-    arena: Arena
+    Parameters
+    ----------
+    exchange : whose users have bid.
+    tolerance : of the certificate.
+    clock : how long it may take.
+    whole : the parties when they are all in this process: rungs that need to see every job at once
+        are climbed only then.
+    """
+
+    exchange: Exchange
     tolerance: float
     clock: Clock
-    best: Allocation | None = None
+    whole: InBlocks | None = None
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.price = np.zeros(len(self.exchange.capacity))
 
     @property
     def met(self) -> bool:
@@ -139,11 +165,11 @@ class _Ladder:
         """
         return self.met and self.error is not None and self.error.excess_demand <= self.tolerance
 
-    def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
-        """Measure an answer and keep it when it is better; returns whether it was."""
-        allocation = self.arena.allocation(cores, price)
-        error = residuals(self.arena.market, allocation)
-        assert error is not None
+    def judge(self, rung: str, steps: int, source: Source, price: Floats) -> bool:
+        """Measure the cores of a source at prices and keep them when they are better; returns
+        whether they were.
+        """
+        error = self.exchange.judge(source, price)
         self.rungs.append(
             {
                 "rung": rung,
@@ -156,89 +182,110 @@ class _Ladder:
             self.error, self.tolerance
         )
         if better:
-            self.best, self.error = allocation, error
+            self.exchange.parties.ask("keep")
+            self.price, self.error = price, error
             self.clock.note(error.worst, None, rung)
         return better
 
-    def outcome(self, stop: Stop, rounding: Rounding, rng: np.random.Generator | None) -> Outcome:
-        """The answer with its certificate."""
-        if self.best is None or self.error is None:  # interrupted before the first look
-            bids = equal_bids(self.arena)
-            price = self.arena.price_of(bids)
-            self.judge("equal bids", 0, bids / price[self.arena.server], price)
-        assert self.best is not None
+    def settle(self) -> Residuals:
+        """The error of the best candidate: of equal bids when there is none yet."""
+        if self.error is None:
+            self.exchange.bid("equal")
+            self.judge("equal bids", 0, "bids", self.exchange.price)
         assert self.error is not None
-        market = self.arena.market
-        linear = bool((market.useful & (market.parallel_fraction == 1)).any())
-        certificate: dict[str, Any] = {
-            **self.error.document(),
+        return self.error
+
+    def certificate(self) -> dict[str, Any]:
+        """What `Outcome.certificate` holds."""
+        return {
+            **self.settle().document(),
             "tolerance": self.tolerance,
-            "prices": "unique up to the tolerance"
-            if not linear
-            else "not known to be unique (f = 1)",
+            "prices": "not known to be unique (f = 1)"
+            if self.exchange.linear
+            else "unique up to the tolerance",
             "rungs": self.rungs,
         }
-        trace = tuple(self.clock.trace)
-        if rounding != "none":
-            whole, stop = round_until(market, self.best, rounding, self.clock.left, stop)
-            certificate["rounded"] = (
-                "the certificate is that of the fractional equilibrium before rounding"
-            )
-            return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
-        if not self.met:
-            return Outcome(self.best, None, Status.FEASIBLE, stop, certificate, trace)
-        return Outcome(
-            self.best, 0.0, Status.OPTIMAL, stop, certificate, trace, tolerance=self.tolerance
-        )
 
+    def climb(
+        self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None = None
+    ) -> Stop:
+        """From the bids that stand, rung by rung; why it stopped.
 
-def _climb(ladder: _Ladder, bids: Floats, route: Route, warm_rounds: int, rounds: int) -> None:
-    arena, clock, goal = ladder.arena, ladder.clock, _GOAL * ladder.tolerance
-    price, bids = _proportional(ladder, bids, warm_rounds)
-    if ladder.settled:
-        return
-    smooth = bool((arena.fraction < 1).all())
-    if route == "auto" and (arena.fraction == 1).all():
-        end = forest_end(arena, price, bids / price[arena.server], lambda: clock.over)
-        if end is not None and ladder.judge("forest", end[2], end[0], end[1]) and ladder.settled:
-            return
-    if route in ("auto", "newton") and smooth:
-        run = newton(arena, price, goal, over=lambda: clock.over)
-        ladder.judge("newton", run.steps, run.best.cores, run.best.price)
-    if route == "interior" or (route == "auto" and not ladder.settled and not clock.over):
-        point, steps = follow(
-            arena, starting_point(arena, price, bids), tolerance=0.1 * goal, over=lambda: clock.over
-        )
-        if ladder.judge("interior", steps, point.cores, np.where(arena.traded, point.price, 0.0)):
-            bids = bids_at(arena, point.price, point.cores)  # what is left to do begins from here
-        if smooth and not ladder.settled:
-            run = newton(
-                arena,
-                np.where(arena.traded, point.price, 0.0),
-                goal,
-                most=10,
-                over=lambda: clock.over,
-            )
-            ladder.judge("polish", run.steps, run.best.cores, run.best.price)
-    if route == "proportional" or (route == "auto" and not ladder.met):
-        for _ in range(-(-rounds // _BATCH)):
-            if ladder.met or clock.over:
+        Parameters
+        ----------
+        begin : (m,) prices of a market like this one, from which Newton's method is tried first.
+        """
+        self._climb(route, warm_rounds, rounds, begin)
+        if self.met:
+            return Stop.FINISHED
+        return Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
+
+    def _climb(self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None) -> None:
+        exchange, clock, goal = self.exchange, self.clock, _GOAL * self.tolerance
+        if begin is not None and exchange.smooth and route in ("auto", "newton"):
+            known = exchange.traded & (begin > 0)
+            self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
+            if self.settled or clock.over:
                 return
-            _, bids = _proportional(ladder, bids, _BATCH)
+        self._proportional(warm_rounds)
+        if self.settled:
+            return
+        price, smooth = exchange.price, exchange.smooth
+        if route == "auto" and exchange.straight and self.whole is not None:
+            arena, bids = self._seen(self.whole)
+            end = forest_end(arena, price, bids / price[arena.server], lambda: clock.over)
+            if end is not None and self._shown("forest", end[2], end[0], end[1]) and self.settled:
+                return
+        if route in ("auto", "newton") and smooth:
+            self._newton("newton", price, goal)
+        if route == "interior" or (route == "auto" and not self.settled and not clock.over):
+            self._interior(price, goal)
+        if route == "proportional" or (route == "auto" and not self.met):
+            for _ in range(-(-rounds // _BATCH)):
+                if self.met or clock.over:
+                    return
+                self._proportional(_BATCH)
 
+    def _proportional(self, rounds: int) -> None:
+        """Rounds of proportional response, then a look at the certificate."""
+        done = 0
+        for _ in range(rounds):
+            self.exchange.round()
+            done += 1
+            if self.clock.over:
+                break
+        self.judge("proportional", done, "bids", self.exchange.price)
 
-def _proportional(ladder: _Ladder, bids: Floats, rounds: int) -> tuple[Floats, Floats]:
-    """Rounds of proportional response, then a look at the certificate."""
-    arena = ladder.arena
-    done = 0
-    for _ in range(rounds):
-        _, bids = respond(arena, bids)
-        done += 1
-        if ladder.clock.over:
-            break
-    price = arena.price_of(bids)
-    ladder.judge("proportional", done, bids / price[arena.server], price)
-    return price, bids
+    def _newton(self, rung: str, price: Floats, goal: float, most: int = 40) -> None:
+        run = newton(self.exchange, price, goal, most=most, over=lambda: self.clock.over)
+        self.exchange.reply_again(run.best.price)
+        self.judge(rung, run.steps, "reply", run.best.price)
+
+    def _interior(self, price: Floats, goal: float) -> None:
+        """The regularized Newton method, and a polish."""
+        price, steps = follow(
+            self.exchange, price, tolerance=0.1 * goal, over=lambda: self.clock.over
+        )
+        reached = np.where(self.exchange.traded, price, 0.0)
+        if self.judge("interior", steps, "inside", reached):
+            # what is left to do begins from here
+            self.exchange.bid("near", price, "inside")
+        if self.exchange.smooth and not self.settled:
+            self._newton("polish", reached, goal, most=10)
+
+    def _seen(self, whole: InBlocks) -> tuple[Arena, Floats]:
+        """The market's arena, and the bids in it."""
+        arena = Arena.of(whole.market, self.exchange.unit)
+        return arena, whole.bids()[arena.job]
+
+    def _shown(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
+        """As `judge`, for cores (j,) of the arena."""
+        assert self.whole is not None
+        market = self.whole.market
+        every = np.zeros(market.jobs)
+        every[market.useful & (market.parallel_fraction > 0)] = cores
+        self.whole.give(every)
+        return self.judge(rung, steps, "given", price)
 
 
 def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:

@@ -7,11 +7,12 @@ Newton steps, jobs and users eliminated, live on the servers. It does not care w
 active, nor whether f = 1, where best replies are sets and the method on log prices has no
 derivative. Markets where all f = 1 are the classic case, in which the path is the one of an
 interior-point method for a convex program.
+
+This is the users' part of a step; `path` is that of the servers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from ...instances.market.instance import Floats, ratio, total_by
 from ...instances.market.utility import marginal_speedup
 from .arena import Arena
-from .linear import UserBlocks, solve_blocks
+from .linear import UserBlocks
 
 _SHARE = 0.995  # of the way to the boundary that a step may go
 
@@ -43,127 +44,92 @@ class Point:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """What is missing at a point: per job the definition of z, per user its budget, per server its
-    cores; and mean x z.
+class Inside:
+    """Some users' part of the path: their jobs' cores and slack, their money per unit of utility.
+
+    Parameters
+    ----------
+    arena : of these users.
+    price : (m,) above 0.
+    bids : (j,) positive, from which it starts.
     """
 
-    slack: Floats
-    budget: Floats
-    cores: Floats
-    barrier: float
+    def __init__(self, arena: Arena, price: Floats, bids: Floats) -> None:
+        self.arena = arena
+        paid = price[arena.server]
+        cores = np.maximum(bids / paid, 1e-8 * arena.market.capacity[arena.server])
+        marginal = arena.work * marginal_speedup(cores, arena.fraction)
+        worth = total_by(arena.user, marginal * cores, arena.market.users)
+        money = ratio(arena.budget, worth, 1.0)
+        slack = np.maximum(paid - money[arena.user] * marginal, 0.01 * paid)
+        self.at = Point(cores, slack, money, price)
+        number = np.bincount(arena.user, minlength=arena.market.users)
+        # each job's share of the barrier: its user's money over its number of jobs, so that poor
+        # users count too
+        self._weights = (arena.budget / np.maximum(number, 1))[arena.user]
 
-    def size(self, arena: Arena, at: Point) -> float:
-        """The largest of the gaps, each relative to its own right side."""
-        budget = ratio(self.budget, arena.budget)
-        slack = self.slack / at.price[arena.server]
-        cores = self.cores / arena.market.capacity
-        return max(float(np.abs(part).max(initial=0.0)) for part in (budget, slack, cores))
+    def gaps(self) -> float:
+        """Work out what is missing of the definition of z and of the budgets; the largest of these
+        gaps, each relative to its right side.
+        """
+        arena, at = self.arena, self.at
+        self._paid = at.price[arena.server]
+        self._marginal = arena.work * marginal_speedup(at.cores, arena.fraction)
+        spent = total_by(arena.user, self._paid * at.cores, arena.market.users)
+        self._slack = self._paid - at.money[arena.user] * self._marginal - at.slack
+        self._budget = np.where(arena.budget > 0, arena.budget - spent, 0.0)
+        return max(
+            float(np.abs(part).max(initial=0.0))
+            for part in (self._slack / self._paid, ratio(self._budget, arena.budget))
+        )
 
+    def press(self, barrier: float) -> tuple[UserBlocks, Floats]:
+        """Eliminate jobs and users from a step towards x z = `barrier`: the system on the servers
+        that is left, and (m,) its right side over prices, both without what is the servers' own.
+        """
+        arena, at = self.arena, self.at
+        user, server = arena.user, arena.server
+        users, servers = arena.market.users, arena.market.servers
+        paid, marginal, money = self._paid, self._marginal, at.money[user]
+        self._curve = (
+            2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal
+        )  # -w s''
+        self._resistance = resistance = at.slack / at.cores + money * self._curve
+        self._pull = pull = barrier * self._weights / at.cores - at.slack - self._slack
+        weight = total_by(user, paid * marginal / resistance, users)
+        self._weight = weight = np.where(weight > 0, weight, 1.0)
+        self._own = (self._budget - total_by(user, paid * pull / resistance, users)) / weight
+        response = paid**2 / resistance
+        self._ties = response - paid * at.cores
+        blocks = UserBlocks(
+            diagonal=total_by(server, response, servers),
+            left=-paid * marginal / resistance,
+            right=self._ties / weight[user],
+            user=user,
+            server=server,
+            users=users,
+        )
+        pushed = total_by(server, (pull + marginal * self._own[user]) / resistance, servers)
+        return blocks, pushed
 
-def starting_point(arena: Arena, price: Floats, bids: Floats) -> Point:
-    """An interior point from positive prices and bids."""
-    price = np.where(arena.traded, price, 1.0)
-    paid = price[arena.server]
-    cores = np.maximum(bids / paid, 1e-8 * arena.market.capacity[arena.server])
-    marginal = arena.work * marginal_speedup(cores, arena.fraction)
-    users = arena.market.users
-    worth = total_by(arena.user, marginal * cores, users)
-    money = ratio(arena.budget, worth, 1.0)
-    slack = np.maximum(paid - money[arena.user] * marginal, 0.01 * paid)
-    return Point(cores, slack, money, price)
+    def turn(self, log_price: Floats) -> float:
+        """Take the step's direction from the prices' (in their logarithms); how far these users may
+        go, at most 1.
+        """
+        arena, at, user = self.arena, self.at, self.arena.user
+        change = at.price * log_price
+        inner = total_by(user, self._ties * log_price[arena.server], arena.market.users)
+        money = self._own + inner / self._weight
+        pushed = self._marginal * money[user]
+        cores = (self._pull - change[arena.server] + pushed) / self._resistance
+        slack = self._slack + change[arena.server] - pushed
+        slack += at.money[user] * self._curve * cores
+        self._by = Point(cores, slack, money, change)
+        return step_length(at, self._by)
 
-
-def follow(
-    arena: Arena,
-    start: Point,
-    *,
-    tolerance: float,
-    most: int = 120,
-    over: Callable[[], bool] | None = None,
-) -> tuple[Point, int]:
-    """Newton steps towards mu = 0; returns the last point and how many steps it took.
-
-    Ends when the gaps and every job's x z are within `tolerance`, when steps become too short, or
-    when time is up.
-    """
-    at = start
-    for step in range(most):
-        gaps = _gaps(arena, at)
-        if gaps.size(arena, at) <= tolerance and gaps.barrier <= tolerance * 1e-1:
-            return at, step
-        if over is not None and over():
-            return at, step
-        if gaps.barrier <= 1e-4 * tolerance:
-            return (
-                at,
-                step,
-            )  # what gaps remain are the linear solver's, and further steps do not close them
-        # With gaps still open mu must not run ahead of them; the closer, the bolder.
-        products = at.cores * at.slack
-        centering = 0.1 if products.min() > 1e-2 * products.mean() else 0.4
-        direction = _direction(arena, at, gaps, centering * gaps.barrier * _weights(arena))
-        length = step_length(at, direction)
-        if length < 1e-9:
-            return at, step
-        at = at.moved(direction, length)
-    return at, most
-
-
-def _weights(arena: Arena) -> Floats:
-    """(j,) each job's share of the barrier: its user's money over its number of jobs, so that poor
-    users count too.
-    """
-    number = np.bincount(arena.user, minlength=arena.market.users)
-    return (arena.budget / np.maximum(number, 1))[arena.user]
-
-
-def _gaps(arena: Arena, at: Point) -> Gaps:
-    market = arena.market
-    paid = at.price[arena.server]
-    marginal = arena.work * marginal_speedup(at.cores, arena.fraction)
-    spent = total_by(arena.user, paid * at.cores, market.users)
-    given = total_by(arena.server, at.cores, market.servers) + arena.fixed / at.price
-    return Gaps(
-        slack=paid - at.money[arena.user] * marginal - at.slack,
-        budget=np.where(arena.budget > 0, arena.budget - spent, 0.0),
-        cores=np.where(arena.traded, market.capacity - given, 0.0),
-        barrier=float((at.cores * at.slack).sum() / max(arena.budget.sum(), 1e-300)),
-    )
-
-
-def _direction(arena: Arena, at: Point, gaps: Gaps, barrier: Floats) -> Point:
-    """The Newton direction: jobs and users eliminated, a system on the servers solved, and back."""
-    market, user, server = arena.market, arena.user, arena.server
-    paid, money = at.price[server], at.money[user]
-    marginal = arena.work * marginal_speedup(at.cores, arena.fraction)
-    curve = (
-        2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal
-    )  # -w s''
-    resistance = at.slack / at.cores + money * curve
-    pull = barrier / at.cores - at.slack - gaps.slack
-    users, servers = market.users, market.servers
-    weight = total_by(user, paid * marginal / resistance, users)
-    weight = np.where(weight > 0, weight, 1.0)
-    own = (gaps.budget - total_by(user, paid * pull / resistance, users)) / weight
-    response = paid**2 / resistance
-    blocks = UserBlocks(
-        diagonal=total_by(server, response, servers) + arena.fixed,
-        left=-paid * marginal / resistance,
-        right=(response - paid * at.cores) / weight[user],
-        user=user,
-        server=server,
-        users=users,
-    )
-    pushed = total_by(server, (pull + marginal * own[user]) / resistance, servers) - gaps.cores
-    log_price = solve_blocks(blocks, np.where(arena.traded, at.price * pushed, 0.0), 1e-12)
-    price = at.price * log_price
-    inner = total_by(user, (response - paid * at.cores) * log_price[server], users)
-    money_step = own + inner / weight
-    cores = (pull - price[server] + marginal * money_step[user]) / resistance
-    slack = gaps.slack + price[server] - marginal * money_step[user] + money * curve * cores
-    return Point(cores, slack, money_step, price)
+    def advance(self, step: float) -> None:
+        """Go so far in that direction."""
+        self.at = self.at.moved(self._by, step)
 
 
 def step_length(at: Point, by: Point) -> float:

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from ...instances.market.instance import Floats, ratio, total_by
-from ...instances.market.utility import speedup
 from .arena import Arena
 
 Rule = Literal["corrected", "printed"]
@@ -49,13 +48,21 @@ def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Float
     The prices (m,) of the bids given, and the new bids (j,).
     """
     price = arena.price_of(bids)
-    paid = price[arena.server]
-    worth = np.sqrt(arena.fraction * paid) * speedup(bids / paid, arena.fraction)
-    worth *= np.sqrt(arena.work) if rule == "corrected" else arena.work
-    return price, _normalized(arena, worth)
+    return price, rebid(arena, price, bids, rule)
+
+
+def rebid(arena: Arena, price: Floats, bids: Floats, rule: Rule = "corrected") -> Floats:
+    """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`."""
+    # sqrt(f p) s(b / p), and s(b / p) = b / (f p + (1 - f) b)
+    linear = arena.fraction * price[arena.server]
+    worth = np.sqrt(linear)
+    worth *= arena.root_work if rule == "corrected" else arena.work
+    worth *= bids
+    worth /= linear + arena.serial_share * bids
+    return _normalized(arena, worth)
 
 
 def _normalized(arena: Arena, worth: Floats) -> Floats:
     total = total_by(arena.user, worth, arena.market.users)
-    shares = ratio(arena.budget, total)
-    return np.maximum(worth * shares[arena.user], _LEAST_BID)
+    bids = worth * ratio(arena.budget, total)[arena.user]
+    return np.maximum(bids, _LEAST_BID, out=bids)

@@ -13,6 +13,8 @@ from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .fitting import Counts, decreasing, fit, trimmed
 from .reduction import Reduced, reduce
+from .ruled import Ruled, reduce_ruled
+from .ruled_fitting import fit_ruled, runs
 
 MOST_COUNTS = 300_000
 """Larger models (servers x types) are refused."""
@@ -58,7 +60,7 @@ def cp_sat(
     """
     # the servers that an answer may need: those of a greedy one
     clock = Clock(time_limit)
-    problem = reduce(instance)
+    problem = reduce_ruled(instance) if instance.ruled else reduce(instance)
     greedy = _greedy(problem)
     kind = _servers(problem, greedy, start)
     if len(kind) * problem.types > MOST_COUNTS:
@@ -74,8 +76,9 @@ def cp_sat(
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
     if clock.left is None or clock.left > len(kind) * problem.types * A_COUNT:
         built = assignment_model(
-            problem.demand, problem.request, problem.capacity, kind, problem.price
-        )
+            problem.demand, problem.request, problem.capacity, kind, problem.price,
+            rules=problem if isinstance(problem, Ruled) else None,
+        )  # fmt: skip
         hints = _hints(problem, built, kind, greedy)
         answer = solve_cp_sat(built.model, time_limit=clock.share(), report=report, hints=hints)
     certificate = {
@@ -104,6 +107,8 @@ def cp_sat(
 
 def _greedy(problem: Reduced) -> Counts | None:
     order = decreasing(problem)
+    if isinstance(problem, Ruled):
+        return fit_ruled(problem, runs(problem, order))
     return fit(problem, order, problem.request[order])
 
 

@@ -103,6 +103,7 @@ def exclusion_bound(problem: Reduced) -> int:
     for capacity in problem.capacity:
         together |= fits(pairs, capacity[None, :])[:, 0]
     together.shape = (problem.types, problem.types)
+    together &= problem.compatible
     alone = ~np.diag(together)
     order = np.lexsort((together.sum(axis=1), ~alone))
     kept: list[int] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.packing.instance import Integers, Packing
+from ...instances.packing.placing import refuse_rules
 from ...instances.problem.errors import InvalidInstance
 
 UNCAPPED = 2**62
@@ -49,8 +50,10 @@ def fixed_cluster(instance: Packing) -> Cluster:
     Raises
     ------
     InvalidInstance
-        Some class has servers as needed, or a finite request must be served whole.
+        Some class has servers as needed, or a finite request must be served whole, or there are
+        rules on where VMs may run.
     """
+    refuse_rules(instance)
     if np.isinf(instance.available).any():
         c = int(np.argmax(np.isinf(instance.available)))
         raise InvalidInstance(

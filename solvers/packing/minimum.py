@@ -13,12 +13,14 @@ from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.rules import AtLeast, checked
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
+from . import ruled_minimum
 from .bounds import best_bound
 from .diving import dive
 from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
 from .generation import generate
 from .reduction import reduce
+from .ruled import reduce_ruled
 from .search import Search
 
 
@@ -41,6 +43,11 @@ def min_servers(
     patterns that an answer at the bound could use, listed by their reduced cost, and the program
     over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
     servers fixed.
+
+    With rules on where VMs may run: greedy packings that keep them; the bound of the aggregate
+    program (VMs by class of server, servers whole), closed by branch and bound whose multipliers
+    are checked in whole numbers; fillings of its servers, in which guided ejections place what
+    does not fit; CP-SAT where servers times types are few.
 
     Parameters
     ----------
@@ -126,17 +133,19 @@ def _minimum(
     costs: bool,
 ) -> Outcome:
     clock = Clock(time_limit, report)
-    search = Search(reduce(instance, costs=costs), clock, rng or np.random.default_rng(0), master)
+    made = reduce_ruled if instance.ruled else reduce
+    search = Search(made(instance, costs=costs), clock, rng or np.random.default_rng(0), master)
+    greedy = ruled_minimum.greedy if instance.ruled else _greedy
     given = _worth(start, instance, costs)
     stop = Stop.FINISHED
     try:
-        for part in _PARTS:
+        for part in _RULED_PARTS if instance.ruled else _PARTS:
             if not search.open and (part is not _greedy or search.best is not None):
                 # but first fit decreasing is always tried: a limit however short still gives
                 # servers
                 continue
             if part is _greedy:
-                _greedy(search, random_starts)
+                greedy(search, random_starts)
                 if given is not None:
                     search.upper = min(search.upper, given)
             else:
@@ -289,3 +298,10 @@ def _more_dives(search: Search, effort: float) -> None:
 
 
 _PARTS: tuple[Callable[..., None], ...] = (_simple_bounds, _greedy, _columns, _dives, _prove)
+
+_RULED_PARTS: tuple[Callable[..., None], ...] = (
+    _simple_bounds,
+    ruled_minimum.aggregate,
+    _greedy,
+    ruled_minimum.prove,
+)

@@ -7,8 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.packing.placing import refuse_rules
 from ...instances.problem.errors import InvalidInstance
 
 UNLIMITED = 2**62
@@ -49,6 +51,11 @@ class Reduced:
         return int(self.request.sum())
 
     @property
+    def compatible(self) -> npt.NDArray[np.bool_]:
+        """Whether rules let VMs of two types share a server: all, here."""
+        return np.ones((1, 1), dtype=np.bool_)
+
+    @property
     def limit(self) -> Integers:
         """(p,) servers of each class that any answer could use."""
         return np.minimum(self.servers, self.vms)
@@ -68,6 +75,10 @@ class Reduced:
 
         A merged type is handed out to its members in order.
         """
+        return Placement(self.handed_out(count), self.classes[kind])
+
+    def handed_out(self, count: Integers) -> Integers:
+        """(n, types of the instance) VMs on each server."""
         # types that were not merged, and placed as often as wanted, are as they stand here
         source = np.full(self.instance.types, -1)
         placed = count.sum(axis=0)
@@ -76,8 +87,8 @@ class Reduced:
             if len(members) == 1 and placed[place] == self.request[place] == wanted:
                 source[members[0]] = place
         if np.array_equal(source, np.arange(count.shape[1])):
-            return Placement(count, self.classes[kind])
-        rows = np.take(count, np.maximum(source, 0), axis=1)
+            return count
+        rows: Integers = np.take(count, np.maximum(source, 0), axis=1)
         rows[:, source < 0] = 0
         for place, members in enumerate(self.members):
             if source[members[0]] == place:
@@ -88,7 +99,7 @@ class Reduced:
             for member, end, number in zip(members, ends, wanted, strict=True):
                 given = np.clip(upto, end - number, end) - (end - number)
                 rows[:, member] = np.diff(given, prepend=0)
-        return Placement(rows, self.classes[kind])
+        return rows
 
 
 def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
@@ -101,21 +112,11 @@ def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
     Raises
     ------
     InvalidInstance
-        A request is elastic, or may be served in part: "fewest servers" has no meaning then.
+        A request is elastic, or may be served in part: "fewest servers" has no meaning then. Or
+        there are rules on where VMs may run, which this reduction leaves out.
     """
-    if instance.elastic.any():
-        i = int(np.argmax(instance.elastic))
-        raise InvalidInstance(
-            f"request[{i}]", f"elastic (null) for {instance.names[i]!r}",
-            "a number of VMs, since all of them are to be served",
-            "Give a number, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
-        )  # fmt: skip
-    if instance.partial:
-        raise InvalidInstance(
-            "partial", "true",
-            "false: with requests that may be served in part the fewest servers are none",
-            "Drop it, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
-        )  # fmt: skip
+    refuse_rules(instance)
+    require_whole(instance)
     wanted = instance.wanted.astype(np.int64)
     groups: dict[bytes, list[int]] = {}
     for place in np.flatnonzero(wanted).tolist():
@@ -138,6 +139,23 @@ def reduce(instance: Packing, *, costs: bool = False) -> Reduced:
         members=tuple(tuple(group) for group in members),
         instance=instance,
     )
+
+
+def require_whole(instance: Packing) -> None:
+    """Raise InvalidInstance unless all requests are numbers that are to be served whole."""
+    if instance.elastic.any():
+        i = int(np.argmax(instance.elastic))
+        raise InvalidInstance(
+            f"request[{i}]", f"elastic (null) for {instance.names[i]!r}",
+            "a number of VMs, since all of them are to be served",
+            "Give a number, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
+        )  # fmt: skip
+    if instance.partial:
+        raise InvalidInstance(
+            "partial", "true",
+            "false: with requests that may be served in part the fewest servers are none",
+            "Drop it, or ask a method for elastic requests (FUGA, DRF, max-min-share, ...)",
+        )  # fmt: skip
 
 
 def _share(size: Integers, capacity: Integers) -> float:

@@ -18,7 +18,8 @@ from ...instances.problem.proof import multipliers as proof_multipliers
 from ...models.colocation import fair_program
 from ...models.program import LinearProgram
 from ..colocation.as_roommates import lists_of_agents
-from ..colocation.matching import Multipliers, multipliers
+from ..colocation.feasible import feasible_pairing
+from ..colocation.matching import Multipliers, least_penalty_matching, multipliers
 from ..engines import LivingProgram, solve_refined
 from ..outcome import Status
 from . import Claimed, Task
@@ -47,7 +48,9 @@ def stable(task: Task) -> Proof:
     stable partitions.
     """
     if task.outcome.solution is None:
-        raise Claimed("that there is no pairing at all is not proved as a file")
+        return _nobody(task, "stable", "blocking_pairs")
+    if task.options.get("uncertainty", "none") != "none":
+        raise Claimed("what holds within intervals of penalties is not proved as a file")
     options: dict[str, Any] = {}
     if task.options.get("alpha"):
         options["alpha"] = option(task.options["alpha"])
@@ -113,11 +116,33 @@ def optimal(task: Task) -> Proof:
     (`verify.pairing_bound`).
     """
     if task.outcome.solution is None:
-        raise Claimed("that there is no pairing at all is not proved as a file")
+        return _nobody(task, "optimal", "penalty")
+    if task.options.get("worst"):
+        raise Claimed("the worst case within intervals of penalties is not proved as a file")
     given = verify.Colocation(task.case({}, []))
     bound, steps = _least_mean(task, given)
     level = Level("penalty", "min", given.mean(), bound, tuple(steps))
     return Proof("colocation", "optimal", (level,), {}, task.witness)
+
+
+def _nobody(task: Task, method: str, objective: str) -> Proof:
+    """That there is no pairing at all: if all pairs might share, and those that may not cost 1, all
+    pairings would cost something.
+    """
+    if task.outcome.status is not Status.INFEASIBLE:
+        raise Claimed("no pairing was found, nor that there is none")
+    instance: Colocation = task.instance
+    anybody = instance.without_intervals(penalty=np.where(instance.allowed, 0.0, 1.0))
+    found = least_penalty_matching(anybody, feasible_pairing(anybody, task.clock), task.clock)
+    hints = multipliers(anybody, found.pairing, task.clock)
+    given = verify.Colocation(task.case({}, []))
+    for over in (1, 2, GRID) if hints else ():
+        assert hints is not None
+        steps = ({**_dual(given, hints, over), "kind": "nobody", "over": 1},)
+        if verify.no_pairing(given, list(steps)):
+            level = Level(objective, "min", None, None, steps, infeasible=True)
+            return Proof("colocation", method, (level,))
+    raise Claimed("that there is no pairing is not shown by odd sets, or not in this time")
 
 
 def _least_mean(
@@ -141,7 +166,7 @@ def _least_mean(
 def fair(task: Task) -> Proof:
     """Of `fair`: multipliers of either level's linear program; a slack of 0 is its own proof."""
     if task.outcome.solution is None:
-        raise Claimed("that there is no pairing at all is not proved as a file")
+        return _nobody(task, "fair", "slack")
     steps: list[list[dict[str, Any]]] = [[], []]
     slack, _ = verify.colocation_fair(task.case({}, *steps))
     assert slack.value is not None
@@ -149,6 +174,10 @@ def fair(task: Task) -> Proof:
         if slack.value > 0:
             steps[0] = _flow(task, None)
         steps[1] = _flow(task, float(slack.value))
+        for level in (0, 1):
+            one = verify.colocation_fair(task.case({}, *steps))[level]
+            if one.value is not None and one.value != one.bound:
+                steps[level] = _fair_tree(task, one.value, slack.value, level) or steps[level]
     found = verify.colocation_fair(task.case({}, *steps))
     names = ("slack", "penalty")
     levels = [
@@ -156,6 +185,19 @@ def fair(task: Task) -> Proof:
         for n, one, s in zip(names, found, steps, strict=True)
     ]
     return Proof("colocation", "fair", tuple(levels), {}, task.witness)
+
+
+def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list[dict[str, Any]]:
+    """Why no pairing has less slack, or costs less at this slack, if time allows."""
+    given = verify.Colocation(task.case({}, []))
+    if given.size > MOST_TYPES:
+        return []
+    parts = given.unit * math.lcm(*(n for n in given.count if n))
+    below = int(value * (given.unit * given.agents if level else parts))
+    most = int(slack * parts) if level else below - 1
+    program, cost = verify.slack_program(given, verify.bandwidths(given), most)
+    found = tree_step(program, (cost, below - 1) if level else None, task.clock)
+    return [] if found is None else [{"kind": "prop", "below": below, **found}]
 
 
 def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
@@ -213,14 +255,17 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
     return flow
 
 
-def _dual(given: verify.Colocation, found: Multipliers) -> dict[str, Any]:
-    """The multipliers as a step, in parts of the instance's last decimal."""
-    sets = [(on_grid(price * given.unit, GRID)[0], members) for price, members in found.sets]
+def _dual(given: verify.Colocation, found: Multipliers, over: int | None = None) -> dict[str, Any]:
+    """The multipliers as a step, in parts of the instance's last decimal; or, of nobody's costs, in
+    parts of one.
+    """
+    times = over or given.unit * GRID
+    sets = [(on_grid(price, times)[0], members) for price, members in found.sets]
     return {
         "kind": "dual",
         "over": GRID,
-        "prices": on_grid(found.prices * given.unit, GRID),
-        "rent": max(0, on_grid(found.rent * given.unit, GRID)[0]),
+        "prices": on_grid(found.prices, times),
+        "rent": max(0, on_grid(found.rent, times)[0]),
         "sets": [
             [price, *np.flatnonzero(members).tolist()] for price, members in sets if price > 0
         ],

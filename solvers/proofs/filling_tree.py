@@ -1,7 +1,8 @@
 """A tree that shows that no whole numbers of some fillings of servers serve what is wanted.
 
 Its leaves are Farkas multipliers in whole numbers, worked out again exactly from the floats of a
-linear program.
+linear program. `hints_of` says it in the words of `verify.Program`, whose own tightening of bounds
+closes some of its cases by itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import verify
 from ...models.program import ProgramBuilder
 from ..engines import LivingProgram
 from ..outcome import Clock
@@ -90,6 +92,58 @@ def refuted(given: Fillings, clock: Clock) -> Any | None:
         return below(())
     except _Open:
         return None
+
+
+def sums_of(tree: Any) -> list[list[int]]:
+    """The sums that the nodes of a tree ask about, each once, as `verify.Priced` takes them."""
+    found: dict[tuple[int, ...], None] = {}
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            found[_sum(node)] = None
+            waiting += [node["high"], node["low"]]
+    return [list(entry) for entry in found]
+
+
+def _sum(node: dict[str, Any]) -> tuple[int, ...]:
+    kind = -1 if node["class"] is None else node["class"]
+    return (kind, *(number for pair in node["holds"] for number in pair))
+
+
+def hints_of(tree: Any, sums: list[list[int]], priced: verify.Priced) -> dict[str, Any]:
+    """The tree and the leaves of a step, for the program of these prices."""
+    program = priced.program()
+    program.columns_of_rows()
+    place = {tuple(entry): k for k, entry in enumerate(sums)}
+    rows = len(priced.owed) + len(priced.cost) + 1  # before those of the sums
+    hints, leaves = list[int](), list[list[int]]()
+    every = list(range(len(program.rows)))
+    stack = [(tree, list(program.low), list(program.high), every, list[int]())]
+    while stack:
+        node, low, high, changed, path = stack.pop()
+        if not program.tighten(low, high, changed):
+            continue
+        if not isinstance(node, dict):
+            hints.append(-1)
+            named = [*range(rows), *path]
+            leaves.append([n for r, times in zip(named, node, strict=True) if times
+                           for n in (r, times)])  # fmt: skip
+            continue
+        k = place[_sum(node)]
+        column, most = len(priced.found) + k, node["most"]
+        sides = [(node["high"], rows + 2 * k + 1), (node["low"], rows + 2 * k)]
+        if low[column] <= most < high[column]:
+            hints += [column, most]
+            above, below = list(low), list(high)
+            above[column], below[column] = most + 1, most
+            boxes, again = [(above, high), (low, below)], program.of[column]
+        else:  # one of the two is empty
+            sides = sides[:1] if low[column] > most else sides[1:]
+            boxes, again = [(low, high)], []
+        for (child, row), (least, top) in zip(sides, boxes, strict=True):
+            stack.append((child, least, top, again, [*path, row]))
+    return {"tree": hints, "leaves": leaves}
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:

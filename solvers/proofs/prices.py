@@ -6,6 +6,7 @@ What prices prove, and a tree besides, stands above `priced` in `verify.py`.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -26,8 +27,9 @@ from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.reduction import UNLIMITED, Reduced, reduce
 from ..packing.shares import combinations
 from . import Claimed, Task
-from .filling_tree import Fillings, refuted
+from .filling_tree import Fillings, hints_of, refuted, sums_of
 from .rounding import common, on_grid, option
+from .tree import tree_step
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
@@ -67,8 +69,8 @@ def min_cost(task: Task) -> Proof:
 
 
 def max_min_share(task: Task) -> Proof:
-    """Of `max-min-share`, its first level: that there is no room for VMs that give everybody a
-    larger share.
+    """Of `max-min-share`: that there is no room for VMs that give everybody a larger share; and by
+    trees that no placement is better at a later level, as far as time allows.
     """
     given, solution = task.instance, task.outcome.solution
     if not isinstance(solution, Placement):
@@ -89,8 +91,19 @@ def max_min_share(task: Task) -> Proof:
         [found] = verify.packing_share(task.case({}, steps))
     except verify.Refused as why:
         raise Claimed(str(why)) from None
-    level = Level("dominant_share_min", "max", found.value, found.bound, steps)
-    return Proof("packing", "max-min-share", (level,), {}, task.witness)
+    levels = [Level("dominant_share_min", "max", found.value, found.bound, steps)]
+    told = len(task.outcome.certificate.get("levels", [])) if levels[0].says == "optimal" else 1
+    shares = verify.Shares(verify.Packing(task.case({}, [])))
+    for level in range(1, told):
+        try:
+            tree = tree_step(shares.program(level), None, task.clock)
+        except verify.Refused:  # so many fillings that the verifier would not list them
+            break
+        if tree is None:
+            break
+        best, next_step = shares.order[level], ({"kind": "prop", **tree},)
+        levels.append(Level("dominant_share", "max", best, best, next_step))
+    return Proof("packing", "max-min-share", tuple(levels), {}, task.witness)
 
 
 def max_utilization(task: Task) -> Proof:
@@ -158,7 +171,7 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     else:
         shown = checker(task.case({}, ()))[0].value
         told = math.ceil((task.outcome.bound or 0) - 1e-6)
-        step = bounded(problem, told, int(shown or told), task.clock)
+        step = bounded(problem, told, int(shown or told), task.clock, costs=costs)
     steps = ((step,),) if step else ((),)
     [found] = checker(task.case({}, *steps))
     if task.outcome.status is Status.INFEASIBLE and not found.infeasible:
@@ -169,7 +182,9 @@ def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     return Proof("packing", method, (level,), {}, task.witness)
 
 
-def bounded(problem: Reduced, told: int, upper: int, clock: Clock) -> dict[str, Any] | None:
+def bounded(
+    problem: Reduced, told: int, upper: int, clock: Clock, *, costs: bool
+) -> dict[str, Any] | None:
     """A step that proves that no answer costs less than a method told, or more (up to `upper`)
     where prices show it.
 
@@ -184,8 +199,8 @@ def bounded(problem: Reduced, told: int, upper: int, clock: Clock) -> dict[str, 
             if coarse.value > cost - 1:
                 return step_of(problem, coarse)
     coarse = coarser(problem, prices, 10**6)
-    found = None if clock.over else _tree(problem, coarse, cost - 1, clock)
-    return step_of(problem, coarse, found) if coarse.value > 0 else None
+    found = None if clock.over else _tree(problem, coarse, cost - 1, clock, costs=costs)
+    return found or (step_of(problem, coarse) if coarse.value > 0 else None)
 
 
 def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
@@ -217,8 +232,7 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
         if coarse.value > int(part.servers.sum()):
             return step_of(part, _without_scale(coarse))
     rented = _without_scale(coarser(part, prices, 10**6))
-    found = None if clock.over else _tree(part, rented, None, clock)
-    return step_of(part, rented, found) if found else None
+    return None if clock.over else _tree(part, rented, None, clock, costs=False)
 
 
 def coarser(problem: Reduced, prices: Prices, scale: int, share: Fraction = Fraction(1)) -> Prices:
@@ -240,10 +254,10 @@ def _without_scale(prices: Prices) -> Prices:
 
 
 def _tree(
-    problem: Reduced, prices: Prices, target: int | None, clock: Clock
+    problem: Reduced, prices: Prices, target: int | None, clock: Clock, *, costs: bool
 ) -> dict[str, Any] | None:
-    """A target and a tree that shows that no answer costs that little; None if there is none, or no
-    time.
+    """The step with a target and a tree that shows that no answer costs that little; None if there
+    is none, or no time.
     """
     income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
     rents = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
@@ -267,10 +281,21 @@ def _tree(
         target=target,
     )
     tree = refuted(given, clock)
-    return None if tree is None else {"tree": tree} | ({} if target is None else {"target": target})
+    if tree is None:
+        return None
+    text = json.dumps(problem.instance.document()).encode()
+    own = verify.Packing(verify.Case(verify.parse(text, decimals=True), {}, None, []))
+    cost = own.cost if costs else [1] * len(own.room)
+    step = {**step_of(problem, prices), "sums": sums_of(tree)}
+    step |= {} if target is None else {"target": target}
+    owed = [int(number or 0) for number in own.request]
+    try:
+        return {**step, **hints_of(tree, step["sums"], verify.Priced(own, owed, cost, step))}
+    except verify.Refused:  # longer than the verifier has patience for
+        return None
 
 
-def step_of(problem: Reduced, prices: Prices, tree: dict[str, Any] | None = None) -> dict[str, Any]:
+def step_of(problem: Reduced, prices: Prices) -> dict[str, Any]:
     """The step: prices and rents of the instance's own types and classes, and weights that shorten
     the searches.
     """
@@ -287,4 +312,4 @@ def step_of(problem: Reduced, prices: Prices, tree: dict[str, Any] | None = None
         heavy = mix / problem.capacity[k][own]
         weights[c, own] = np.round(heavy / heavy.max() * WEIGHED).astype(np.int64)
     step = {"kind": "prices", "prices": of_type, "scale": prices.scale, "rents": of_class}
-    return {**step, "weights": weights.tolist(), **(tree or {})}
+    return {**step, "weights": weights.tolist()}

@@ -63,13 +63,31 @@ def fuga_tree(task: Task) -> Proof:
     return _played(task, "FUGA-tree")
 
 
-def _played(task: Task, method: str) -> Proof:
+def joint_optimum(task: Task) -> Proof:
+    """Of `joint-optimum` over the game's own plays: the least, by counts."""
+    if task.options.get("over", "top") != "top":
+        raise Claimed("only plays of the game are looked at again, not all combinations that fit")
+    options = _of_game(task)
+    try:
+        [found] = verify.packing_joint(task.case(options, STEP))
+    except verify.Refused as why:
+        raise Claimed(str(why)) from None
+    level = Level("disutility", "min", found.value, found.bound, STEP)
+    return Proof("packing", "joint-optimum", (level,), options, task.witness)
+
+
+def _of_game(task: Task) -> dict[str, Any]:
+    """The options of the game, as proofs hold them."""
     given = {name: task.options.get(name) for name in ("alpha", "eta", "overload")}
-    options = {
+    return {
         name: value if isinstance(value, str) else option(value)
         for name, value in given.items()
         if value is not None and value != float("inf")
     }
+
+
+def _played(task: Task, method: str) -> Proof:
+    options = _of_game(task)
     try:
         [found] = verify.packing_play(task.case(options, STEP))
     except verify.Refused as why:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from ...instances.problem.proof import Level, Proof, multipliers
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
 from .cores import ATTEMPTS, case_of, fractional_cores, points
+from .nash_tree import nash_tree
 from .rounding import on_grid
 
 ENOUGH = 5e-10
@@ -41,15 +43,26 @@ def utilitarian(task: Task) -> Proof:
 
 
 def nash_welfare(task: Task) -> Proof:
-    """Of `nash-welfare` with Amdahl's utilities or linear ones, in divided cores."""
+    """Of `nash-welfare` with Amdahl's utilities or linear ones; of whole cores, what no division
+    passes either.
+    """
     utility = task.options.get("utility", "amdahl")
     if utility not in ("amdahl", "linear"):
         raise Claimed(f"logarithms of {utility} utilities are not proved as a file")
-    if task.options.get("whole"):
-        raise Claimed("the most Nash welfare in whole cores is not proved as a file")
-    options = {} if utility == "amdahl" else {"utility": utility}
+    options: dict[str, Any] = {} if utility == "amdahl" else {"utility": utility}
+    options |= {"whole": True} if task.options.get("whole") else {}
     at = _weighted if utility == "amdahl" else None
-    return _tangents(task, "nash-welfare", "nash_welfare", options, verify.market_nash_welfare, at)
+    made = _tangents(task, "nash-welfare", "nash_welfare", options, verify.market_nash_welfare, at)
+    if not options.get("whole") or made.witness is None:
+        return made
+    market = verify.Market(case_of(task, dict(made.witness), options, []))
+    nodes = nash_tree(task, market)
+    if nodes is None:
+        return made
+    step = {"kind": "tree", "nodes": nodes}
+    [found] = verify.market_nash_welfare(case_of(task, dict(made.witness), options, [step]))
+    level = Level("nash_welfare", "max", found.value, found.bound, (step,))
+    return replace(made, levels=(level,)) if _gap(level) < _gap(made.levels[0]) else made
 
 
 def _tangents(
@@ -66,10 +79,11 @@ def _tangents(
         for digits, own in ATTEMPTS:
             if own and at is None:
                 continue
-            witness = {"cores": fractional_cores(task, cores, digits)}
+            whole = multipliers(on_grid(cores, 1), 1) if options.get("whole") else None
+            witness = {"cores": whole or fractional_cores(task, cores, digits)}
             step: dict[str, Any] = {"kind": "tangent"}
             if own and at is not None:
-                step["at"] = points(at(task, cores), witness["cores"]["over"])
+                step["at"] = points(at(task, cores), 10**digits)
             try:
                 [found] = checker(case_of(task, witness, options, [step]))
             except verify.Refused:  # numbers beyond all measure, before there are enough decimals

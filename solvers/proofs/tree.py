@@ -19,6 +19,8 @@ from ...models.program import LinearProgram
 from ..engines import EngineAnswer, LivingProgram
 from ..outcome import Clock, Status
 
+_ENDLESS = 10**15
+
 Floats = npt.NDArray[np.float64]
 Terms = list[tuple[int, int]]
 
@@ -43,6 +45,7 @@ def tree_step(
     """
     if objective is not None:
         program.at_most(*objective)
+    patience = program.work * 9 // 10  # what the verifier has, and this tree may take of it
     search = _Search(program, objective is not None, clock)
     search.columns_of_rows()
     if not program.tighten(list(program.low), list(program.high), list(range(len(program.rows)))):
@@ -55,7 +58,7 @@ def tree_step(
     cases = [(list(program.low), list(program.high), list(range(len(program.rows))))]
     leaves: list[list[int]] = []
     while cases:
-        if clock.over:
+        if clock.over or search.spent > patience:
             return None
         low, high, rows = cases.pop()
         if not program.tighten(low, high, rows):
@@ -72,6 +75,8 @@ def tree_step(
         above, below = list(low), list(high)
         above[column], below[column] = value + 1, value
         cases += [(above, high, program.of[column]), (low, below, program.of[column])]
+    if search.spent > patience:
+        return None
     return {**made, "leaves": leaves} if leaves else made
 
 
@@ -88,12 +93,14 @@ class _Search:
         self._living: dict[tuple[int, ...], LivingProgram] = {}
 
     def columns_of_rows(self) -> None:
-        """The verifier's own index: the rows of each column."""
-        self.program.of = [[] for _ in self.program.low]
-        for r, (terms, _) in enumerate(self.program.rows):
-            for j, _factor in terms:
-                self.program.of[j].append(r)
-        self.program.work = 10**12
+        """The verifier's own index of rows; what it counts of its work is looked at in between."""
+        self.program.columns_of_rows()
+        self.program.work = _ENDLESS
+
+    @property
+    def spent(self) -> int:
+        """The work of tightening bounds so far."""
+        return _ENDLESS - self.program.work
 
     def root_cuts(self) -> list[list[int]]:
         """The objective's row less the multipliers of the relaxation: its factors are reduced

@@ -1,4 +1,4 @@
-"""The best any schedule can do, told everything beforehand: most work, or most total utility, by
+"""The best any schedule can do, knowing all jobs in advance: most work, or most total utility, by
 the horizon.
 """
 

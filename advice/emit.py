@@ -1,0 +1,184 @@
+"""What to run for a plan, as text. Nothing here runs anything."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from shlex import quote
+
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import printable
+from .plan import Advice
+from .state import Pod
+from .statecheck import Move
+
+FREED = "cotenant.plan/freed"
+"""Label and taint of nodes that a plan empties."""
+
+
+def emit(advice: Advice, form: str) -> str:
+    """The plan in a form of `FORMS`.
+
+    Raises
+    ------
+    InvalidOption
+        There is no such form, or it is of another platform than the state.
+    """
+    if form not in FORMS:
+        raise InvalidOption(f"emit is {form!r}; expected one of {', '.join(FORMS)}")
+    platform, function = FORMS[form]
+    if platform not in ("", advice.state.platform):
+        raise InvalidOption(
+            f"emit is {form!r}, which is for {platform}; the state is {advice.state.platform}: "
+            "use csv"
+        )
+    return function(advice)
+
+
+def _kubectl(advice: Advice) -> str:
+    """Cordon and label the nodes, then evict wave by wave through the API that keeps budgets."""
+    state = advice.state
+    lines = ["# Evictions keep disruption budgets; a pod that one protects is refused (429)."]
+    for name in advice.freed:
+        lines.append(f"kubectl cordon {quote(name)}")
+        lines.append(f"kubectl label node {quote(name)} {FREED}=true --overwrite")
+    for number, wave in enumerate(advice.order.waves, 1):
+        lines.append(f"# wave {number} of {len(advice.order.waves)}; wait until its pods run again")
+        for move in wave:
+            pod = state.pods[move.pod]
+            lines += [f"# {_comment(pod, move)}", _eviction(pod)]
+    for n, why in advice.order.stuck.items():
+        # reasons name taints and resources as the file does: one line, whatever stands in them
+        lines.append(printable(f"# no step was found for {state.pods[n].title}: {', '.join(why)}"))
+    for name in advice.freed:
+        lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quote(name)}")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(pod: Pod, move: Move) -> str:
+    return f"{pod.title}: {pod.node} -> {move.node}{' (for a time)' * move.temporary}"
+
+
+def _eviction(pod: Pod) -> str:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+    }
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+    return f"echo {quote(json.dumps(body))} | kubectl create --raw {quote(path)} -f -"
+
+
+def _patches(advice: Advice) -> str:
+    """A preference for the new nodes on each owner of pods that move."""
+    state = advice.state
+    wanted: dict[tuple[str, str, str], list[str]] = {}
+    for number, node in advice.targets.items():
+        pod = state.pods[number]
+        kind, name = pod.owner
+        stem = pod.labels.get("pod-template-hash", "")
+        if kind == "ReplicaSet" and stem and name.endswith(f"-{stem}"):
+            kind, name = "Deployment", name.removesuffix(f"-{stem}")
+        if kind in ("Deployment", "StatefulSet"):
+            nodes = wanted.setdefault((pod.namespace, kind.lower(), name), [])
+            nodes += [node] * (node not in nodes)
+    lines = ["# A changed template makes its owner replace all of its pods, in its own order."]
+    for (namespace, kind, name), nodes in wanted.items():
+        term = {
+            "weight": 100,
+            "preference": {
+                "matchExpressions": [
+                    {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
+                ]
+            },
+        }
+        affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+        patch = json.dumps({"spec": {"template": {"spec": {"affinity": affinity}}}})
+        lines.append(
+            f"kubectl patch {kind} {quote(name)} -n {quote(namespace)} --type strategic "
+            f"-p {quote(patch)}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _descheduler(advice: Advice) -> str:
+    """Taints for the freed nodes, and a policy that evicts what does not tolerate them."""
+    state = advice.state
+    lines = [f"# kubectl taint node {quote(name)} {FREED}=true:NoSchedule" for name in advice.freed]
+    others = [n for n in advice.targets if state.pods[n].node not in advice.freed]
+    lines += [f"# not by this policy: {state.pods[n].title} makes room" for n in others]
+    policy = {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "profiles": [
+            {
+                "name": "cotenant",
+                "pluginConfig": [
+                    {
+                        "name": "RemovePodsViolatingNodeTaints",
+                        "args": {"includedTaints": [f"{FREED}=true"]},
+                    }
+                ],
+                "plugins": {"deschedule": {"enabled": ["RemovePodsViolatingNodeTaints"]}},
+            }
+        ],
+    }
+    # JSON is YAML, and needs no library to be written
+    return "\n".join([*lines, json.dumps(policy, indent=2)]) + "\n"
+
+
+def _csv(advice: Advice) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["wave", "namespace", "name", "from", "to", "temporary"])
+    where: dict[int, str] = {}
+    for number, wave in enumerate(advice.order.waves, 1):
+        for move in wave:
+            pod = advice.state.pods[move.pod]
+            old = where.get(move.pod, pod.node)
+            where[move.pod] = move.node
+            rows.writerow([number, pod.namespace, pod.name, old, move.node, int(move.temporary)])
+    return text.getvalue()
+
+
+def _proxmox(advice: Advice) -> str:
+    """Online migrations, wave by wave; containers restart."""
+    lines = []
+    for number, wave in enumerate(advice.order.waves, 1):
+        lines.append(f"# wave {number} of {len(advice.order.waves)}")
+        for move in wave:
+            kind, number_of = advice.state.pods[move.pod].owner
+            command = (
+                "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
+            )
+            lines.append(command.format(quote(number_of), quote(move.node)))
+    return "\n".join(lines) + "\n"
+
+
+def _openstack(advice: Advice) -> str:
+    """Live migrations, wave by wave."""
+    lines = [
+        f"openstack compute service set --disable {quote(n)} nova-compute" for n in advice.freed
+    ]
+    for number, wave in enumerate(advice.order.waves, 1):
+        lines.append(f"# wave {number} of {len(advice.order.waves)}")
+        for move in wave:
+            server = advice.state.pods[move.pod].owner[1]
+            lines.append(
+                f"openstack --os-compute-api-version 2.30 server migrate --live-migration --host "
+                f"{quote(move.node)} --wait {quote(server)}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+FORMS: dict[str, tuple[str, Callable[[Advice], str]]] = {
+    "kubectl": ("kubernetes", _kubectl),
+    "patches": ("kubernetes", _patches),
+    "descheduler": ("kubernetes", _descheduler),
+    "csv": ("", _csv),
+    "proxmox": ("proxmox", _proxmox),
+    "openstack": ("openstack", _openstack),
+}
+"""Form -> the platform it is for ("" for all), and what makes it."""

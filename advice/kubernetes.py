@@ -1,0 +1,479 @@
+"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
+pvc, csinodes in it or beside it.
+
+What is read is the published API (v1); what the default scheduler's filters look at is kept, what
+they look at and this package does not model is named pod by pod.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from ..instances.problem.base import repeated
+from ..instances.problem.errors import InvalidFile
+from ..instances.problem.tables import LARGEST
+from .fields import Fields
+from .quantities import amount, quantity
+from .state import (
+    Budget,
+    ClusterState,
+    Expression,
+    Node,
+    NodeTerm,
+    Pod,
+    PodTerm,
+    Role,
+    Selector,
+    Spread,
+    Taint,
+    Toleration,
+)
+
+COMMAND = "kubectl get nodes,pods,pdb -A -o json"
+"""What prints a state that is read here."""
+
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+"""Of objects: names stand in what is emitted."""
+
+_ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+_MIRROR = "kubernetes.io/config.mirror"
+_KEPT = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": (
+        "false",
+        "it is marked safe-to-evict: false",
+    ),
+    "karpenter.sh/do-not-disrupt": ("true", "it is marked do-not-disrupt"),
+    "karpenter.sh/do-not-evict": ("true", "it is marked do-not-evict"),
+}
+_UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_ZONES = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+_OWN_DISKS = (
+    "awsElasticBlockStore", "azureDisk", "gcePersistentDisk", "iscsi", "rbd",
+)  # fmt: skip
+"""Volumes in a pod itself with rules of their own about who may share a node."""
+_USED = {
+    "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode"
+}  # fmt: skip
+
+
+def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
+    """The state that one or several files hold together.
+
+    Parameters
+    ----------
+    contents : JSON by name of the file: mixed Lists, or a list of each kind.
+
+    Raises
+    ------
+    InvalidFile
+        There is no node or no pod, an object is no object of the API, a pod runs on a node that is
+        not there, a quantity is none.
+    """
+    objects: dict[str, list[Fields]] = {kind: [] for kind in _USED}
+    ignored: Counter[str] = Counter()
+    for where, content in contents.items():
+        for kind, item in _items(content, where):
+            if kind in _USED:
+                objects[kind].append(item)
+            else:
+                ignored[kind] += 1
+    name = next(iter(contents))
+    whole = ", ".join(contents)
+    for kind, words in (("Node", "nodes"), ("Pod", "pods")):
+        if not objects[kind]:
+            seen = ", ".join(f"{len(them)} {each}" for each, them in objects.items() if them)
+            raise InvalidFile(
+                f"{whole}: a Kubernetes List without {words} (it holds {seen or 'nothing'}); make "
+                f"it with `{COMMAND}`"
+            )
+    attachable = _attachable(objects["CSINode"])
+    nodes = tuple(_node(item, attachable) for item in objects["Node"])
+    if (twice := repeated(node.name for node in nodes)) is not None:
+        raise InvalidFile(f"{whole}: node {twice!r} is given twice; give one state of one cluster")
+    volumes = _Volumes(
+        objects["PersistentVolume"], objects["PersistentVolumeClaim"], objects["Pod"],
+        bool(objects["CSINode"]),
+    )  # fmt: skip
+    pods = tuple(_pod(item, volumes) for item in objects["Pod"])
+    if (twice := repeated(pod.title for pod in pods)) is not None:
+        raise InvalidFile(f"{whole}: pod {twice!r} is given twice; give one state of one cluster")
+    known = {node.name for node in nodes}
+    for pod in pods:
+        if pod.placed and pod.node not in known:
+            raise InvalidFile(
+                f"{whole}: pod {pod.title} runs on node {pod.node!r}, which is not in the file; "
+                f"expected one of its {len(known)} nodes. Export nodes and pods together: "
+                f"`{COMMAND}`"
+            )
+    budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
+    notes = () if budgets else ("no disruption budgets are in the file; get pdb too if there are",)
+    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored), notes)
+
+
+def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
+    """Every object of a list, with its kind, which lists of one kind leave out of their items."""
+    kind = str(content.get("kind"))
+    if kind != "List" and not kind.endswith("List"):
+        yield kind, _named(Fields(content, where), kind, where)
+        return
+    items = Fields(content, where)
+    if "items" not in items:
+        raise items.wrong("items", None, "a list of objects")
+    for item in items.many("items"):
+        each = item.text("kind") or kind.removesuffix("List")
+        yield each, _named(item, each, where)
+
+
+def _named(item: Fields, kind: str, where: str) -> Fields:
+    about = item.of("metadata")
+    name = about.text("name")
+    if not name:
+        raise about.wrong("name", None, f"the name of the {kind or 'object'}")
+    for field in ("name", "namespace"):
+        if about.text(field) and not _NAME.fullmatch(about.text(field)):
+            raise about.wrong(field, about.text(field), "letters, digits, dots, hyphens")
+    title = f"{about.text('namespace')}/{name}" if about.text("namespace") else name
+    return Fields(item.content, f"{where}: {kind[:1].lower()}{kind[1:]} {title}")
+
+
+def _quantity(fields: Fields, name: str) -> Fraction:
+    value = fields.content[name]
+    try:
+        found = quantity(value if isinstance(value, str) else repr(value))
+    except ValueError:
+        found = Fraction(-1)
+    if isinstance(value, bool) or found < 0:
+        raise fields.wrong(name, value, "a quantity such as 500m, 2 or 1.5Gi")
+    return found
+
+
+def _amounts(fields: Fields) -> dict[str, Fraction]:
+    return {name: _quantity(fields, name) for name in fields.content}
+
+
+def _whole(amounts: dict[str, Fraction], fields: Fields) -> dict[str, int]:
+    found = {name: amount(value, name) for name, value in amounts.items()}
+    for name, value in found.items():
+        if value >= LARGEST:
+            raise fields.wrong(name, value, "an amount below 2**53")
+    return found
+
+
+def _expressions(fields: Fields, name: str = "matchExpressions") -> tuple[Expression, ...]:
+    found = []
+    for item in fields.many(name):
+        operator = item.text("operator")
+        if operator not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
+            raise item.wrong("operator", operator, "In, NotIn, Exists, DoesNotExist, Gt or Lt")
+        found.append(Expression(item.text("key"), operator, item.texts("values")))
+    return tuple(found)
+
+
+def _equal(labels: dict[str, str]) -> tuple[Expression, ...]:
+    return tuple(Expression(key, "In", (value,)) for key, value in sorted(labels.items()))
+
+
+def _selector(fields: Fields, name: str) -> Selector:
+    if name not in fields:
+        return None
+    item = fields.of(name)
+    return _equal(item.mapping("matchLabels")) + _expressions(item)
+
+
+def _node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
+    return tuple(
+        NodeTerm(_expressions(term), _expressions(term, "matchFields"))
+        for term in fields.many("nodeSelectorTerms")
+    )
+
+
+def _attachable(nodes: list[Fields]) -> dict[str, dict[str, int]]:
+    """By node: how many volumes of each CSI driver it may have attached."""
+    found: dict[str, dict[str, int]] = {}
+    for item in nodes:
+        drivers = {
+            driver.text("name"): driver.of("allocatable").whole("count", -1)
+            for driver in item.of("spec").many("drivers")
+        }
+        found[item.of("metadata").text("name")] = {
+            _volumes_of(name): count for name, count in drivers.items() if count >= 0
+        }
+    return found
+
+
+def _volumes_of(driver: str) -> str:
+    return f"volumes of {driver}"
+
+
+def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
+    about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
+    name, labels = about.text("name"), about.mapping("labels")
+    taints = [
+        Taint(taint.text("key"), taint.text("value"), taint.text("effect"))
+        for taint in spec.many("taints")
+    ]
+    hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
+    if spec.flag("unschedulable") and _UNSCHEDULABLE not in hard:
+        hard.append(_UNSCHEDULABLE)
+    given = status.of("allocatable")
+    if not given.content:
+        raise status.wrong("allocatable", None, "what pods may take, such as cpu, memory and pods")
+    ready = [c.text("status") for c in status.many("conditions") if c.text("type") == "Ready"]
+    return Node(
+        name=name,
+        allocatable=_whole(_amounts(given), given) | attachable.get(name, {}),
+        labels=labels,
+        taints=tuple(hard),
+        worker=not any(role in labels for role in _ROLES),
+        closed="" if ready in ([], ["True"]) else "not ready",
+    )
+
+
+def requests_of(spec: Fields) -> dict[str, int]:
+    """What a pod takes as the scheduler counts it: its containers and restartable init containers
+    together, or the most that is needed while an init container runs, and its overhead.
+    """
+    running: dict[str, Fraction] = {}  # sidecars started so far, and then all that goes on
+    beginning: dict[str, Fraction] = {}
+    for item in spec.many("initContainers"):
+        own = _amounts(item.of("resources").of("requests"))
+        if item.text("restartPolicy") == "Always":
+            _add(running, own)
+            own = {}
+        for name in {*own, *running}:
+            needed = own.get(name, _NONE) + running.get(name, _NONE)
+            beginning[name] = max(beginning.get(name, _NONE), needed)
+    for item in spec.many("containers"):
+        _add(running, _amounts(item.of("resources").of("requests")))
+    total = {
+        name: max(running.get(name, _NONE), beginning.get(name, _NONE))
+        for name in {*running, *beginning}
+    }
+    total |= _amounts(spec.of("resources").of("requests"))  # a pod's own stand for its containers'
+    _add(total, _amounts(spec.of("overhead")))
+    return _whole(total, spec) | {"pods": 1}
+
+
+_NONE = Fraction(0)
+
+
+def _add(total: dict[str, Fraction], amounts: dict[str, Fraction]) -> None:
+    for name, value in amounts.items():
+        total[name] = total.get(name, _NONE) + value
+
+
+class _Volumes:
+    """Where the claims of pods are, by the volumes and claims in the file."""
+
+    def __init__(
+        self, volumes: list[Fields], claims: list[Fields], pods: list[Fields], limits: bool
+    ) -> None:
+        self.volumes = {item.of("metadata").text("name"): item for item in volumes}
+        self.limits = limits
+        self.claims: dict[tuple[str, str], Fields] = {}
+        for item in claims:
+            about = item.of("metadata")
+            self.claims[about.text("namespace"), about.text("name")] = item
+        self.users: Counter[tuple[str, str]] = Counter()
+        for pod in pods:
+            if pod.of("status").text("phase") not in ("Succeeded", "Failed"):
+                self.users.update(
+                    {(pod.of("metadata").text("namespace"), name) for name in _claims(pod)}
+                )
+
+    def read(
+        self, pod: Fields
+    ) -> tuple[list[tuple[NodeTerm, ...]], Counter[str], list[tuple[str, str]]]:
+        """Where a pod's volumes can be used, how many of each CSI driver they are, and what is not
+        known of them.
+        """
+        terms: list[tuple[NodeTerm, ...]] = []
+        drivers: Counter[str] = Counter()
+        unread: list[tuple[str, str]] = []
+        namespace = pod.of("metadata").text("namespace")
+        for name in sorted(_claims(pod)):
+            claim = self.claims.get((namespace, name))
+            volume = (
+                None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
+            )
+            if claim is None or volume is None:
+                unread.append(("volumes", "volumes not in the file, add pv,pvc"))
+                continue
+            modes = set(claim.of("spec").texts("accessModes"))
+            if modes <= {"ReadWriteOnce"} and self.users[namespace, name] > 1:
+                unread.append(("volumes", f"claim {name} is shared and for one node"))
+            spec = volume.of("spec")
+            required = spec.of("nodeAffinity").of("required")
+            if required.content:
+                terms.append(_node_terms(required))
+            labels = volume.of("metadata").mapping("labels")
+            terms += [
+                (NodeTerm((Expression(key, "In", tuple(labels[key].split("__"))),)),)
+                for key in _ZONES
+                if key in labels
+            ]
+            driver = spec.of("csi").text("driver")
+            if driver and not self.limits:
+                unread.append(("volumes", "limits of attached volumes unknown, add csinodes"))
+            elif driver:
+                drivers[_volumes_of(driver)] += 1
+        for volume in pod.of("spec").many("volumes"):
+            if kinds := [kind for kind in _OWN_DISKS if kind in volume]:
+                unread.append(("volumes", f"a {kinds[0]} volume of its own"))
+        return terms, drivers, unread
+
+
+def _claims(pod: Fields) -> set[str]:
+    """The claims that a pod uses, by name."""
+    found = set()
+    for volume in pod.of("spec").many("volumes"):
+        if "persistentVolumeClaim" in volume:
+            found.add(volume.of("persistentVolumeClaim").text("claimName"))
+        if "ephemeral" in volume:
+            found.add(f"{pod.of('metadata').text('name')}-{volume.text('name')}")
+    return found
+
+
+def _pod(item: Fields, volumes: _Volumes) -> Pod:
+    about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
+    namespace, labels = about.text("namespace"), about.mapping("labels")
+    owners = [owner for owner in about.many("ownerReferences") if owner.flag("controller")]
+    owners = owners or about.many("ownerReferences")
+    owner = (owners[0].text("kind"), owners[0].text("name")) if owners else ("", "")
+    role, reason = _role(about, spec, status, owner)
+    terms, drivers, unread = volumes.read(item)
+    soft = _soft(spec, owner)
+    affinity: list[tuple[NodeTerm, ...]] = []
+    if chosen := spec.mapping("nodeSelector"):
+        affinity.append((NodeTerm(_equal(chosen)),))
+    rules = spec.of("affinity")
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if required in rules.of("nodeAffinity"):
+        affinity.append(_node_terms(rules.of("nodeAffinity").of(required)))
+    apart = [
+        _pod_term(term, namespace, labels) for term in rules.of("podAntiAffinity").many(required)
+    ]
+    near = [_pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)]
+    unread += [("anti-affinity", "anti-affinity by namespaceSelector")] * any(
+        term.loose for term in apart
+    )
+    unread += [("affinity", "required pod affinity")] * bool(near)
+    spread = [
+        _spread(term, labels)
+        for term in spec.many("topologySpreadConstraints")
+        if term.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+    ]
+    unread += [("spread", "a spread with minDomains")] * any(each.domains > 1 for each in spread)
+    scheduler = spec.text("schedulerName") or "default-scheduler"
+    if scheduler != "default-scheduler":
+        unread.append(("scheduler", f"its scheduler is {scheduler}"))
+    if "resourceClaims" in spec:
+        unread.append(("resource claims", "claims of devices"))
+    ports = {
+        (port.text("hostIP") or "0.0.0.0", port.text("protocol") or "TCP", port.whole("hostPort"))
+        for container in (
+            *spec.many("containers"),
+            *(c for c in spec.many("initContainers") if c.text("restartPolicy") == "Always"),
+        )
+        for port in container.many("ports")
+        if port.whole("hostPort")
+    }
+    return Pod(
+        namespace=namespace, name=about.text("name"),
+        node=spec.text("nodeName"), requests={**requests_of(spec), **drivers},
+        role=role, reason=reason, labels=labels, owner=owner,
+        affinity=tuple(affinity), volumes=tuple(terms),
+        tolerations=tuple(
+            Toleration(
+                each.text("key"), each.text("operator") or "Equal", each.text("value"),
+                each.text("effect"),
+            )
+            for each in spec.many("tolerations")
+        ),
+        apart=tuple(apart), near=tuple(near), spread=tuple(spread), ports=frozenset(ports),
+        unread=tuple(dict.fromkeys(unread)), soft=tuple(soft),
+    )  # fmt: skip
+
+
+def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -> tuple[Role, str]:
+    if status.text("phase") in ("Succeeded", "Failed"):
+        return Role.FINISHED, ""
+    if not spec.text("nodeName"):
+        return Role.PENDING, ""
+    notes = about.mapping("annotations")
+    if owner[0] == "DaemonSet":
+        return Role.RESIDENT, "a DaemonSet's"
+    if owner[0] == "Node" or _MIRROR in notes:
+        return Role.RESIDENT, "a static pod"
+    if "deletionTimestamp" in about:
+        return Role.LEAVING, ""
+    for key, (value, words) in _KEPT.items():
+        if notes.get(key) == value:
+            return Role.FIXED, words
+    if not owner[0]:
+        return Role.FIXED, "nothing would start it again: it has no controller"
+    return Role.MOVABLE, ""
+
+
+def _soft(spec: Fields, owner: tuple[str, str]) -> list[str]:
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    rules = spec.of("affinity")
+    found = ["preferred affinity"] * any(
+        rules.of(kind).many(preferred)
+        for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
+    )
+    found += ["ScheduleAnyway spread"] * any(
+        term.text("whenUnsatisfiable") == "ScheduleAnyway"
+        for term in spec.many("topologySpreadConstraints")
+    )
+    kinds = [
+        kind for kind in ("emptyDir", "hostPath") if any(kind in v for v in spec.many("volumes"))
+    ]
+    found += [f"{kind} (its files stay behind)" for kind in kinds]
+    found += ["a job (it begins again)"] * (owner[0] == "Job")
+    return found
+
+
+def _pod_term(term: Fields, namespace: str, labels: dict[str, str]) -> PodTerm:
+    """A required term of affinity or anti-affinity; without namespaces it means the pod's own."""
+    chosen: frozenset[str] | None = frozenset(term.texts("namespaces"))
+    loose = False
+    if "namespaceSelector" in term:
+        by = term.of("namespaceSelector")
+        loose = bool(by.mapping("matchLabels") or by.many("matchExpressions"))
+        chosen = None  # all of them, or those that a selector chooses, whose labels are not read
+    elif not chosen:
+        chosen = frozenset({namespace})
+    selector = _selector(term, "labelSelector")
+    for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        for key in term.texts(name):
+            if selector is not None and key in labels:
+                selector = (*selector, Expression(key, operator, (labels[key],)))
+    return PodTerm(selector, chosen, term.text("topologyKey"), loose)
+
+
+def _spread(term: Fields, labels: dict[str, str]) -> Spread:
+    most = term.whole("maxSkew", 1)
+    if most < 1:
+        raise term.wrong("maxSkew", most, "a whole number, at least 1")
+    selector = _selector(term, "labelSelector")
+    for key in term.texts("matchLabelKeys"):
+        if selector is not None and key in labels:
+            selector = (*selector, Expression(key, "In", (labels[key],)))
+    return Spread(
+        selector, term.text("topologyKey"), most, term.whole("minDomains", 1),
+        term.text("nodeAffinityPolicy", "Honor") == "Honor",
+        term.text("nodeTaintsPolicy", "Ignore") == "Honor",
+    )  # fmt: skip
+
+
+def _budget(item: Fields) -> Budget:
+    about, status = item.of("metadata"), item.of("status")
+    return Budget(
+        about.text("namespace"), about.text("name"), _selector(item.of("spec"), "selector"),
+        status.whole("disruptionsAllowed"),
+    )  # fmt: skip

@@ -1,0 +1,385 @@
+"""From a state to advice: how many nodes are enough, which can go, with which moves, and what is
+proved of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..instances.packing.instance import Integers, Packing
+from ..instances.packing.placing import present_counts
+from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
+from ..solvers.outcome import Clock
+from .default_scheduler import SCORINGS, left_pending
+from .optimum import fewest_moves, fewest_nodes
+from .order import Ordered, ordered
+from .rules import RELEASED, Reason, Translation, translate
+from .state import ClusterState, Role
+from .statecheck import Scheduler, check_waves
+
+SECONDS = 60.0
+"""For all proofs together, when nothing else is said."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What can be said of a state.
+
+    Attributes
+    ----------
+    state : what it is of.
+    in_use : workers that hold something now, besides what belongs to every node.
+    enough : as many of them hold everything in the plan.
+    needed : no plan of any kind needs fewer; 0 where nothing is known.
+    needed_pinned : the same while the pinned pods stay.
+    freed : nodes that the plan empties.
+    targets : new node of every pod that moves, by its place in the state.
+    fewest, fewest_pinned : no plan with `enough` nodes moves fewer pods: of any kind, and while the
+        pinned pods stay.
+    order : the moves in waves.
+    translation : the instance that the plan answers.
+    dropped : rules that the bound does not know, in words.
+    mended : rules broken as it stands that the plan mends.
+    reason : why no fewer nodes can do, in words.
+    left_pending : by scoring of the default scheduler: pods that stay pending if it places the
+        evicted ones itself.
+    """
+
+    state: ClusterState
+    in_use: tuple[str, ...]
+    enough: int
+    needed: int
+    needed_pinned: int
+    freed: tuple[str, ...]
+    targets: Mapping[int, str]
+    fewest: int
+    fewest_pinned: int
+    order: Ordered
+    translation: Translation
+    dropped: tuple[str, ...]
+    mended: tuple[str, ...]
+    reason: str
+    left_pending: Mapping[str, tuple[int, ...]]
+
+    @property
+    def proved(self) -> bool:
+        """Whether no plan of any kind uses fewer nodes."""
+        return self.enough == self.needed
+
+    @property
+    def waste(self) -> float:
+        """The share of the nodes in use that can go."""
+        return 1 - self.enough / len(self.in_use) if self.in_use else 0.0
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values: the plan, and the certificate of what is claimed of it."""
+        state, pods = self.state, self.state.pods
+        roles = {role: sum(pod.role is role for pod in pods) for role in Role}
+        return {
+            "cotenant-plan": 1,
+            "state": {"name": state.name, "platform": state.platform},
+            "in_use": list(self.in_use),
+            "enough": self.enough,
+            "free": list(self.freed),
+            "moves": len(self.targets),
+            "waves": [
+                [
+                    {
+                        "pod": pods[move.pod].title,
+                        "to": move.node,
+                        "temporary": move.temporary,
+                    }
+                    for move in wave
+                ]
+                for wave in self.order.waves
+            ],
+            "not_ordered": {pods[n].title: list(why) for n, why in self.order.stuck.items()},
+            "left_pending": {
+                scoring: [pods[n].title for n in them]
+                for scoring, them in self.left_pending.items()
+            },
+            "certificate": {
+                "needed": self.needed,
+                "needed_while_pinned_stay": self.needed_pinned,
+                "fewest_moves": self.fewest,
+                "fewest_moves_while_pinned_stay": self.fewest_pinned,
+                "reason": self.reason,
+                "not_in_the_bound": list(self.dropped),
+                "mended": list(self.mended),
+                "broken_now": list(self.translation.broken),
+            },
+            "counted": {role.value: roles[role] for role in Role if role is not Role.MOVABLE}
+            | {"movable": roles[Role.MOVABLE] - len(self.pinned)},
+            "pinned": {
+                pods[n].title: [words for _, words in why] for n, why in self.pinned.items()
+            },
+            "fixed": {pod.title: pod.reason for pod in pods if pod.role is Role.FIXED},
+            "soft": {pod.title: list(pod.soft) for pod in pods if pod.placed and pod.soft},
+            "not_read": dict(state.ignored),
+        }
+
+    @property
+    def pinned(self) -> dict[int, tuple[Reason, ...]]:
+        """Pods that stay in the plan, by their place in the state, and why."""
+        return self.translation.pinned
+
+
+def advise(
+    state: ClusterState, *, time_limit: float | None = SECONDS, released: Collection[str] = ()
+) -> Advice:
+    """How many nodes are enough, which can go, and the fewest moves to that.
+
+    Parameters
+    ----------
+    time_limit : seconds for all proofs together; None for no limit.
+    released : kinds of `rules.RELEASED` for which no pod is pinned.
+
+    Raises
+    ------
+    InvalidOption
+        A kind to release that is none.
+    InvalidInstance
+        There is nothing to place.
+    InfeasibleSolution
+        The plan does not pass its own check; nothing of it should be believed then.
+    """
+    require_kinds(released)
+    clock = Clock(time_limit)
+    relaxed = translate(state, relaxed=True, released=released)
+    free = fewest_nodes(relaxed.instance, clock.share(5))
+    plans = _plans(state, released)
+    found = [fewest_nodes(plan.instance, clock.share(4)) for plan in plans]
+    now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
+    # what runs now is an answer of the first plan, whatever else was found
+    values = [one.value for one in found]
+    if values[0] is None or values[0] > now[0]:
+        values[0] = now[0]
+    best = min(value for value in values if value is not None)
+    chosen, moves, fewest_pinned = _least_moves(plans, values, best, clock)
+    keepers = chosen.keepers
+    needed = max(0, free.bound - relaxed.keepers)
+    pinned = min(one.bound for one in found if not one.infeasible) - keepers
+    # with every rule dropped, as many nodes cannot be reached with fewer moves
+    unpinned = fewest_moves(relaxed.instance, best - keepers + relaxed.keepers, clock.share(1))
+    return _advice(
+        state, released, chosen, plans[0], moves,
+        needed=needed, needed_pinned=max(needed, pinned), fewest=unpinned.bound,
+        fewest_pinned=fewest_pinned, reason=_reason(relaxed, needed), dropped=relaxed.dropped,
+    )  # fmt: skip
+
+
+def require_kinds(released: Collection[str]) -> None:
+    """Raise InvalidOption for the first kind that cannot be released."""
+    for kind in released:
+        if kind not in RELEASED:
+            raise InvalidOption(
+                f"release is {kind!r}; expected one of {', '.join(RELEASED)}: the reasons for "
+                "which pods are pinned that you can vouch for"
+            )
+
+
+def _plans(
+    state: ClusterState, released: Collection[str], emptied: Collection[str] = ()
+) -> list[Translation]:
+    """The translations a plan may answer: what is broken now is left alone, or mended."""
+    left = translate(state, released=released, emptied=emptied)
+    if not left.broken:
+        return [left]
+    try:
+        return [left, translate(state, mended=True, released=released, emptied=emptied)]
+    except InvalidInstance:  # some of it can be nowhere without breaking a rule
+        return [left]
+
+
+def _least_moves(
+    plans: list[Translation], values: list[int | None], best: int, clock: Clock
+) -> tuple[Translation, Integers, int]:
+    """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
+    many moves each of them needs at least.
+    """
+    among = [plan for plan, value in zip(plans, values, strict=True) if value == best]
+    found = [(plan, fewest_moves(plan.instance, best, clock.share(2))) for plan in among]
+    answers = [(one.value, place) for place, (_, one) in enumerate(found) if one.value is not None]
+    bound = min(one.bound for _, one in found)
+    if not answers:  # out of time: nothing moves
+        return plans[0], present_counts(plans[0].instance), bound
+    plan, one = found[min(answers)[1]]
+    assert one.count is not None
+    return plan, one.count, bound
+
+
+def _advice(
+    state: ClusterState,
+    released: Collection[str],
+    chosen: Translation,
+    left: Translation,
+    count: Integers,
+    **proved: Any,
+) -> Advice:
+    """The plan of a placement: who moves where, in which order, checked."""
+    in_use = workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})
+    targets = targets_of(state, chosen, count)
+    where = {n: targets.get(n, pod.node) for n, pod in enumerate(state.pods)}
+    kept = workers_in_use(state, where)
+    freed = tuple(name for name in in_use if name not in kept)
+    order = ordered(state, targets, released)
+    if not order.stuck:
+        check_waves(state, order.waves, freed=freed, released=released)
+    return Advice(
+        state=state, in_use=in_use, enough=len(kept), freed=freed, targets=targets, order=order,
+        translation=chosen,
+        mended=chosen.broken if chosen is not left else (),
+        left_pending={
+            scoring: tuple(left_pending(state, order.waves, freed, scoring))
+            for scoring in SCORINGS
+        } if state.platform == "kubernetes" else {},
+        **proved,
+    )  # fmt: skip
+
+
+def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
+    """The workers that hold a pod which is no node's own, in the state's order."""
+    held = {where[n] for n, pod in enumerate(state.pods) if pod.role in (Role.MOVABLE, Role.FIXED)}
+    return tuple(node.name for node in state.nodes if node.worker and node.name in held)
+
+
+def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[int, str]:
+    """The new node of every pod that moves: of equal pods as many stay as can."""
+    found: dict[int, str] = {}
+    names = [state.nodes[number].name for number in plan.nodes]
+    for row, pods in enumerate(plan.pods):
+        here: dict[str, list[int]] = {}
+        for number in pods:
+            here.setdefault(state.pods[number].node, []).append(number)
+        goes: list[int] = []
+        comes: list[str] = []
+        for name, number in zip(names, count[:, row].tolist(), strict=True):
+            goes += here.get(name, [])[number:]
+            comes += [name] * (number - len(here.get(name, [])))
+        found.update(zip(goes, comes, strict=True))
+    return found
+
+
+def _reason(relaxed: Translation, needed: int) -> str:
+    """Why no fewer nodes can do, where it can be said in a few words."""
+    instance, keepers = relaxed.instance, relaxed.keepers
+    for rule in instance.limits:
+        together = int(sum(instance.wanted[list(rule.types)]))
+        if rule.within == "server" and -(-together // rule.most) - keepers >= needed:
+            title = instance.names[rule.types[0]].partition(" #")[0]
+            return f"{title} needs {-(-together // rule.most)}, {rule.most} on each"
+    for j, resource in enumerate(instance.resources):
+        if _by_volume(instance, j) - keepers >= needed:
+            return f"their {resource.partition(' [')[0]} needs {needed}"
+    return "no placement on fewer"
+
+
+def _by_volume(instance: Packing, j: int) -> int:
+    """The fewest servers whose capacities of a resource add up to what is wanted of it."""
+    rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
+    wanted = int(instance.wanted.astype(np.int64) @ instance.demand[:, j])
+    for number, room in enumerate(rooms):
+        if wanted <= 0:
+            return number
+        wanted -= room
+    return len(rooms)
+
+
+@dataclass(frozen=True)
+class Draining:
+    """What is known of emptying one node.
+
+    Attributes
+    ----------
+    node : its name.
+    pods : places of its pods in the state.
+    blocked : place -> why a pod stays whatever else moves.
+    open_to : place -> nodes that would take a pod as things stand.
+    refused : place -> node -> why it would not.
+    advice : the moves that let all others leave; None where there are none, or none was found.
+    impossible : "" or how surely it is that not all of them can leave.
+    """
+
+    node: str
+    pods: tuple[int, ...]
+    blocked: Mapping[int, tuple[str, ...]]
+    open_to: Mapping[int, tuple[str, ...]]
+    refused: Mapping[int, Mapping[str, tuple[str, ...]]]
+    advice: Advice | None
+    impossible: str = ""
+
+    @property
+    def empties(self) -> bool:
+        """Whether the node can be emptied now."""
+        return not self.blocked and self.advice is not None and not self.advice.order.stuck
+
+
+def drain(
+    state: ClusterState,
+    node: str,
+    *,
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+) -> Draining:
+    """Whether a node can be emptied, what blocks it pod by pod, and the fewest moves that do it.
+
+    Raises
+    ------
+    UnknownName
+        No node has this name.
+    """
+    names = [each.name for each in state.nodes]
+    if node not in names:
+        raise UnknownName(state.place, node, names)
+    require_kinds(released)
+    clock = Clock(time_limit)
+    pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
+    scheduler = Scheduler(state)
+    refused = {
+        n: {name: tuple(scheduler.refusals(n, name)) for name in names if name != node}
+        for n in pods
+        if state.pods[n].role is Role.MOVABLE
+    }
+    open_to = {n: tuple(name for name, why in by.items() if not why) for n, by in refused.items()}
+    try:
+        plans = _plans(state, released, [node])
+    except InvalidInstance:
+        plans = []
+        if not refused:
+            raise
+    found = [(plan, fewest_moves(plan.instance, len(plan.nodes), clock.share(3))) for plan in plans]
+    answers = [
+        (sum(n in plan.pinned for n in pods), one.value, place)
+        for place, (plan, one) in enumerate(found)
+        if one.value is not None
+    ]
+    best = min(answers)[2] if answers else -1
+    pins = found[best][0].pinned if plans else translate(state, released=released).pinned
+    blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
+        n: tuple(words for _, words in pins[n]) for n in pods if n in pins
+    }
+    if not answers:
+        sure = all(one.infeasible for _, one in found)
+        impossible = _surely(state, node, released, clock) if sure else ""
+        return Draining(node, pods, blocked, open_to, refused, None, impossible)
+    plan, one = found[best]
+    assert one.count is not None
+    advice = _advice(
+        state, released, plan, plans[0], one.count, needed=0, needed_pinned=0, fewest=0,
+        fewest_pinned=one.bound, reason="", dropped=(),
+    )  # fmt: skip
+    return Draining(node, pods, blocked, open_to, refused, advice)
+
+
+def _surely(state: ClusterState, node: str, released: Collection[str], clock: Clock) -> str:
+    """How surely not all pods can leave a node: whatever else moves, or while the pinned stay."""
+    try:
+        plan = translate(state, relaxed=True, released=released, emptied=[node])
+        free = not fewest_moves(plan.instance, len(plan.nodes), clock.share()).infeasible
+    except InvalidInstance:
+        free = False
+    return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"

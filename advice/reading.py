@@ -1,0 +1,146 @@
+"""Files of a cluster to its state, whatever they are: recognized by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from ..instances.packing.instance import Packing
+from ..instances.problem.errors import InvalidFile, UnknownName
+from ..instances.problem.files import SUFFIXES
+from ..instances.problem.foreign import looks_like
+from ..instances.problem.reading import parse_any_json, read_text
+from ..instances.problem.rules import Above, checked
+from .kubernetes import COMMAND, kubernetes_state
+from .openstack import openstack_state
+from .plain import plain_state
+from .proxmox import proxmox_state
+from .rules import translate
+from .state import ClusterState
+
+CPU_RATIO = 4.0
+"""Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""
+
+_DATA = Path(__file__).resolve().parent / "data"
+
+Ratio = Annotated[float, Above(0)]
+
+
+def bundled_states() -> list[str]:
+    """The names of the states that come with the package, "state/NAME"."""
+    return sorted(f"state/{path.name.split('.')[0]}" for path in _DATA.glob("*.json*"))
+
+
+@checked
+def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> ClusterState:
+    """The state that one or several files hold together; "-" is standard input.
+
+    Parameters
+    ----------
+    paths : a Kubernetes List (or one of each kind), Proxmox's cluster resources, OpenStack's three
+        lists, tables of hosts and of VMs, or a bundled state such as "state/shop".
+    cpu_ratio : virtual CPUs that count as a core, where machines are VMs of Proxmox or OpenStack.
+
+    Raises
+    ------
+    InvalidFile
+        A file cannot be read or is none of these, or they do not belong together.
+    """
+    contents: dict[str, Any] = {}
+    tables: dict[str, str] = {}
+    kinds: dict[str, str] = {}
+    for path in dict.fromkeys(map(str, paths)):
+        text = read_text(_located(path))
+        if text.lstrip()[:1] not in ("{", "["):
+            if "," not in text.partition("\n")[0] and ";" not in text.partition("\n")[0]:
+                raise _no_state(path, None)
+            tables[path], kinds[path] = text, "csv"
+            continue
+        contents[path] = parse_any_json(text, path)
+        kinds[path] = looks_like(contents[path]).partition(" ")[0]
+        if not kinds[path]:
+            raise _no_state(path, contents[path])
+    if len(set(kinds.values())) > 1:
+        said = ", ".join(f"{path} is {kind}" for path, kind in kinds.items())
+        raise InvalidFile(f"these files are not of one cluster: {said}")
+    if tables:
+        return plain_state(tables)
+    if "kubernetes" in kinds.values():
+        return kubernetes_state(contents)
+    reader = proxmox_state if "proxmox" in kinds.values() else openstack_state
+    return reader(contents, cpu_ratio)
+
+
+def _located(path: str) -> str | Path:
+    """A file, or a bundled state where there is no such file."""
+    if path.startswith("state/") and not Path(path).exists():
+        for suffix in SUFFIXES:
+            if (found := _DATA / f"{path.removeprefix('state/')}{suffix}").is_file():
+                return found
+        raise UnknownName("file or bundled state", path, bundled_states())
+    return path
+
+
+def _no_state(path: str, content: Any) -> InvalidFile:
+    what = "is no state of a cluster"
+    if isinstance(content, dict) and "cotenant" in content:
+        what = "is an instance or a result of this package, no state of a cluster"
+    return InvalidFile(
+        f"{path} {what}; expected what `{COMMAND}` prints, Proxmox's or OpenStack's lists as JSON, "
+        "or tables of hosts and VMs"
+    )
+
+
+@checked
+def kubernetes(path: str) -> Packing:
+    """The instance of a Kubernetes state, for the plan: pods with constraints that are not modelled
+    stay where they are.
+
+    Parameters
+    ----------
+    path : what `kubectl get nodes,pods,pdb -A -o json` prints.
+    """
+    return _instance([path], "kubernetes")
+
+
+@checked
+def proxmox(path: str, *, cpu_ratio: Ratio = CPU_RATIO) -> Packing:
+    """The instance of Proxmox's cluster resources.
+
+    Parameters
+    ----------
+    path : what `pvesh get /cluster/resources --output-format json` prints.
+    cpu_ratio : virtual CPUs that count as a core.
+    """
+    return _instance([path], "proxmox", cpu_ratio)
+
+
+@checked
+def openstack(
+    path: str, *, hypervisors: str, flavors: str, cpu_ratio: Ratio = CPU_RATIO
+) -> Packing:
+    """The instance of OpenStack's lists.
+
+    Parameters
+    ----------
+    path : the list of servers.
+    hypervisors, flavors : paths of the other lists.
+    cpu_ratio : virtual CPUs that count as a core.
+    """
+    return _instance([path, hypervisors, flavors], "openstack", cpu_ratio)
+
+
+def _instance(paths: Sequence[str], platform: str, cpu_ratio: float = CPU_RATIO) -> Packing:
+    state = read_state(paths, cpu_ratio=cpu_ratio)
+    if state.platform != platform:
+        raise InvalidFile(f"{paths[0]} is a state of {state.platform}; expected {platform}")
+    return translate(state).instance
+
+
+FORMATS = {
+    "kubernetes": "advice.reading:kubernetes",
+    "proxmox": "advice.reading:proxmox",
+    "openstack": "advice.reading:openstack",
+}
+"""Formats of `cotenant convert` that are states of clusters, and their readers."""

@@ -1,0 +1,651 @@
+"""The translation of a state into a packing instance, and what of the state it leaves out.
+
+The same state is translated twice. For the *plan*, a pod with a constraint that is not modelled
+stays where it is (it is pinned), as do all pods whose move could break such a constraint. For the
+*bound*, those constraints are dropped and the pods are free: no real plan can do better than a
+bound that knows fewer rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+
+import numpy as np
+
+from ..instances.packing.instance import Packing
+from ..instances.packing.placing import Limit
+from ..instances.packing.placing import Spread as ZoneSpread
+from ..instances.problem.errors import InvalidInstance
+from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role, Selector, Spread
+
+Reason = tuple[str, str]
+"""The kind of a reason why a pod is pinned, and its words."""
+
+RELEASED = ("volumes", "budget", "scheduler", "resource claims")
+"""Kinds of reasons that a user may vouch for, so that they pin no pod."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A state as an instance.
+
+    Attributes
+    ----------
+    instance : servers are nodes, by class; types are pods that nothing tells apart.
+    pods : by type: places of its pods in the state.
+    nodes : by server: its place in the state's nodes.
+    keepers : how many control-plane nodes count as in use, whatever runs there.
+    pinned : place of a pod -> why it is pinned; in the bound they are free.
+    dropped : constraints that are not in the instance, in words.
+    broken : rules that what runs now breaks, in words.
+    """
+
+    instance: Packing
+    pods: tuple[tuple[int, ...], ...]
+    nodes: tuple[int, ...]
+    keepers: int
+    pinned: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def translate(
+    state: ClusterState,
+    *,
+    relaxed: bool = False,
+    mended: bool = False,
+    released: Iterable[str] = (),
+    emptied: Iterable[str] = (),
+) -> Translation:
+    """A state as an instance: for the plan, or `relaxed` for the bound.
+
+    Parameters
+    ----------
+    mended : whether a plan also mends the rules that what runs now breaks; otherwise their pods
+        stay, and nothing makes them worse.
+    released : kinds of `RELEASED` that pin no pod: the user knows better.
+    emptied : names of nodes that take no pod any more, and keep only those that must stay.
+
+    Raises
+    ------
+    InvalidInstance
+        No pod is left to be placed, or one has nowhere to be.
+    """
+    return _Builder(state, relaxed, mended, frozenset(released), frozenset(emptied)).built()
+
+
+@dataclass
+class _Rule:
+    """A rule between kinds of pods: "limit" and "spread" count them together, "apart" are two."""
+
+    sort: str
+    kinds: tuple[int, ...]
+    most: int
+    topology: str
+    words: str
+    kind: str
+    domains: tuple[str, ...] = ()
+    why: str = ""
+    """Why it cannot be in an instance; "" where it can."""
+    bounds: bool = True
+    """Whether it may stand in the bound."""
+    others: tuple[int, ...] = ()
+    """Further kinds whose moves could break it."""
+
+
+class _Builder:
+    """One translation, step by step."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        relaxed: bool,
+        mended: bool,
+        released: frozenset[str],
+        emptied: frozenset[str],
+    ) -> None:
+        self.state, self.relaxed, self.mended = state, relaxed, mended
+        self.released, self.emptied = released, emptied
+        self.place = {node.name: number for number, node in enumerate(state.nodes)}
+        self.counted = [
+            number
+            for number, pod in enumerate(state.pods)
+            if pod.role in (Role.MOVABLE, Role.FIXED)
+        ]
+        self.residents = [
+            pod
+            for pod in state.pods
+            if pod.role is Role.RESIDENT or (pod.role is Role.LEAVING and not relaxed)
+        ]
+        self.reasons: dict[int, dict[Reason, None]] = {number: {} for number in self.counted}
+        self.dropped: dict[str, None] = {}
+        self.broken: dict[str, None] = {}
+        self._group()
+        self.hostnames = {key for key in self._topologies() if self._one_each(key)}
+        self.zone_key = self._zone_key()
+
+    def built(self) -> Translation:
+        room = self._rooms()
+        eligible = self._eligible()
+        rules = [rule for rule in self._rules(room) if self._usable(rule)]
+        self._pin_by_state()
+        return self._assembled(eligible, rules, room)
+
+    # kinds of pods that no rule tells apart
+
+    def _group(self) -> None:
+        asked: dict[str, set[str]] = {}  # what selectors ask of labels: the rest tells none apart
+        selectors = [budget.selector for budget in self.state.budgets]
+        for pod in self.state.pods:
+            selectors += [term.selector for term in (*pod.apart, *pod.near)]
+            selectors += [each.selector for each in pod.spread]
+        for selector in selectors:
+            for each in selector or ():
+                asked.setdefault(each.key, set()).update(each.values)
+        table: dict[object, list[int]] = {}
+        for number in self.counted:
+            pod = self.state.pods[number]
+            labels = frozenset(
+                (key, value if value in asked[key] else None)
+                for key, value in pod.labels.items()
+                if key in asked
+            )
+            key = (
+                pod.namespace, frozenset(pod.requests.items()), labels, pod.affinity, pod.volumes,
+                pod.tolerations, pod.apart, pod.near, pod.spread, pod.ports, pod.unread,
+            )  # fmt: skip
+            table.setdefault(key, []).append(number)
+        self.kinds = [tuple(members) for members in table.values()]
+        self.kind_of = {number: k for k, members in enumerate(self.kinds) for number in members}
+        self.sample = [self.state.pods[members[0]] for members in self.kinds]
+        self.there = [
+            Counter(self.place[self.state.pods[number].node] for number in members)
+            for members in self.kinds
+        ]
+
+    def _title(self, kind: int) -> str:
+        pod = self.sample[kind]
+        owner = pod.owner[1] or pod.name
+        return f"{pod.namespace}/{owner}" if pod.namespace else owner
+
+    def _pin(self, kinds: Iterable[int], reason: Reason) -> None:
+        for kind in kinds:
+            for number in self.kinds[kind]:
+                self.reasons[number][reason] = None
+
+    # where each kind may be
+
+    def _topologies(self) -> Counter[str]:
+        found = Counter(term.topology for pod in self.sample for term in pod.apart)
+        found.update(each.topology for pod in self.sample for each in pod.spread)
+        return found
+
+    def _one_each(self, key: str) -> bool:
+        values = [node.labels.get(key) for node in self.state.nodes]
+        return None not in values and len(set(values)) == len(values)
+
+    def _zone_key(self) -> str:
+        rest = self._topologies()
+        for key in self.hostnames:
+            del rest[key]
+        return rest.most_common(1)[0][0] if rest else ""
+
+    def _free_scheduler(self, kind: int) -> bool:
+        """Whether only capacity is known of where another scheduler would put it."""
+        return self.relaxed and any(what == "scheduler" for what, _ in self.sample[kind].unread)
+
+    def _eligible(self) -> np.ndarray:
+        """(kinds, nodes) whether a pod of the kind could be put there, other pods apart that move
+        themselves.
+        """
+        found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
+        on: dict[int, list[Pod]] = {}
+        for pod in self.residents:
+            on.setdefault(self.place[pod.node], []).append(pod)
+        matched: dict[tuple[object, ...], list[bool]] = {}
+        for kind, pod in enumerate(self.sample):
+            if self._free_scheduler(kind):
+                continue
+            key = (pod.affinity, pod.volumes, pod.tolerations)
+            if key not in matched:
+                matched[key] = [
+                    _takes(node, pod) and (self.relaxed or not node.unsure)
+                    for node in self.state.nodes
+                ]
+            found[kind] = matched[key]
+            for spread in pod.spread:
+                found[kind] &= [spread.topology in node.labels for node in self.state.nodes]
+            for number, residents in on.items():
+                if found[kind, number] and any(_clash(pod.ports, r.ports) for r in residents):
+                    found[kind, number] = False
+            for resident in self.residents:
+                for first, second in ((pod, resident), (resident, pod)):
+                    for term in first.apart:
+                        if _means(term, second) and not (self.relaxed and term.loose):
+                            found[kind] &= ~self._domain(term.topology, resident.node)
+        return found
+
+    def _domain(self, topology: str, node: str) -> np.ndarray:
+        """(nodes,) whether each is in the domain of a node."""
+        value = self.state.nodes[self.place[node]].labels.get(topology)
+        return np.array(
+            [value is not None and each.labels.get(topology) == value for each in self.state.nodes]
+        )
+
+    # rules between kinds
+
+    def _rules(self, room: list[dict[str, int]]) -> list[_Rule]:
+        found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules(room)]
+        for kind, pod in enumerate(self.sample):
+            for term in pod.near:
+                near = [other for other, each in enumerate(self.sample) if _means(term, each)]
+                self._pin([kind], ("affinity", "required pod affinity"))
+                self._pin(near, ("affinity", f"{self._title(kind)} must stay near it"))
+        return found
+
+    def _apart_rules(self) -> list[_Rule]:
+        carriers: dict[PodTerm, list[int]] = {}
+        for kind, pod in enumerate(self.sample):
+            for term in pod.apart:
+                carriers.setdefault(term, []).append(kind)
+        found = []
+        for term, who in carriers.items():
+            meant = [kind for kind, pod in enumerate(self.sample) if _means(term, pod)]
+            mutual = tuple(kind for kind in who if kind in meant)
+            words = f"anti-affinity of {self._title(who[0])}"
+            bounds = not term.loose
+            if mutual:
+                found.append(
+                    _Rule("limit", mutual, 1, term.topology, words, "anti-affinity", bounds=bounds)
+                )
+            pairs = {
+                (min(a, b), max(a, b))
+                for a in who
+                for b in meant
+                if not (a in mutual and b in mutual)
+            }
+            found += [
+                _Rule("apart", pair, 1, term.topology, words, "anti-affinity", bounds=bounds)
+                for pair in sorted(pairs)
+            ]
+        return found
+
+    def _port_rules(self) -> list[_Rule]:
+        with_ports = [kind for kind, pod in enumerate(self.sample) if pod.ports]
+        found = []
+        for place, a in enumerate(with_ports):
+            words = f"host port of {self._title(a)}"
+            found.append(_Rule("limit", (a,), 1, "", words, "anti-affinity"))
+            for b in with_ports[place + 1 :]:
+                if _clash(self.sample[a].ports, self.sample[b].ports):
+                    found.append(_Rule("apart", (a, b), 1, "", words, "anti-affinity"))
+        return found
+
+    def _spread_rules(self, room: list[dict[str, int]]) -> list[_Rule]:
+        carriers: dict[tuple[str, Spread, object], list[int]] = {}
+        for kind, pod in enumerate(self.sample):
+            for spread in pod.spread:
+                key = (pod.namespace, spread, (pod.affinity, pod.tolerations))
+                carriers.setdefault(key, []).append(kind)
+        found = []
+        for (namespace, spread, _), who in carriers.items():
+            meant = {
+                kind
+                for kind, pod in enumerate(self.sample)
+                if pod.namespace == namespace and _selects(spread.selector, pod.labels)
+            }
+            words = f"spread of {self._title(who[0])} over {spread.topology}"
+            one = self.sample[who[0]]
+            counting = [
+                number
+                for number, node in enumerate(self.state.nodes)
+                if spread.topology in node.labels
+                and (not spread.honor_affinity or _within(node, one.affinity))
+                and (not spread.honor_taints or _tolerated(node, one))
+            ]
+            domains = tuple(
+                dict.fromkeys(self.state.nodes[n].labels[spread.topology] for n in counting)
+            )
+            rule = _Rule(
+                "spread", tuple(who), spread.most, spread.topology, words, "spread", domains,
+                others=tuple(meant - set(who)),
+            )  # fmt: skip
+            outside = any(number not in counting for kind in who for number in self.there[kind])
+            if meant != set(who):
+                rule.why = "it counts other pods too, or not its own"
+            elif spread.domains > 1:
+                rule.why = "minDomains"
+            elif outside or any(
+                pod.namespace == namespace and _selects(spread.selector, pod.labels)
+                for pod in self.residents
+            ):
+                rule.why = "some of the pods it counts are not in the plan"
+            elif any(
+                not any(
+                    value > 0
+                    for n in counting
+                    if self.state.nodes[n].labels[spread.topology] == domain
+                    for value in room[n].values()
+                )
+                for domain in domains
+            ):
+                rule.why = "a domain of it is full"
+            elif spread.topology in self.hostnames:
+                # no more than the skew on any node is enough, and more than is asked for
+                rule.sort, rule.bounds = "limit", False
+            # a domain that loses its last node counts no longer, once the node is deleted
+            elif any(
+                all(
+                    node.worker
+                    for node in self.state.nodes
+                    if node.labels.get(spread.topology) == d
+                )
+                for d in domains
+            ):
+                rule.bounds = False
+            found.append(rule)
+        return found
+
+    def _usable(self, rule: _Rule) -> bool:
+        """Whether a rule is in the instance; where not, its pods are pinned and it is named."""
+        everywhere = rule.topology in self.hostnames or not rule.topology
+        if not everywhere and not rule.why:
+            if rule.topology != self.zone_key:
+                rule.why = f"topology {rule.topology}"
+            elif rule.sort == "apart":
+                rule.why = "different pods apart by zone"
+        reason = (rule.kind, f"{rule.words}: {rule.why}")
+        if not rule.why and self._broken(rule):
+            self.broken[rule.words] = None
+            if not self.mended:
+                rule.why, reason = "broken as it stands", ("broken", f"{rule.words} is broken now")
+        if rule.why:
+            self._pin((*rule.kinds, *rule.others), reason)
+        if rule.why or (self.relaxed and not rule.bounds):
+            self.dropped[f"{rule.words} ({rule.why or 'a zone or node may go'})"] = None
+            return False
+        return not (self.relaxed and any(map(self._free_scheduler, rule.kinds)))
+
+    def _broken(self, rule: _Rule) -> bool:
+        """Whether what runs now breaks a rule."""
+        held: list[Counter[object]] = []
+        for kind in rule.kinds:
+            count: Counter[object] = Counter()
+            for number, pods in self.there[kind].items():
+                labels = self.state.nodes[number].labels
+                where = number if not rule.topology else labels.get(rule.topology)
+                if where is not None:
+                    count[where] += pods
+            held.append(count)
+        if rule.sort == "apart":
+            return bool(set(held[0]) & set(held[1]))
+        total = sum(held, Counter())
+        if rule.sort == "limit":
+            return max(total.values(), default=0) > rule.most
+        numbers = [total[domain] for domain in rule.domains]
+        return max(numbers) - min(numbers) > rule.most
+
+    # what nodes have room for, and who is pinned
+
+    def _rooms(self) -> list[dict[str, int]]:
+        """By node what is left beside residents, and at least what its pods take now."""
+        rooms = [Counter(node.allocatable) for node in self.state.nodes]
+        for pod in self.residents:
+            rooms[self.place[pod.node]].subtract(pod.requests)
+        loads: list[Counter[str]] = [Counter() for _ in self.state.nodes]
+        for number in self.counted:
+            pod = self.state.pods[number]
+            loads[self.place[pod.node]].update(pod.requests)
+        for number, node in enumerate(self.state.nodes):
+            over = [name for name, load in loads[number].items() if load > rooms[number][name]]
+            if not over:
+                continue
+            words = f"{node.name} is over its {', '.join(sorted(over))}"
+            self.broken[words] = None
+            if self.mended:
+                continue
+            self.dropped[f"{words} as it stands"] = None
+            for each in self.counted:
+                if self.state.pods[each].node == node.name:
+                    self.reasons[each]["broken", words] = None
+            for name in over:
+                rooms[number][name] = loads[number][name]
+        return [dict(room) for room in rooms]
+
+    def _pin_by_state(self) -> None:
+        """Pin pods by what the reader did not model, and by budgets that allow nothing."""
+        by_namespace: dict[str, list[int]] = {}
+        for b, budget in enumerate(self.state.budgets):
+            by_namespace.setdefault(budget.namespace, []).append(b)
+        for number in self.counted:
+            pod = self.state.pods[number]
+            for reason in pod.unread:
+                self.reasons[number][reason] = None
+            theirs = [
+                self.state.budgets[b]
+                for b in by_namespace.get(pod.namespace, ())
+                if _selects(self.state.budgets[b].selector, pod.labels)
+            ]
+            if len(theirs) > 1:
+                self.reasons[number]["budget", "two budgets speak of it"] = None
+            elif theirs and theirs[0].allowed < 1:
+                self.reasons[number]["budget", "its budget allows 0"] = None
+        for number, reasons in self.reasons.items():
+            fixed = self.state.pods[number].role is Role.FIXED
+            self.reasons[number] = {
+                reason: None for reason in reasons if reason[0] not in self.released and not fixed
+            }
+
+    # the instance
+
+    def _assembled(
+        self, eligible: np.ndarray, rules: Sequence[_Rule], room: list[dict[str, int]]
+    ) -> Translation:
+        nodes = self.state.nodes
+        table: dict[tuple[int, int], list[int]] = {}
+        for number in self.counted:
+            pod, kind = self.state.pods[number], self.kind_of[number]
+            own = self.place[pod.node]
+            stays = pod.role is Role.FIXED or (self.reasons[number] and not self.relaxed)
+            past = not eligible[kind, own]  # it may stay, as no other of its kind may come
+            table.setdefault(
+                (kind, 2 * own + 1 if stays else 2 * own + 2 if past else 0), []
+            ).append(number)
+        if not table:
+            raise InvalidInstance(
+                self.state.name, f"without a {self.state.one} that runs and could move",
+                f"at least one beside those that belong to their {self.state.place}",
+            )  # fmt: skip
+        allowed = np.zeros((len(table), len(nodes)), dtype=bool)
+        for row, (kind, mark) in enumerate(table):
+            if mark % 2:
+                allowed[row, mark // 2] = True
+            else:
+                allowed[row] = eligible[kind]
+                if mark:
+                    allowed[row, mark // 2 - 1] = True
+        closed = [number for number, node in enumerate(nodes) if node.name in self.emptied]
+        leaving = [row for row, (_, mark) in enumerate(table) if mark % 2 == 0]
+        allowed[np.ix_(leaving, closed)] = False
+        kept = [n for n, node in enumerate(nodes) if not node.worker and allowed[:, n].any()]
+        types: dict[int, list[int]] = {}
+        for row, (kind, _) in enumerate(table):
+            types.setdefault(kind, []).append(row)
+        resources = sorted(
+            {name for k in types for name, value in self.sample[k].requests.items() if value}
+        )
+        demand, capacity, names = [], [[0] * len(nodes) for _ in resources], []
+        columns = []
+        for place, name in enumerate(resources):
+            column = [self.sample[kind].requests.get(name, 0) for kind, _ in table]
+            unit = gcd(*column)
+            total = sum(
+                amount // unit * len(pods)
+                for amount, pods in zip(column, table.values(), strict=True)
+            )
+            columns.append([amount // unit for amount in column])
+            # where no limit is given, as of attached volumes, there is none
+            limitless = name.startswith("volumes of ")
+            capacity[place] = [
+                min(max(one.get(name, total * unit if limitless else 0), 0) // unit, total)
+                for one in room
+            ]
+            names.append(name if unit == 1 else f"{name} [{unit}]")
+        demand = [list(row) for row in zip(*columns, strict=True)]
+        allowed_rows = allowed.tolist()
+        # a control-plane node counts as in use whatever runs there: something that only it holds
+        if kept:
+            names.append("kept")
+            demand = [[*row, 0] for row in demand]
+            capacity.append([int(n in kept) for n in range(len(nodes))])
+            for n in kept:
+                demand.append([0] * len(resources) + [1])
+                allowed_rows.append([each == n for each in range(len(nodes))])
+        rooms = [tuple(column) for column in zip(*capacity, strict=True)]
+        zones = [node.labels.get(self.zone_key, "") for node in nodes]
+        signature: dict[object, list[int]] = {}
+        matrix = np.array(allowed_rows, dtype=bool)
+        for number in range(len(nodes)):
+            if any(rooms[number]):
+                key = (rooms[number], zones[number], matrix[:, number].tobytes())
+                signature.setdefault(key, []).append(number)
+        classes = list(signature.values())
+        servers = [number for members in classes for number in members]
+        seat = {number: place for place, number in enumerate(servers)}
+        heads = [members[0] for members in classes]
+        limits, apart, spreads = [], set(), []
+        for rule in rules:
+            rows = tuple(row for kind in rule.kinds for row in types[kind])
+            zoned = rule.topology == self.zone_key and bool(rule.topology)
+            if rule.sort == "limit":
+                limits.append(Limit(rows, rule.most, "zone" if zoned else "server"))
+            elif rule.sort == "apart":
+                first, second = rule.kinds
+                apart |= {
+                    (min(a, b), max(a, b)) for a in types[first] for b in types[second] if a != b
+                }
+            else:
+                spreads.append(ZoneSpread(rows, rule.most, rule.domains))
+        placed = Counter(
+            (seat[self.place[self.state.pods[number].node]], row)
+            for row, pods in enumerate(table.values())
+            for number in pods
+        )
+        placed.update({(seat[n], len(table) + place): 1 for place, n in enumerate(kept)})
+        titles = _distinct([self._title(kind) for kind, _ in table] + [nodes[n].name for n in kept])
+        instance = Packing(
+            capacity=[rooms[number] for number in heads],  # type: ignore[arg-type]
+            demand=demand,  # type: ignore[arg-type]
+            request=[float(len(pods)) for pods in table.values()] + [1.0] * len(kept),  # type: ignore[arg-type]
+            servers=[float(len(members)) for members in classes],  # type: ignore[arg-type]
+            resources=tuple(names),
+            names=titles,
+            allowed=matrix[:, heads],
+            zone=tuple(zones[number] for number in heads) if self.zone_key else (),
+            apart=sorted(apart) or None,  # type: ignore[arg-type]
+            limits=tuple(limits),
+            spreads=tuple(spreads),
+            placed=[[m, i, n] for (m, i), n in sorted(placed.items())],  # type: ignore[arg-type]
+            server_names=tuple(nodes[number].name for number in servers),
+            name=self.state.name.split("/")[-1].split(".")[0] or "state",
+            source=f"{self.state.platform} state {self.state.name}, "
+            f"{'for the bound' if self.relaxed else 'for the plan'}",
+        )
+        return Translation(
+            instance=instance, pods=tuple(map(tuple, table.values())), nodes=tuple(servers),
+            keepers=len(kept),
+            pinned={number: tuple(why) for number, why in self.reasons.items() if why},
+            dropped=tuple(self.dropped), broken=tuple(self.broken),
+        )  # fmt: skip
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Names told apart by a number where two are the same."""
+    seen: Counter[str] = Counter()
+    total = Counter(names)
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
+    return tuple(found)
+
+
+def _holds(expression: Expression, labels: object) -> bool:
+    assert isinstance(labels, dict)
+    value = labels.get(expression.key)
+    tests: dict[str, Callable[[], bool]] = {
+        "In": lambda: value is not None and value in expression.values,
+        "NotIn": lambda: value is None or value not in expression.values,
+        "Exists": lambda: value is not None,
+        "DoesNotExist": lambda: value is None,
+        "Gt": lambda: _number(value, expression.values, 1),
+        "Lt": lambda: _number(value, expression.values, -1),
+    }
+    return tests[expression.operator]()
+
+
+def _number(value: str | None, given: tuple[str, ...], sign: int) -> bool:
+    """Whether a label is a whole number above (1) or below (-1) the one given."""
+    try:
+        return value is not None and len(given) == 1 and sign * (int(value) - int(given[0])) > 0
+    except ValueError:
+        return False
+
+
+def _selects(selector: Selector, labels: object) -> bool:
+    return selector is not None and all(_holds(each, labels) for each in selector)
+
+
+def _means(term: PodTerm, pod: Pod) -> bool:
+    """Whether a term of affinity speaks of a pod."""
+    return (term.namespaces is None or pod.namespace in term.namespaces) and _selects(
+        term.selector, pod.labels
+    )
+
+
+def _within(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:
+    """Whether of each group of node terms one holds."""
+    return all(
+        any(
+            (term.labels or term.fields)
+            and _selects(term.labels, node.labels)
+            and _selects(term.fields, {"metadata.name": node.name})
+            for term in group
+        )
+        for group in groups
+    )
+
+
+def _tolerated(node: Node, pod: Pod) -> bool:
+    return all(
+        any(
+            (not each.effect or each.effect == taint.effect)
+            and (each.key == taint.key or (not each.key and each.operator == "Exists"))
+            and (each.operator == "Exists" or each.value == taint.value)
+            for each in pod.tolerations
+        )
+        for taint in node.taints
+    )
+
+
+def _takes(node: Node, pod: Pod) -> bool:
+    """Whether a node takes a pod, as far as labels and taints say."""
+    return (
+        not node.closed
+        and _tolerated(node, pod)
+        and _within(node, pod.affinity)
+        and _within(node, pod.volumes)
+    )
+
+
+def _clash(ports: frozenset[tuple[str, str, int]], others: frozenset[tuple[str, str, int]]) -> bool:
+    """Whether two pods want one port of a node."""
+    return any(
+        (protocol, port) == (other_protocol, other_port)
+        and (address == other or "0.0.0.0" in (address, other))
+        for address, protocol, port in ports
+        for other, other_protocol, other_port in others
+    )

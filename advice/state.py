@@ -1,0 +1,200 @@
+"""A cluster as a file shows it: nodes, pods, the constraints between them as they are written, and
+what was not read.
+
+Nothing here decides anything: `rules` translates a state for the solvers, and `statecheck` judges
+moves on the state itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a pod is to a plan."""
+
+    MOVABLE = "movable"
+    FIXED = "fixed"
+    """It stays where it is, by a rule that is modelled, and keeps its node in use."""
+    RESIDENT = "resident"
+    """It belongs to its node (a DaemonSet's, a static pod): it takes room there, goes with it."""
+    LEAVING = "leaving"
+    """It is being deleted: it takes room until it is gone."""
+    PENDING = "pending"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A condition on labels: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+Selector = tuple[Expression, ...] | None
+"""Conditions that all hold: () selects everything, None nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """Nodes whose labels and fields (their name) meet all of these; none when both are empty."""
+
+    labels: tuple[Expression, ...] = ()
+    fields: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """Pods of some namespaces (None: all) within one domain of a topology.
+
+    `loose`: the term is narrower than this in a way that is not read.
+    """
+
+    selector: Selector
+    namespaces: frozenset[str] | None
+    topology: str
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A DoNotSchedule spread over the domains of a topology, of pods of the own namespace."""
+
+    selector: Selector
+    topology: str
+    most: int
+    domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint that keeps pods off (NoSchedule, NoExecute)."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """What taints a pod tolerates; an empty key (with Exists) or effect stands for all."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: what pods may take in all, its labels and taints.
+
+    Attributes
+    ----------
+    allocatable : amount by resource, whole numbers in the smallest unit.
+    worker : whether it may be freed; control-plane nodes may not.
+    closed : why it takes no pods now ("not ready"); "" when it does.
+    unsure : what is not known of it: no plan puts anything there, and the bound allows everything.
+    """
+
+    name: str
+    allocatable: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    worker: bool = True
+    closed: str = ""
+    unsure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod, or a virtual machine.
+
+    Attributes
+    ----------
+    namespace, name, node : where it runs; "" when it is pending.
+    requests : amount by resource as the scheduler counts it, 1 of "pods" among them.
+    role, reason : what it is to a plan, and why where it stays.
+    owner : kind and name of what made it.
+    affinity : its node selector and required node affinity: of each group one term holds.
+    volumes : the same of the volumes that it uses.
+    apart, near : required anti-affinity and affinity.
+    ports : (address, protocol, port) on the node.
+    unread : constraints that are not modelled, as (kind, words): it is pinned.
+    soft : preferences and losses that are reported only.
+    """
+
+    namespace: str
+    name: str
+    node: str
+    requests: Mapping[str, int]
+    role: Role = Role.MOVABLE
+    reason: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    owner: tuple[str, str] = ("", "")
+    affinity: tuple[tuple[NodeTerm, ...], ...] = ()
+    volumes: tuple[tuple[NodeTerm, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    apart: tuple[PodTerm, ...] = ()
+    near: tuple[PodTerm, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    ports: frozenset[tuple[str, str, int]] = frozenset()
+    unread: tuple[tuple[str, str], ...] = ()
+    soft: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its namespace and name, as people write it."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def placed(self) -> bool:
+        """Whether it takes room on a node."""
+        return self.role not in (Role.PENDING, Role.FINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many pods of a namespace may be disrupted at one time now."""
+
+    namespace: str
+    name: str
+    selector: Selector
+    allowed: int
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """Everything a plan is made from.
+
+    Attributes
+    ----------
+    platform : "kubernetes", "proxmox", "openstack" or "csv".
+    name : of the file.
+    ignored : kinds of objects in the file that are not used, with their number.
+    notes : what was assumed, and what such a file does not say; for people.
+    """
+
+    platform: str
+    name: str
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+    budgets: tuple[Budget, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def one(self) -> str:
+        """What the platform calls what is placed."""
+        return "pod" if self.platform == "kubernetes" else "VM"
+
+    @property
+    def place(self) -> str:
+        """What the platform calls where it is placed."""
+        return "node" if self.platform == "kubernetes" else "host"

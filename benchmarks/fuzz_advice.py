@@ -1,0 +1,55 @@
+"""Random small clusters: advice against everything that is possible in them.
+
+    python benchmarks/fuzz_advice.py --minutes 10            # from seed 0 on
+    python benchmarks/fuzz_advice.py --minutes 10 --seed 5000
+    python benchmarks/fuzz_advice.py --case 123456           # one case again
+
+Prints the cases tried by check, and the first counterexample as JSON; exit 1 then. The states and
+enumerations are those of the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+import numpy as np
+from advice_cases import claims
+from advice_states import random_list
+
+
+def main() -> int:
+    """Try seeds until the time is over, or one case."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--minutes", type=float, default=1.0)
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--case", type=int)
+    given = asked.parse_args()
+    tried: Counter[str] = Counter()
+    seed = given.seed if given.case is None else given.case
+    end = time.monotonic() + 60 * given.minutes
+    while time.monotonic() < end:
+        for what, held, seen in claims(seed):
+            tried[what] += 1
+            if not held:
+                content = random_list(np.random.default_rng(seed))
+                print(
+                    json.dumps({"case": seed, "check": what, "seen": str(seen), "state": content})
+                )
+                return 1
+        if given.case is not None:
+            break
+        seed += 1
+    print(f"seeds {given.seed} to {seed - 1}")
+    for what, number in tried.items():
+        print(f"{number:8} {what}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

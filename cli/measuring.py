@@ -1,0 +1,226 @@
+"""The commands `measure` and `profiles`: from commands to penalties with intervals, and to an
+instance.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time as clock
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..analysis.report.console import (
+    clock_text,
+    print_json,
+    print_tables,
+    require_writable,
+    say,
+    waiting,
+)
+from .arguments import As, Form, Json
+from .codes import NO_ANSWER
+
+if TYPE_CHECKING:
+    from ..running.campaign import Status, Summary
+
+_UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Seconds(StrEnum):
+    """Which seconds of a run count."""
+
+    CPU = "cpu"
+    WALL = "wall"
+
+
+class Runner(StrEnum):
+    """Who starts and meters the commands."""
+
+    OWN = "own"
+    BENCHEXEC = "benchexec"
+
+
+class Voids(StrEnum):
+    """What pairs that failed twice mean."""
+
+    FORBID = "forbid"
+    PREDICT = "predict"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command()(measure)
+    app.command()(profiles)
+
+
+def measure(
+    file: Annotated[str, typer.Argument(metavar="JOBS.toml", help="[[job]] tables of commands.")],
+    store: Annotated[
+        Path,
+        typer.Option(metavar="LAB.db", help="Add every run here; an existing one is gone on with."),
+    ],
+    half_width: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of every interval, at which a pair is done.")
+    ] = 0.01,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Begin nothing new after it: 90s, 20min, 2h."),
+    ] = None,
+    pairs: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Of the pairs, measured at random; then those on which stability depends.",
+        ),
+    ] = 1.0,
+    cpus: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="CPUs of the two seats, as 0-3,8; else one cache's."),
+    ] = None,
+    time: Annotated[
+        Seconds, typer.Option(help="What work is judged by: processor or clock seconds.")
+    ] = Seconds.CPU,
+    pressure: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of waiting for a processor; more is busy.")
+    ] = 0.1,
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="With which all intervals hold together.")
+    ] = 0.95,
+    alpha: Annotated[
+        float, typer.Option(metavar="GAIN", help="Least gain of a blocking pair, for --pairs.")
+    ] = 0.03,
+    control: Annotated[
+        bool, typer.Option(help="Run every job beside one that only spins, too.")
+    ] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order and the first pairs.")] = 0,
+    other_machine: Annotated[
+        bool, typer.Option("--other-machine", help="Begin another machine's matrix in the store.")
+    ] = False,
+    runner: Annotated[
+        Runner, typer.Option(help="Who starts and meters the commands.")
+    ] = Runner.OWN,
+    as_json: Json = False,
+) -> None:
+    """Measure what your own commands lose beside each other, in random rounds, with intervals.
+
+    The same command goes on where it was cut: Ctrl-C or a crash loses the run in progress only.
+    """
+    from ..running.jobs import read_jobs
+    from ..running.measure import measure as run
+    from ..solvers.interrupts import exit_code
+
+    jobs = read_jobs(file)
+    require_writable(store, file)
+    seconds = None if budget is None else _seconds(budget)
+    with waiting("measuring") as show:
+        summary = run(
+            jobs,
+            store,
+            half_width=half_width,
+            budget=seconds,
+            pairs=pairs,
+            cpus=cpus,
+            time=time.value,
+            pressure=pressure,
+            confidence=confidence,
+            alpha=alpha,
+            control=control,
+            seed=seed,
+            other_machine=other_machine,
+            runner=runner.value,
+            progress=lambda status: show(_status_words(status)),
+        )
+    if as_json:
+        finite = math.isfinite(summary.widest)
+        print_json(asdict(summary) | {"widest": summary.widest if finite else None})
+    else:
+        _print_summary(summary, store)
+    if summary.stop == "interrupted":
+        raise typer.Exit(exit_code())
+    if summary.stop in ("hopeless", "busy"):
+        raise typer.Exit(NO_ANSWER)
+
+
+def profiles(
+    store: Annotated[Path, typer.Argument(metavar="LAB.db", help="What `measure` wrote.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="JOBS.json", help="Write the instance, with its intervals, here."),
+    ] = None,
+    voids: Annotated[
+        Voids | None, typer.Option(help="What pairs that failed twice mean, for --out.")
+    ] = None,
+    time: Annotated[
+        Seconds | None, typer.Option(help="Other seconds than those measured by.")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(metavar="P", help="Another one than was measured for.")
+    ] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Show the measured penalties with their intervals, what drifts, what failed; write the
+    instance.
+    """
+    from ..instances.problem import write
+    from ..running.profiles import profiles as read
+
+    require_writable(out, store)
+    found = read(store, time=None if time is None else time.value, confidence=confidence)
+    if as_json:
+        print_json(found.document())
+    else:
+        print_tables(found.tables(clock.time()), form)
+    if out is not None:
+        made = found.instance(None if voids is None else voids.value, out.name.partition(".")[0])
+        write(made, out)
+        say(f"{out}: {made.types} jobs, {made.certainty}")
+        say(f"next: cotenant solve {out} -m stable -o alpha=0.03 -o uncertainty=possible")
+
+
+def _print_summary(summary: Summary, store: Path) -> None:
+    """The end of a campaign in a table of facts."""
+    from ..analysis.report.tables import facts_table
+
+    visits = max(1, summary.visits)
+    facts: dict[str, object] = {
+        "stopped": f"{summary.stop}: {summary.why}",
+        "cells done": f"{summary.done} of {summary.cells}",
+        "widest": _points(summary.widest),
+        "rounds": summary.rounds,
+        "runs": f"{summary.visits}, {summary.busy / visits:.0%} busy, {summary.failed} failed",
+        "time": clock_text(summary.seconds),
+    }
+    print_tables([facts_table(facts, str(store))])
+    for note in summary.notes:
+        say(note)
+    say(f"next: cotenant profiles {store}")
+
+
+def _status_words(status: Status) -> str:
+    left = "" if status.left is None else f", {clock_text(status.left)} left"
+    return (
+        f"{status.now}; {status.done} of {status.cells} done, widest {_points(status.widest)}, "
+        f"{status.busy:.0%} busy{left}"
+    )
+
+
+def _points(half: float) -> str:
+    return f"+-{100 * half:.1f} points" if half < 1 else "unknown"
+
+
+def _seconds(text: str) -> float:
+    """Seconds of a time such as "90s", "20min" or "2h"."""
+    from ..instances.problem.errors import InvalidOption
+
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([a-z]*)", text.strip())
+    if found is None or found[2] not in _UNITS or float(found[1]) <= 0:
+        raise InvalidOption(
+            f"budget is {text!r}; expected a time above 0, such as 90s, 20min or 2h"
+        )
+    return float(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,279 @@
+"""The aggregate program: how many VMs of each type on the servers of each class, not on which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..program import LinearProgram, ProgramBuilder
+from .assignment import RulesOnServers
+
+Integers = npt.NDArray[np.int64]
+
+
+class RuledPacking(RulesOnServers, Protocol):
+    """A packing with rules, as the program reads it: sizes, requests, servers and their price."""
+
+    @property
+    def demand(self) -> Integers:
+        """(s, k) sizes."""
+        ...
+
+    @property
+    def request(self) -> Integers:
+        """(s,) VMs of each type."""
+        ...
+
+    @property
+    def capacity(self) -> Integers:
+        """(p, k) room of a server."""
+        ...
+
+    @property
+    def price(self) -> Integers:
+        """(p,) price of a server."""
+        ...
+
+    @property
+    def limit(self) -> Integers:
+        """(p,) servers of each class that an answer could use."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """The program and where its columns stand.
+
+    Attributes
+    ----------
+    program : minimize; all coefficients and bounds are whole numbers below 2**53.
+    cost : the column of the cost of all servers, the objective besides what is left out.
+    pools : columns of the servers of classes of equal capacity and price, where there are several.
+    servers : (p,) columns: servers of each class.
+    count : (s, p) columns: VMs of each type on each class; -1 where none can be.
+    """
+
+    program: LinearProgram
+    cost: int
+    pools: Integers
+    servers: Integers
+    count: Integers
+
+
+def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
+    """The least cost of servers whose room, limits and zones suffice for all VMs, class by class.
+
+    Every answer gives a point of it: VMs of a type on a class, and servers of it that are used. So
+    its least cost is a bound, whether VMs are whole or not. Servers are whole numbers.
+
+    Parameters
+    ----------
+    penalty : cost of a VM that is left out, so that the program always has a point.
+
+    Rows: all VMs are somewhere or left out; for each class the room for each resource; VMs of a
+    type, or of a group, on a class are at most what one server holds times its servers; of two
+    types apart no server holds both; limits within a zone; for each spread the VMs of a zone are
+    between the fewest and `skew` more, and no more than whole numbers allow.
+    """
+    builder, cost, pools, servers, count = _building(packing, penalty, 1.0)
+    return Aggregate(builder.build(), cost, pools, servers, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The aggregate program of moves, and where its columns stand.
+
+    Attributes
+    ----------
+    program : minimize VMs that stay (with the sign changed).
+    kept : columns: whether each server that is in use now stays so.
+    count : as in `Aggregate`.
+    """
+
+    program: LinearProgram
+    kept: Integers
+    count: Integers
+
+
+def even_program(packing: RuledPacking, servers: Integers, budget: int) -> Aggregate:
+    """The aggregate program with room to spare: servers of a total cost of `budget` at most, and of
+    each resource of each class a part of what so many servers (p,) have stays empty, the largest
+    that can. Whole VMs find room most easily there.
+    """
+    builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, servers)
+    program = builder.build()
+    program.upper[cost] = min(program.upper[cost], float(budget))
+    return Aggregate(program, cost, pools, of_class, count)
+
+
+def moves_program(
+    packing: RuledPacking, placed: Integers, kind: Integers, servers: int, penalty: int
+) -> Moves:
+    """The most VMs that can stay where they are with so many servers, class by class.
+
+    On a server VMs stay if it is kept, and together with the others of its class they keep the
+    rows of the aggregate program. Every answer gives a point of it.
+
+    Parameters
+    ----------
+    placed, kind : (n, s) VMs on each server now, and (n,) its class.
+    servers : that may be in use.
+    penalty : of a VM left out.
+    """
+    builder, _, _, of_class, count = _building(packing, penalty, 0.0)
+    builder.row(of_class, upper=float(servers))
+    used = np.flatnonzero(placed.any(axis=1))
+    kept = builder.columns(len(used), upper=1.0, integer=True)
+    for c in range(len(packing.price)):
+        here = kept[kind[used] == c]
+        if len(here):
+            ones = np.append(np.ones(len(here)), -1.0)
+            builder.row(np.append(here, of_class[c]), ones, upper=0.0)
+    m, i = np.nonzero(placed[used])
+    able = count[i, kind[used[m]]] >= 0
+    m, i = m[able], i[able]
+    number = np.minimum(placed[used[m], i], packing.most[i, kind[used[m]]])
+    stay = builder.columns(len(m), upper=number, cost=-1.0)
+    rows = np.arange(len(m))
+    builder.block(
+        np.concatenate([rows, rows]),
+        np.concatenate([stay, kept[m]]),
+        np.concatenate([np.ones(len(m)), -number.astype(float)]),
+        np.full(len(m), -np.inf),
+        np.zeros(len(m)),
+    )
+    whole = count[i, kind[used[m]]]
+    columns, row = np.unique(whole, return_inverse=True)
+    builder.block(
+        np.concatenate([row, np.arange(len(columns))]),
+        np.concatenate([stay, columns]),
+        np.concatenate([np.ones(len(m)), -np.ones(len(columns))]),
+        np.full(len(columns), -np.inf),
+        np.zeros(len(columns)),
+    )
+    # a server that holds too much now cannot keep all of it
+    load = placed[used] @ packing.demand
+    for place, j in np.argwhere(load > packing.capacity[kind[used]]):
+        here = np.flatnonzero((m == place) & (packing.demand[i, j] > 0))
+        room = int(packing.capacity[kind[used[place]], j])
+        if len(here):
+            builder.row(stay[here], packing.demand[i[here], j], upper=float(room))
+    return Moves(builder.build(), kept, count)
+
+
+def _building(
+    packing: RuledPacking, penalty: int, weight: float, even: Integers | None = None
+) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
+    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
+
+    even : servers by class; a column, the part of all room that stays empty, is maximized then.
+    """
+    types, classes = packing.most.shape
+    builder = ProgramBuilder()
+    servers = builder.columns(classes, upper=packing.limit, integer=True)
+    budget = float(packing.limit @ packing.price)
+    cost = builder.columns(1, upper=budget, cost=weight, integer=True)[0]
+    _equal(builder, servers, packing.price, cost)
+    alike: dict[bytes, list[int]] = {}
+    for c in range(classes):
+        key = packing.capacity[c].tobytes() + packing.price[c].tobytes()
+        alike.setdefault(key, []).append(c)
+    pools = [pool for pool in alike.values() if 1 < len(pool) < classes]
+    sums = builder.columns(
+        len(pools), upper=[float(packing.limit[pool].sum()) for pool in pools], integer=True
+    )
+    for pool, column in zip(pools, sums, strict=True):
+        _equal(builder, servers[pool], np.ones(len(pool)), column)
+    there = packing.most > 0
+    count = np.full(there.shape, -1, dtype=np.int64)
+    most = np.minimum(packing.request[:, None], packing.most.astype(float) * packing.limit)
+    count[there] = builder.columns(int(there.sum()), upper=most[there])
+    left_out = builder.columns(types, upper=packing.request, cost=float(penalty))
+    # every VM is somewhere
+    builder.block(
+        np.concatenate([np.nonzero(there)[0], np.arange(types)]),
+        np.concatenate([count[there], left_out]),
+        1.0,
+        packing.request,
+        packing.request,
+    )
+    # the room of each class
+    empty = builder.columns(0 if even is None else 1, upper=1.0, cost=-1.0)
+    for c in range(classes):
+        here = np.flatnonzero(there[:, c])
+        for j, room in enumerate(packing.capacity[c].tolist()):
+            needing = here[packing.demand[here, j] > 0]
+            columns, values = count[needing, c], packing.demand[needing, j]
+            if even is not None and even[c]:
+                columns = np.append(columns, empty)
+                values = np.append(values, room * even[c])
+            if len(needing):
+                _at_most(builder, columns, values, servers[c], room)
+    # limits on a server: a type's own where rules or whole VMs make it less than the room does
+    place, kind = np.nonzero(there & (packing.most < packing.request[:, None]))
+    rows = np.arange(len(place))
+    builder.block(
+        np.concatenate([rows, rows]),
+        np.concatenate([count[place, kind], servers[kind]]),
+        np.concatenate([np.ones(len(rows)), -packing.most[place, kind].astype(float)]),
+        np.full(len(rows), -np.inf),
+        np.zeros(len(rows)),
+    )
+    # VMs of one size together: so a rule less, which lets types be merged, proves no more
+    sizes: dict[bytes, list[int]] = {}
+    for i in range(types):
+        sizes.setdefault(packing.demand[i].tobytes(), []).append(i)
+    for same in (same for same in sizes.values() if len(same) > 1):
+        needs = packing.demand[same[0]] > 0
+        holds = (packing.capacity[:, needs] // packing.demand[same[0]][needs]).min(axis=1)
+        for c in range(classes):
+            able = [i for i in same if there[i, c]]
+            if len(able) > 1 and holds[c] < packing.request[able].sum():
+                _at_most(builder, count[able, c], np.ones(len(able)), servers[c], int(holds[c]))
+    for group, number in packing.limits:
+        for c in range(classes):
+            able = [i for i in group if there[i, c]]
+            if len(able) > 1:
+                _at_most(builder, count[able, c], np.ones(len(able)), servers[c], number)
+    for i, other in packing.apart:
+        for c in np.flatnonzero(there[i] & there[other]).tolist():
+            one, two = int(packing.most[i, c]), int(packing.most[other, c])
+            _at_most(builder, count[[i, other], c], np.array([two, one]), servers[c], one * two)
+    # zones
+
+    def within(group: Sequence[int], zone: int) -> Integers:
+        columns = count[np.array(group)][:, packing.zone == zone]
+        found: Integers = columns[columns >= 0]
+        return found
+
+    for group, number in packing.zone_limits:
+        for zone in range(packing.zones):
+            if len(columns := within(group, zone)):
+                builder.row(columns, upper=float(number))
+    for group, skew, zones in packing.spreads:
+        total = int(packing.request[list(group)].sum())
+        fewest = builder.columns(1, upper=float(total // len(zones)))[0]
+        highest = (total + (len(zones) - 1) * skew) // len(zones)
+        for zone in zones:
+            columns = within(group, zone)
+            ones = np.append(np.ones(len(columns)), -1.0)
+            builder.row(np.append(columns, fewest), ones, lower=0.0, upper=float(skew))
+            if len(columns):
+                builder.row(columns, upper=float(highest))
+    return builder, int(cost), sums, servers, count
+
+
+def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int) -> None:
+    """Make a column values . columns."""
+    builder.row(np.append(columns, total), np.append(values, -1.0), lower=0.0, upper=0.0)
+
+
+def _at_most(
+    builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, servers: int, room: int
+) -> None:
+    """Add values . columns <= room x servers."""
+    builder.row(np.append(columns, servers), np.append(values, -float(room)), upper=0.0)

@@ -1,0 +1,1 @@
+"""Where the package touches the world: the user's own commands, measured alone and together."""

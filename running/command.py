@@ -1,0 +1,251 @@
+"""This computer as a machine: it hands visits to the supervisor, and leaves no process behind."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..instances.problem.errors import InvalidOption
+from .jobs import Job
+from .topology import SYSFS, Seats, cpu_text
+from .visit import Member, Run, Visit
+
+TOKEN = "COTENANT_MEASURE"
+"""Environment variable by which every process of a store is known, were its supervisor killed."""
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_LEAVE = 10.0  # seconds for a supervisor to kill what it started
+
+
+def require_linux() -> Any:
+    """The module psutil.
+
+    Raises
+    ------
+    InvalidOption
+        This is no Linux, or psutil is not installed.
+    """
+    if not sys.platform.startswith("linux"):
+        raise InvalidOption(
+            f"measuring needs Linux (it pins and reaps processes there); this is {sys.platform}"
+        )
+    try:
+        return importlib.import_module("psutil")
+    except ImportError as error:
+        raise InvalidOption(
+            f"measuring needs psutil ({error}); python -m pip install 'cotenant[measure]'"
+        ) from None
+
+
+def kill_leftovers(token: str) -> int:
+    """Kill every process that carries the token of a store; returns how many there were."""
+    psutil = require_linux()
+    found = 0
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and process.environ().get(TOKEN) == token:
+                process.kill()
+                found += 1
+    return found
+
+
+class Computer:
+    """This computer; see `visit.Machine`. Close it, or use it in a with statement.
+
+    Parameters
+    ----------
+    seats : where jobs are pinned.
+    token : of the store.
+    meter : the words before each command by which BenchExec measures it; see `benchexec`.
+    """
+
+    def __init__(self, seats: Seats, token: str = "", meter: Sequence[str] = ()) -> None:
+        self.seats = seats
+        self._token = token or secrets.token_hex(16)
+        self._meter = tuple(meter)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors = tempfile.TemporaryFile()
+
+    def __enter__(self) -> Computer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        self._errors.close()
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    def visit(
+        self,
+        members: Sequence[Job | None],
+        timeouts: Sequence[float],
+        *,
+        swapped: bool = False,
+        keep_errors: bool = False,
+    ) -> Visit:
+        """Run members at the same time; see `visit.Machine`."""
+        seats = (self.seats.first, self.seats.second)
+        placed = seats[::-1] if swapped else seats
+        given = [
+            self._member(job, cpus, limit, keep_errors)
+            for job, cpus, limit in zip(members, placed, timeouts, strict=False)
+        ]
+        begin = time.time()
+        frequency = _frequency(placed[0][0])
+        try:
+            answer = self._ask({"members": given, "cpus": list(self.seats.cpus)})
+        except BaseException:
+            self.close()
+            raise
+        if answer is None:
+            error = f"the supervisor ended{self._last_words()}"
+            lost = tuple(Member(error=error) for _ in given)
+            return Visit(lost, begin, time.time() - begin)
+        offset = begin - answer["begin"]
+        pressure = answer["pressure"]
+        return Visit(
+            _members(answer["members"], offset),
+            begin,
+            answer["seconds"],
+            None if pressure is None else min(1.0, pressure / max(answer["seconds"], 1e-9)),
+            answer["steal"],
+            frequency,
+        )
+
+    def close(self) -> None:
+        """End the supervisor, which kills whatever it started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+        try:
+            process.wait(_LEAVE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.returncode:
+            kill_leftovers(self._token)
+
+    def _member(
+        self, job: Job | None, cpus: Sequence[int], limit: float, keep_errors: bool
+    ) -> dict[str, Any]:
+        if job is None:
+            return {"argv": None, "cpus": list(cpus)}
+        meter = [*self._meter, "--cores", cpu_text(cpus), "--"] if self._meter else []
+        return {
+            "argv": [*meter, *job.command],
+            "cpus": list(cpus),
+            "directory": str(job.directory),
+            "environment": {**job.variables, TOKEN: self._token},
+            "timeout": limit,
+            "keep_errors": keep_errors,
+            "meter": bool(meter),
+        }
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The supervisor's answer; None when it was killed."""
+        if self._process is None:
+            self._errors.truncate(0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_SUPERVISOR)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,  # the terminal's Ctrl-C is ours to hear
+            )
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None  # noqa: PT018
+        line = b""
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        if line.endswith(b"\n"):
+            found: dict[str, Any] = json.loads(line)
+            return found
+        process.kill()
+        process.wait()
+        self.close()
+        return None
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
+
+
+def _members(answers: list[dict[str, Any]], offset: float) -> tuple[Member, ...]:
+    """Members with the share of each run in which the other one ran."""
+    times = [
+        [(run["begin"], run["end"]) for run in answer["runs"]]
+        + ([tuple(answer["cut"])] if answer["cut"] else [])
+        for answer in answers
+    ]
+    made = []
+    for place, answer in enumerate(answers):
+        others = [span for other, spans in enumerate(times) if other != place for span in spans]
+        runs = []
+        for run in answer["runs"]:
+            begin, end = run["begin"], run["end"]
+            together = sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop in others)
+            runs.append(
+                Run(
+                    begin=begin + offset,
+                    wall=end - begin,
+                    cpu=run["cpu"],
+                    covered=together / (end - begin),
+                    exit=run["exit"],
+                    preemptions=run["preemptions"],
+                    memory=run["memory"],
+                )
+            )
+        made.append(Member(tuple(runs), answer["error"]))
+    return tuple(made)
+
+
+def benchexec() -> tuple[str, ...]:
+    """The words before a command by which BenchExec runs and measures it here.
+
+    Raises
+    ------
+    InvalidOption
+        It is not installed, or this system does not permit what it needs.
+    """
+    found = shutil.which("runexec")
+    if found is None:
+        raise InvalidOption(
+            "runner is benchexec, but there is no program runexec; python -m pip install benchexec"
+        )
+    why = ""
+    for mode in ("--container", "--no-container"):
+        words = (found, mode, "--quiet", "--output", "/dev/null")
+        tried = subprocess.run([*words, "--", "true"], capture_output=True, text=True, check=False)
+        if tried.returncode == 0 and "walltime=" in tried.stdout:
+            return words
+        why = (tried.stderr.strip() or tried.stdout.strip() or "no reason told").splitlines()[-1]
+    raise InvalidOption(
+        f"runner is benchexec, which is not permitted to measure here ({why}); leave --runner out"
+    )
+
+
+def _frequency(cpu: int) -> float | None:
+    """What a CPU runs at now [MHz]."""
+    with suppress(OSError, ValueError):
+        return int((SYSFS / f"cpu{cpu}/cpufreq/scaling_cur_freq").read_text()) / 1000
+    return None

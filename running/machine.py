@@ -1,0 +1,51 @@
+"""What a measurement belongs to: the facts of a computer, and their fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from contextlib import suppress
+from pathlib import Path
+
+from .command import require_linux
+from .topology import SYSFS, Seats, cpu_text
+
+
+def machine_facts(seats: Seats) -> dict[str, str]:
+    """Facts of this computer that a penalty may depend on; a change of any is another machine."""
+    psutil = require_linux()
+    cpu: dict[str, str] = {}
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            cpu.setdefault(name.strip(), value.strip())
+    return {
+        "machine": _identity(),
+        "processor": cpu.get("model name", platform.machine()),
+        "microcode": cpu.get("microcode", "unknown"),
+        "kernel": platform.release(),
+        "governor": _first(SYSFS / f"cpu{seats.first[0]}/cpufreq/scaling_governor") or "unknown",
+        "threads of a core": _first(SYSFS / "smt/control") or "unknown",
+        "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
+        "seats": f"{cpu_text(seats.first)} | {cpu_text(seats.second)}",
+        "shared": seats.shared,
+    }
+
+
+def fingerprint(facts: dict[str, str]) -> str:
+    """The facts in a few letters."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _identity() -> str:
+    """Which computer it is, in letters that do not tell its name."""
+    name = _first(Path("/etc/machine-id")) or platform.node()
+    return hashlib.sha256(f"cotenant {name}".encode()).hexdigest()[:12]
+
+
+def _first(path: Path) -> str:
+    """The first line of a small file; "" where there is none."""
+    with suppress(OSError):
+        return path.read_text().partition("\n")[0].strip()
+    return ""

@@ -1,0 +1,102 @@
+"""Measure jobs alone and together, in random rounds, until every penalty is as narrow as wished.
+
+One round visits every open cell once, in an order of its own: each job alone, pairs beside each
+other, and each job beside the control, which only spins. A pair is compared with the runs alone of
+its own round, so that a slow drift of the machine cancels out. See `statistics` for what a round
+says, `plan` for which cells are open, `supervisor` for how a visit runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Literal
+
+from ..analysis.run.lock import locked
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.rules import Above, AtLeast, Between, checked
+from .campaign import Campaign, Settings, Status, Summary
+from .command import Computer, benchexec, kill_leftovers, require_linux
+from .jobs import Job
+from .machine import fingerprint, machine_facts
+from .store import opened
+from .topology import choose_seats, read_topology, require_pinning
+from .visit import Machine, Time
+
+
+@checked
+def measure(
+    jobs: Sequence[Job],
+    store: Path,
+    *,
+    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01,
+    budget: Annotated[float | None, Above(0, "seconds")] = None,
+    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1)] = 1.0,
+    cpus: str | None = None,
+    time: Time = "cpu",
+    pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1,
+    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95,
+    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03,
+    control: bool = True,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    other_machine: bool = False,
+    runner: Literal["own", "benchexec"] = "own",
+    machine: Machine | None = None,
+    progress: Callable[[Status], None] | None = None,
+) -> Summary:
+    """Measure what jobs lose beside each other, and add every run to a store.
+
+    Parameters
+    ----------
+    jobs : of different names; see `jobs.read_jobs`.
+    store : file of the rows; an existing one is gone on with.
+    half_width : of every interval, at which a cell is done.
+    budget : seconds after which nothing new is begun.
+    pairs : share of the pairs that is measured at random, no job left out; then those follow on
+        which it depends whether a stable pairing may have a blocking pair, for gains above `alpha`.
+    cpus : that the two seats are made of; see `topology.choose_seats`.
+    time : what a run's work is judged by: seconds of the processor, or of the clock.
+    pressure : share of a visit in which somebody waited for a processor, above which it is busy and
+        does not count.
+    confidence : with which all intervals hold together.
+    control : whether every job also runs beside one that only spins.
+    seed : of the order, the seats and the first pairs.
+    other_machine : whether a store of another machine may get a second matrix.
+    runner : who starts and meters the commands.
+    machine : runs the visits; this computer when not given.
+    progress : called before each visit.
+
+    Returns
+    -------
+    Where it stands, and why it stopped. Ctrl-C is a stop too: the run in progress is lost.
+
+    Raises
+    ------
+    InvalidOption
+        An option or a job that cannot be measured so: CPUs, permissions, a command that ends at
+        once, fails or does not end in its first run, a budget that is too short from the start.
+    InvalidFile
+        The store is somebody else's, of another machine or version, in use, or cannot be written.
+    """
+    if not jobs:
+        raise InvalidOption("jobs is empty; expected one at least")
+    settings = Settings(half_width, budget, pairs, time, pressure, confidence, alpha, control, seed)
+    with ExitStack() as held:
+        if machine is None:
+            require_linux()
+            seats = choose_seats(read_topology(), cpus)
+            require_pinning(seats)
+            facts = machine_facts(seats)
+            meter = benchexec() if runner == "benchexec" else ()
+            facts |= {"runner": runner} if meter else {}
+        else:
+            facts = {"machine": type(machine).__name__}
+        held.enter_context(locked(store, "--store"))
+        rows = held.enter_context(opened(store, new=True))
+        place = rows.machine(fingerprint(facts), facts, other=other_machine)
+        if machine is None:
+            kill_leftovers(rows.token)
+            machine = held.enter_context(Computer(seats, rows.token, meter))
+        campaign = Campaign(jobs, rows, place, machine, settings, progress)
+        return campaign.run()

@@ -1,0 +1,184 @@
+"""What to run next: which pairs, in which order, until when, and whether it is worth the time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..instances.colocation.groups import undecided_pairs
+from ..instances.colocation.instance import Colocation, Pairing
+from ..instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ..solvers.filtering import Booleans
+from .beliefs import Beliefs, Voids, to_instance
+from .statistics import CONTROL, Observations, rounds_needed
+
+ALONE = -2
+"""The place of nobody, among co-runners."""
+
+Cell = tuple[int, int]
+"""A job and whom it runs beside: another (the lower place first), `CONTROL`, or `ALONE`."""
+
+LEAST_LOOKS = 6
+"""Looks below which no cell is done: a deviation of fewer is too often too small by chance."""
+
+PILOT_LOOKS = 4
+"""Looks after which the rounds that a cell needs are told."""
+
+MOST_LOOKS = 200
+"""Looks that a cell without a budget may need."""
+
+CHOICE_SECONDS = 10.0
+"""Time limit of the search for the pairing by which the next pairs are chosen."""
+
+
+def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -> list[Cell]:
+    """A random share of the pairs, each job in one at least; a job of one agent has no pair with
+    itself.
+    """
+    jobs = len(counts)
+    pairs = [
+        (a, c) for a in range(jobs) for c in range(a, jobs) if a != c or counts[a] >= 2 or jobs == 1
+    ]
+    most = math.ceil(share * len(pairs) - 1e-9)
+    if most >= len(pairs):
+        return pairs
+    order = rng.permutation(jobs).tolist()
+    if jobs % 2:
+        order.append(int(rng.choice(order[:-1])))
+    chosen = {(min(pair), max(pair)) for pair in zip(order[::2], order[1::2], strict=True)}
+    rest = [pair for pair in pairs if pair not in chosen]
+    for place in rng.permutation(len(rest))[: max(0, most - len(chosen))]:
+        chosen.add(rest[place])
+    return sorted(chosen)
+
+
+def useful_pairs(instance: Colocation, known: Booleans, alpha: float) -> list[Cell]:
+    """The unmeasured pairs on which it depends whether the most robust pairing has a blocking pair;
+    those of most agents first, none when it is stable for every matrix within the intervals.
+
+    Two jobs possibly block when each may gain more than alpha: the highest penalty that it may have
+    now, less the lowest that it may have beside the other.
+    """
+    from ..analysis.run.solve import solve
+
+    found = solve(
+        instance, "stable", alpha=alpha, uncertainty="possible", time_limit=CHOICE_SECONDS
+    ).solution
+    if not isinstance(found, Pairing):
+        return []
+    place = {name: at for at, name in enumerate(instance.names)}
+    pairs: dict[Cell, None] = {}
+    for entry in undecided_pairs(instance, found, alpha):
+        sides = [entry["types"], *zip(entry["types"], entry["beside"], strict=True)]
+        for one, other in sides:
+            if other is not None and not known[place[one], place[other]]:
+                first, second = sorted((place[one], place[other]))
+                pairs[first, second] = None
+    return list(pairs)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a cell stands.
+
+    Attributes
+    ----------
+    looks : rounds used so far.
+    half : half width of its wider interval; inf while there is none.
+    needed : rounds it needs in all; 0 while too few are seen to tell.
+    done : whether it is as narrow as wished.
+    """
+
+    looks: int
+    half: float
+    needed: int
+    done: bool
+
+
+def standing(cell: Cell, seen: Observations, held: Beliefs, half_width: float) -> Standing:
+    """How a cell stands, both its entries."""
+    a, c = cell
+    if c == CONTROL:
+        entries = [held.controls.get(a)]
+        row = [held.controls.get(a)]
+    else:
+        entries = [held.estimates.get((a, c)), held.estimates.get((c, a))]
+        row = [
+            guess for (job, other), guess in held.estimates.items() if job in cell or other in cell
+        ]
+    if any(guess is None for guess in entries):
+        return Standing(0, math.inf, 0, False)
+    both = [guess for guess in entries if guess is not None]
+    looks, half = min(guess.looks for guess in both), max(guess.half for guess in both)
+    needed = 0
+    if looks >= PILOT_LOOKS:
+        # the deviations of a few looks are pooled with those of the same jobs' other cells
+        pool = [(g.looks - 1, g.deviation) for g in row if g is not None]
+        pooled = math.sqrt(sum(n * d * d for n, d in pool) / sum(n for n, _ in pool))
+        needed = max(rounds_needed(pooled, g.mid, half_width, held.level) for g in both)
+    return Standing(looks, half, needed, half <= half_width and looks >= LEAST_LOOKS)
+
+
+class Plan:
+    """The cells of a campaign and what is open of them.
+
+    Parameters
+    ----------
+    counts : agents of each job.
+    pairs : that are wanted so far.
+    control : whether every job also runs beside the control.
+    half_width : wished.
+    """
+
+    def __init__(
+        self, counts: Sequence[int], pairs: Collection[Cell], control: bool, half_width: float
+    ) -> None:
+        self.counts = tuple(counts)
+        self.pairs = list(pairs)
+        self.control = control
+        self.half_width = half_width
+        self.voids: dict[Cell, str] = {}
+
+    def cells(self) -> list[Cell]:
+        """Every cell that is wanted and has not failed twice, without those alone."""
+        controls = [(a, CONTROL) for a in range(len(self.counts))] if self.control else []
+        return [cell for cell in [*self.pairs, *controls] if not self._void(cell)]
+
+    def standings(self, seen: Observations, held: Beliefs) -> dict[Cell, Standing]:
+        """How every cell stands."""
+        return {cell: standing(cell, seen, held, self.half_width) for cell in self.cells()}
+
+    def pair_voids(self) -> Voids:
+        """The pairs that failed twice, those of a job that fails alone too."""
+        jobs = range(len(self.counts))
+        return {
+            (a, c): reason for a in jobs for c in jobs if a <= c and (reason := self._void((a, c)))
+        }
+
+    def extend(self, held: Beliefs, alpha: float) -> list[Cell]:
+        """The pairs to measure after those are done; none when the rest does not matter."""
+        known = held.known
+        wanted = {pair for pair in self.pairs if not self._void(pair)}
+        if len(self.pairs) == len(first_pairs(self.counts, 1.0, np.random.default_rng(0))):
+            return []
+        names = [str(place) for place in range(len(self.counts))]
+        try:
+            instance = to_instance(
+                held, names, self.counts, voids=self.pair_voids(), on_void="forbid"
+            )
+            useful = useful_pairs(instance, known, alpha)
+        except (InvalidInstance, InvalidOption, NoSolution):
+            return []  # no pairing exists on what could be measured
+        found = [pair for pair in useful if pair not in wanted]
+        batch = found[: len(self.counts)]
+        self.pairs += batch
+        return batch
+
+    def _void(self, cell: Cell) -> str:
+        """Why a cell is not run any more; "" when it is."""
+        a, c = cell
+        alone = [self.voids.get((job, ALONE), "") for job in (a, c) if job >= 0]
+        return self.voids.get(cell, "") or next(filter(None, alone), "")

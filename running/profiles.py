@@ -1,0 +1,314 @@
+"""What a store shows: the matrix of penalties with its intervals, jobs with their drift, what
+failed and why, and the instance.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from ..analysis.report.table import Column, Table
+from ..instances.colocation.instance import Colocation
+from ..instances.problem.errors import InvalidFile
+from ..instances.problem.rules import Above, checked
+from .beliefs import Beliefs, Voids, believe, to_instance
+from .plan import Cell
+from .statistics import CONTROL, Estimate, Observations
+from .store import Failed, opened
+from .visit import Time
+
+BLOCK = 6
+"""Columns of the matrix that stand beside each other in 80 letters."""
+
+LONGEST_NAME = 14
+"""Letters of a job's name that the matrix shows."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a store shows of the jobs of its last command.
+
+    Attributes
+    ----------
+    names, counts, bandwidth : of the jobs, in the matrix's order.
+    held : estimates of every measured entry.
+    seen : the looks behind them.
+    voids : pairs that failed twice in their last round, with the reason.
+    surroundings : visits by state, and the pressure under which they ran.
+    facts : of the machine.
+    settings : of the last command.
+    stop : why it ended; "" while it runs or after it was killed.
+    last : when the last run that counts began, seconds since 1970; None when there is none.
+    """
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    bandwidth: tuple[float, ...] | None
+    held: Beliefs
+    seen: Observations
+    voids: Voids
+    surroundings: dict[str, float | None]
+    facts: dict[str, str]
+    settings: dict[str, Any]
+    stop: str
+    last: float | None
+
+    def instance(
+        self, voids: Literal["forbid", "predict"] | None = None, name: str = "measured"
+    ) -> Colocation:
+        """The instance, penalties with their intervals.
+
+        Parameters
+        ----------
+        voids : what pairs that failed twice mean: they may not share, or they are like the others.
+        """
+        looks = [guess.looks for guess in self.held.estimates.values()]
+        span = f", {min(looks)} to {max(looks)} rounds" if looks else ""
+        source = (
+            f"cotenant measure on {self.facts.get('processor', 'a machine')}, "
+            f"{self.settings['time']} seconds{span}"
+        )
+        return to_instance(
+            self.held, self.names, self.counts, bandwidth=self.bandwidth, voids=self.voids,
+            on_void=voids, name=name, source=source,
+        )  # fmt: skip
+
+    def flags(self, job: int) -> list[str]:
+        """What to know of a job's row: drift, loss beside the control."""
+        found = []
+        drift = self.seen.drift(job)
+        if drift is not None and not drift[1] <= 0 <= drift[2]:
+            found.append("drifts")
+        control = self.held.controls.get(job)
+        if control is not None and not control.low <= 0 <= control.high:
+            found.append("loses beside the control")
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """Everything as plain JSON."""
+        jobs = range(len(self.names))
+
+        def entry(a: int, c: int, guess: Estimate) -> dict[str, Any]:
+            return {
+                "job": self.names[a],
+                "beside": None if c == CONTROL else self.names[c],
+                "penalty": guess.mid,
+                "low": guess.low,
+                "high": guess.high,
+                "looks": guess.looks,
+                "deviation": guess.deviation,
+                "last": self.seen.last_look(a, c),
+            }
+
+        drifts = [self.seen.drift(a) for a in jobs]
+        return {
+            "jobs": [
+                {
+                    "name": self.names[a],
+                    "count": self.counts[a],
+                    "alone": self._alone(a),
+                    "drift": None if (drift := drifts[a]) is None else drift[0],
+                    "drift_interval": None if drift is None else list(drift[1:]),
+                    "flags": self.flags(a),
+                }
+                for a in jobs
+            ],
+            "penalties": [entry(a, c, guess) for (a, c), guess in self.held.estimates.items()],
+            "controls": [entry(a, CONTROL, guess) for a, guess in self.held.controls.items()],
+            "voids": [
+                {"job": self.names[a], "beside": self.names[c], "reason": why}
+                for (a, c), why in self.voids.items()
+            ],
+            "confidence": self.held.confidence,
+            "surroundings": self.surroundings,
+            "machine": self.facts,
+            "settings": self.settings,
+            "stop": self.stop,
+        }
+
+    def tables(self, now: float) -> list[Table]:
+        """The matrix in blocks of a few columns, and the jobs; `now` in seconds since 1970."""
+        found = [
+            self._block(columns)
+            for columns in (
+                [*range(len(self.names)), CONTROL][start : start + BLOCK]
+                for start in range(0, len(self.names) + 1, BLOCK)
+            )
+        ]
+        return [*found, self._jobs(now)]
+
+    def _block(self, columns: Sequence[int]) -> Table:
+        """Some columns of the matrix."""
+        head = [Column("job"), *(Column(self._heading(c), numeric=True) for c in columns)]
+        rows = tuple(
+            (f"{a + 1} {_short(name)}", *(self._cell(a, c) for c in columns))
+            for a, name in enumerate(self.names)
+        )
+        title = "points of throughput lost beside, +- half of the interval"
+        notes: tuple[str, ...] = ()
+        if columns[-1] == CONTROL:
+            notes = (
+                f"All measured intervals hold together with {100 * self.held.confidence:.12g} % "
+                f"(Student's t, Bonferroni over {len(self.names) ** 2} entries), in "
+                f"{self.settings['time']} seconds. - not measured in two rounds.",
+            )
+        return Table("penalties", title, tuple(head), rows, notes=notes)
+
+    def _jobs(self, now: float) -> Table:
+        """The jobs: how long, how often, how old, how steady."""
+        heads = ("job", "alone s", "looks", "age", "drift %/h", "flags")
+        numeric = ("alone s", "looks", "age", "drift %/h")
+        columns = tuple(Column(name, numeric=name in numeric) for name in heads)
+        rows = []
+        for a, name in enumerate(self.names):
+            looks = [guess.looks for (job, _), guess in self.held.estimates.items() if job == a]
+            lasts = [self.seen.last_look(a, c) for c in range(len(self.names))]
+            known = [last for last in lasts if last is not None]
+            alone, drift = self._alone(a), self.seen.drift(a)
+            rows.append(
+                (
+                    f"{a + 1} {_short(name)}",
+                    (alone, "-" if alone is None else f"{alone:.3g}"),
+                    (min(looks, default=0), _span(looks)),
+                    (max(known, default=None), _age(now - max(known)) if known else "-"),
+                    (drift and drift[0], "-" if drift is None else f"{100 * drift[0]:+.1f}"),
+                    ", ".join(self.flags(a)),
+                )
+            )
+        return Table("jobs", "", columns, tuple(rows), notes=self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        around = self.surroundings
+        states = ", ".join(f"{around[name]:.0f} {name}" for name in ("ok", "busy", "failed"))
+        middle, most = around["median pressure"], around["most pressure"]
+        pressed = (
+            "no pressure is told"
+            if middle is None or most is None
+            else f"pressure {middle:.2f} in the median, {most:.2f} at most"
+        )
+        notes = [
+            f"Runs: {states}; {pressed} (busy above {self.settings['pressure']:g}).",
+            f"Machine: {self.facts.get('processor', '')}, seats {self.facts.get('seats', '')}, "
+            f"which share {self.facts.get('shared', 'nothing known')}.",
+        ]
+        if any("control" in flag for a in range(len(self.names)) for flag in self.flags(a)):
+            notes.append(
+                "A job that loses beside the control, which only spins: its neighbors are not all "
+                "that costs it; the host is busy, cores are shared, or clocks drop."
+            )
+        notes += [
+            f"Failed twice: {self.names[a]} beside {self.names[c]}: {why}"
+            for (a, c), why in self.voids.items()
+        ]
+        return tuple(notes)
+
+    def _heading(self, column: int) -> str:
+        return "control" if column == CONTROL else f"{column + 1}"
+
+    def _cell(self, a: int, c: int) -> Any:
+        guess = self.held.controls.get(a) if c == CONTROL else self.held.estimates.get((a, c))
+        if guess is None:
+            return (None, "void" if (min(a, c), max(a, c)) in self.voids else "-")
+        half = 100 * guess.half
+        return (
+            guess.mid,
+            f"{100 * guess.mid:.1f}±{half:.1f}" if half < 100 else f"{100 * guess.mid:.1f}±>99",
+        )
+
+    def _alone(self, job: int) -> float | None:
+        """The median of its seconds alone."""
+        times = sorted(time for _, time in self.seen.alone[job].values())
+        return times[len(times) // 2] if times else None
+
+
+@checked
+def profiles(
+    store: str | os.PathLike[str],
+    *,
+    time: Time | None = None,
+    confidence: Annotated[float | None, Above(0, most=0.9999)] = None,
+) -> Profile:
+    """What a store shows of the jobs of its last command.
+
+    Parameters
+    ----------
+    time, confidence : as for `measure`; the last command's when not given.
+
+    Raises
+    ------
+    InvalidFile
+        It is missing, none of ours, of another version, or holds no measurement.
+    """
+    with opened(store) as rows:
+        machine, settings, stop = rows.last_session()
+        settings = settings | ({"time": time} if time else {})
+        place = {job: at for at, job in enumerate(settings["jobs"])}
+        seen = Observations(settings["jobs"], settings["time"])
+        looks = rows.looks(machine)
+        for look in looks:
+            seen.add(look)
+        good = {(look.first, look.second, look.kind): look.begin for look in looks}
+        voids = _voids(rows.visits(machine, "failed"), place, good)
+        loads = settings["bandwidth"]
+        facts = rows.facts(machine)
+        if not settings["names"]:
+            raise InvalidFile(f"{os.fspath(store)} names no jobs")
+        return Profile(
+            names=tuple(settings["names"]),
+            counts=tuple(settings["counts"]),
+            bandwidth=None if None in loads else tuple(loads),
+            held=believe(seen, confidence or settings["confidence"]),
+            seen=seen,
+            voids=voids,
+            surroundings=rows.surroundings(machine),
+            facts=facts,
+            settings=settings,
+            stop=stop,
+            last=max((look.begin for look in looks), default=None),
+        )
+
+
+def _voids(
+    failed: list[Failed],
+    place: dict[int, int],
+    good: dict[tuple[int, int | None, str], float],
+) -> dict[Cell, str]:
+    """The pairs that failed twice in one round and never ran well since, those of a job that did so
+    alone too.
+    """
+    times = Counter(visit[:4] for visit in failed)
+    found: dict[Cell, str] = {}
+    for first, second, kind, number, reason, begin in failed:
+        if times[first, second, kind, number] < 2 or kind == "control" or first not in place:
+            continue
+        if good.get((first, second, kind), 0.0) > begin:
+            continue
+        if kind == "alone":
+            others = [(place[first], other) for other in place.values()]
+        elif second in place:
+            others = [(place[first], place[second])]
+        else:
+            continue
+        found |= {(min(pair), max(pair)): reason for pair in others}
+    return found
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _span(looks: list[int]) -> str:
+    if not looks:
+        return "0"
+    return f"{min(looks)}" if min(looks) == max(looks) else f"{min(looks)}-{max(looks)}"
+
+
+def _age(seconds: float) -> str:
+    """A time span in one unit."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"

@@ -1,0 +1,78 @@
+"""A job whose penalties are known: it sleeps its work away, slower while another of its kind runs.
+
+    python -I -S sleeper.py NAME SECONDS FOLDER [OTHER=PENALTY ...]
+
+For trying `cotenant measure` without a quiet machine: it needs no processor, only the clock
+(`--time wall`). Jobs see each other by files of the folder, which must be there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+
+_STEP = 0.004  # seconds between two looks at who is there
+
+
+def beside(folder: str) -> tuple[str, int]:
+    """The name and process of another sleeper that runs now in this folder; ("", 0) alone."""
+    for entry in os.listdir(folder):
+        name, _, process = entry.rpartition(".")
+        if not process.isdecimal() or int(process) == os.getpid():
+            continue
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:  # killed before it could take its file away
+            with suppress(OSError):
+                os.unlink(os.path.join(folder, entry))
+            continue
+        return name, int(process)
+    return "", 0
+
+
+def age(process: int) -> float:
+    """Seconds since a process began; 0 when it is gone."""
+    try:
+        with open(f"/proc/{process}/stat") as stream:
+            began = int(stream.read().rpartition(")")[2].split()[19])
+    except OSError:
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
+
+
+def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> None:
+    """Do so many seconds' work, at the rate 1 - penalty while another is there.
+
+    What an interpreter takes to start is work too, and slowed as the rest: the time for which
+    another was there before it could be seen is made up for when it is.
+    """
+    here = os.path.join(folder, f"{name}.{os.getpid()}")
+    with open(here, "w"):
+        pass
+    try:
+        left, last, known = seconds - age(os.getpid()), time.monotonic(), 0
+        while left > 0:
+            other, process = beside(folder)
+            lost = penalty.get(other, 0.0)
+            if process not in (0, known):
+                left += lost * min(age(process), age(os.getpid()))
+                known = process
+            time.sleep(min(_STEP, left / (1 - lost)))
+            now = time.monotonic()
+            left -= (now - last) * (1 - lost)
+            last = now
+    finally:
+        os.unlink(here)
+
+
+def main() -> None:
+    """Be such a job."""
+    name, seconds, folder, *others = sys.argv[1:]
+    pairs = (text.rpartition("=") for text in others)
+    sleep(name, float(seconds), folder, {other: float(text) for other, _, text in pairs})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""From times to penalties with intervals: paired logarithms, Student's t, rounds that are needed,
+drift, and calibrated intervals of predictions.
+
+A job that does its work in T seconds beside another, and in W seconds alone in the same round, has
+lost l = log(T / W) there; over rounds the mean of l has a t-interval, and the penalty, the share of
+throughput lost, is 1 - exp(-l) of the mean and of both ends. Where the other ran only during the
+share c of T, the loss was seen diluted: the penalty of that round is (1 - W / T) / c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ..solvers.filtering import fill
+from .store import Look
+from .visit import Time
+
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+LEAST_COVERED = 0.5
+"""Share of a run in which the other must have been there; below, too little was seen."""
+
+CONTROL = -1
+"""The place of the control, which only spins, among co-runners."""
+
+_DRIFT_LOOKS = 5  # alone runs from which a slope is told
+_DRIFT_LEVEL = 0.99
+_MOST_ROUNDS = 10**6
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A penalty with its interval.
+
+    Attributes
+    ----------
+    mid, low, high : share of throughput lost.
+    looks : rounds that were used.
+    deviation : standard deviation of the logarithms of one round.
+    """
+
+    mid: float
+    low: float
+    high: float
+    looks: int
+    deviation: float
+
+    @property
+    def half(self) -> float:
+        """The wider half of the interval."""
+        return max(self.high - self.mid, self.mid - self.low)
+
+
+class Observations:
+    """The looks of a set of jobs, by round.
+
+    Parameters
+    ----------
+    jobs : rows of the store; their places here are the places of the matrix.
+    time : which seconds count.
+    """
+
+    def __init__(self, jobs: Sequence[int], time: Time) -> None:
+        self.jobs = tuple(jobs)
+        self._place = {job: place for place, job in enumerate(jobs)}
+        self._wall = time == "wall"
+        self.alone: list[dict[int, tuple[float, float]]] = [{} for _ in jobs]
+        self._beside: dict[tuple[int, int], dict[int, tuple[float, list[tuple[float, float]]]]] = {}
+
+    def add(self, look: Look) -> None:
+        """Take a look into account; one of other jobs is left aside."""
+        places = [self._place.get(job) for job in (look.first, look.second) if job is not None]
+        if any(place is None for place in places):
+            return
+        first = places[0] or 0
+        second = CONTROL if look.kind == "control" else places[-1] or 0
+        for member in sorted({run[0] for run in look.runs}):
+            runs = [run for run in look.runs if run[0] == member]
+            seconds = sum(run[1] if self._wall else run[2] for run in runs) / len(runs)
+            covered = sum(run[3] for run in runs) / len(runs)
+            if look.kind == "alone":
+                self.alone[first][look.round] = (look.begin, seconds)
+                continue
+            pair = (first, second) if member == 0 else (second, first)
+            rounds = self._beside.setdefault(pair, {})
+            # both members of a job beside itself are looks at one entry, in one round
+            before = rounds.get(look.round)
+            kept = before[1] if before is not None and before[0] == look.begin else []
+            rounds[look.round] = (look.begin, [*kept, (seconds, covered)])
+
+    def logs(self, job: int, other: int) -> Floats:
+        """The loss of a job beside another (or `CONTROL`) in each round that has both."""
+        found = []
+        for number, (_, sides) in self._beside.get((job, other), {}).items():
+            alone = self.alone[job].get(number, (0.0, 0.0))[1]
+            losses = [
+                loss
+                for seconds, covered in sides
+                if (loss := paired_loss(seconds, alone, covered)) is not None
+            ]
+            if losses:
+                found.append(sum(losses) / len(losses))
+        return np.array(found)
+
+    def last_look(self, job: int, other: int) -> float | None:
+        """When a job was last run beside another, seconds since 1970; None when never."""
+        return max((look[0] for look in self._beside.get((job, other), {}).values()), default=None)
+
+    def drift(self, job: int) -> tuple[float, float, float] | None:
+        """The Theil-Sen slope of a job's times alone, and its 99 % interval, as a share an hour;
+        None of fewer than five runs.
+        """
+        looks = list(self.alone[job].values())
+        hours = np.array([begin for begin, _ in looks]) / 3600
+        if len(looks) < _DRIFT_LOOKS or np.ptp(hours) <= 0:
+            return None
+        from scipy.stats import theilslopes
+
+        found = theilslopes(np.log([time for _, time in looks]), hours, _DRIFT_LEVEL)
+        return float(found[0]), float(found[2]), float(found[3])
+
+
+def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
+    """The logarithmic loss of one round; None when it cannot be told."""
+    if seconds <= 0 or alone <= 0 or covered < LEAST_COVERED:
+        return None
+    rate = 1 - (1 - alone / seconds) / covered
+    return -math.log(rate) if rate > 0 else None
+
+
+@cache
+def student(looks: int, level: float) -> float:
+    """The quantile by which a t-interval of so many looks reaches to each side.
+
+    Parameters
+    ----------
+    level : probability outside of it, both sides together.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(looks - 1, 1 - level / 2))
+
+
+def estimate(logs: Floats, level: float) -> Estimate | None:
+    """The penalty that logarithmic losses show; None of fewer than two.
+
+    Parameters
+    ----------
+    level : probability outside of the interval.
+    """
+    looks = len(logs)
+    if looks < 2:
+        return None
+    mean, deviation = float(logs.mean()), float(logs.std(ddof=1))
+    reach = student(looks, level) * deviation / math.sqrt(looks)
+    low, mid, high = (-math.expm1(-(mean + side * reach)) for side in (-1, 0, 1))
+    return Estimate(mid, low, high, looks, deviation)
+
+
+def rounds_needed(deviation: float, mid: float, half_width: float, level: float) -> int:
+    """Looks until a t-interval is as narrow as wished, if the deviation of one stays as it is."""
+    reach = math.log1p(half_width / max(1 - mid, 1e-9))  # of the logarithm, on the wider side
+    low, high = 2, 2
+    while high < _MOST_ROUNDS and student(high, level) * deviation / math.sqrt(high) > reach:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if student(middle, level) * deviation / math.sqrt(middle) > reach:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def jackknife_plus(
+    values: Floats,
+    known: Booleans,
+    confidence: float,
+    measured: tuple[Floats, Floats],
+    range: tuple[float, float],
+    predict: Callable[[Floats, Booleans], Floats] = fill,
+) -> tuple[Floats, Floats, Floats]:
+    """Predictions of the entries of a square matrix that are not known, with calibrated intervals.
+
+    Each known pair, both its entries, is left out and predicted from the others. What the
+    prediction then missed it by, added to what that prediction says of an unknown entry, gives the
+    distribution of which the interval takes the quantiles.
+
+    Parameters
+    ----------
+    values, known : (T, T) entries, and which are known; pairs are known or not as a whole.
+    confidence : of each interval by itself, if unknown pairs are like the known ones: about this,
+        and for certain at least 1 - 2 (1 - confidence).
+    measured : low and high of the known entries, as they are returned.
+    range : what an entry can be; the interval of an entry of which too few others tell.
+    predict : the predictor.
+
+    Returns
+    -------
+    (T, T) middle, low and high; known entries as they are.
+
+    Notes
+    -----
+    Source: Barber, Candes, Ramdas, Tibshirani, "Predictive inference with the jackknife+", Annals
+    of Statistics 49 (2021), with a pair as what is left out.
+    """
+    middle = np.clip(predict(values, known), *range)
+    lows, highs = [], []
+    for a, c in np.argwhere(np.triu(known)).tolist():
+        without = known.copy()
+        without[a, c] = without[c, a] = False
+        if not without.any():
+            continue
+        guess = predict(values, without)
+        for entry in {(a, c), (c, a)}:
+            missed = abs(values[entry] - guess[entry])
+            lows.append(guess - missed)
+            highs.append(guess + missed)
+    outside = 1 - confidence
+    place = math.floor(outside * (len(lows) + 1))  # of the lowest ones, the same of the highest
+    if place < 1:
+        low, high = np.full_like(middle, range[0]), np.full_like(middle, range[1])
+    else:
+        low = np.partition(lows, place - 1, axis=0)[place - 1]
+        high = -np.partition(-np.array(highs), place - 1, axis=0)[place - 1]
+    low = np.minimum(np.clip(low, *range), middle)
+    high = np.maximum(np.clip(high, *range), middle)
+    return (
+        np.where(known, values, middle),
+        np.where(known, measured[0], low),
+        np.where(known, measured[1], high),
+    )

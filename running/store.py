@@ -1,0 +1,358 @@
+"""The file of everything measured: an SQLite database to which rows are added and never changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+from ..instances.problem.errors import InvalidFile
+from .jobs import Job
+from .visit import Visit
+
+SCHEMA = 1
+"""Version of the tables, in the file's `user_version`."""
+
+APPLICATION = 0x0C07E7A7
+"""By which a database is known as one of ours, in its `application_id`."""
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE machine (
+    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, since REAL);
+CREATE TABLE job (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, command TEXT NOT NULL,
+    directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint));
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL, end REAL,
+    version TEXT, settings TEXT NOT NULL, stop TEXT NOT NULL DEFAULT '');
+CREATE TABLE visit (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
+    machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
+    first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
+    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')), swapped INTEGER NOT NULL,
+    begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL, frequency REAL,
+    state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')), reason TEXT NOT NULL);
+CREATE TABLE run (
+    visit INTEGER NOT NULL REFERENCES visit, member INTEGER NOT NULL, number INTEGER NOT NULL,
+    job INTEGER NOT NULL REFERENCES job, begin REAL, wall REAL, cpu REAL, covered REAL,
+    exit INTEGER, preemptions INTEGER, memory INTEGER,
+    state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'void', 'failed')),
+    CHECK (state != 'failed' OR wall IS NULL), PRIMARY KEY (visit, member, number));
+CREATE INDEX visit_of_machine ON visit (machine, round);
+"""
+# A visit's row and its runs' are added in one transaction. A run that failed has no numbers; whole
+# runs beside one that failed are void, and under too much pressure busy: kept, and never used.
+
+
+Failed = tuple[int, int | None, str, int, str, float]
+"""A visit: rows of its jobs, kind, round, reason, begin."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """A visit that counts, as it is read back: the times of each member's runs.
+
+    Attributes
+    ----------
+    round : visits of one round are compared with each other.
+    first, second : rows of the jobs; second None alone and beside the control.
+    kind : "alone", "pair" or "control".
+    begin : seconds since 1970.
+    runs : (member, wall seconds, processor seconds, covered share) of each whole run.
+    """
+
+    round: int
+    first: int
+    second: int | None
+    kind: str
+    begin: float
+    runs: tuple[tuple[int, float, float, float], ...]
+
+
+class Store:
+    """The database; make one by `opened`."""
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._rows = connection
+        self.path = path
+
+    @property
+    def token(self) -> str:
+        """By which the processes of this store are known."""
+        return str(self._one("SELECT value FROM meta WHERE name = 'token'"))
+
+    def machine(self, fingerprint: str, facts: Mapping[str, str], *, other: bool = False) -> int:
+        """The row of a machine.
+
+        Raises
+        ------
+        InvalidFile
+            The store holds measurements of another one, and `other` does not permit a second.
+        """
+        known = self._rows.execute("SELECT id, fingerprint, facts FROM machine").fetchall()
+        for number, name, _ in known:
+            if name == fingerprint:
+                return int(number)
+        if known and not other:
+            before = json.loads(known[-1][2])
+            differs = [name for name in facts if facts[name] != before.get(name)]
+            changed = "; ".join(f"{n} {before.get(n, 'unknown')}, now {facts[n]}" for n in differs)
+            raise InvalidFile(
+                f"{self.path} was measured on another machine ({changed}); measurements of two do "
+                "not mix. Give another --store, or --other-machine to begin a second matrix in it"
+            )
+        with self.writing() as rows:
+            added = rows.execute(
+                "INSERT INTO machine (fingerprint, facts, since) VALUES (?, ?, ?)",
+                (fingerprint, json.dumps(dict(facts)), time.time()),
+            )
+        return int(added.lastrowid or 0)
+
+    def job(self, job: Job) -> int:
+        """The row of a job; a changed command, program or input is another job of the same name."""
+        values = (job.name, job.fingerprint)
+        found = self._one("SELECT id FROM job WHERE name = ? AND fingerprint = ?", values)
+        if found is not None:
+            return int(found)
+        facts = (json.dumps(job.command), str(job.directory), json.dumps(dict(job.environment)))
+        with self.writing() as rows:
+            added = rows.execute(
+                "INSERT INTO job (name, fingerprint, command, directory, environment) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (*values, *facts),
+            )
+        return int(added.lastrowid or 0)
+
+    def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
+        """A new row of one command's work."""
+        with self.writing() as rows:
+            added = rows.execute(
+                "INSERT INTO session (machine, begin, version, settings) VALUES (?, ?, ?, ?)",
+                (machine, begin, version("cotenant"), json.dumps(dict(settings))),
+            )
+        return int(added.lastrowid or 0)
+
+    def end_session(self, session: int, end: float, stop: str) -> None:
+        """Note why and when a command ended."""
+        with self.writing() as rows:
+            rows.execute("UPDATE session SET end = ?, stop = ? WHERE id = ?", (end, stop, session))
+
+    def last_session(self) -> tuple[int, dict[str, Any], str]:
+        """The machine, the settings and the end of the last command.
+
+        Raises
+        ------
+        InvalidFile
+            Nothing was measured yet.
+        """
+        found = self._rows.execute(
+            "SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+        if found is None:
+            raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")
+        return int(found[0]), json.loads(found[1]), str(found[2])
+
+    def facts(self, machine: int) -> dict[str, str]:
+        """The facts of a machine."""
+        found: dict[str, str] = json.loads(
+            str(self._one("SELECT facts FROM machine WHERE id = ?", (machine,)))
+        )
+        return found
+
+    def add(
+        self,
+        visit: Visit,
+        jobs: Sequence[int],
+        *,
+        session: int,
+        machine: int,
+        round: int,
+        kind: str,
+        swapped: bool,
+        state: str,
+    ) -> Look:
+        """Add what came of a visit, whole or not at all.
+
+        Parameters
+        ----------
+        jobs : rows of the members that are jobs.
+        state : "ok", "busy" or "failed".
+        """
+        second = jobs[1] if len(jobs) > 1 else None
+        values = (
+            session, machine, round, jobs[0], second, kind, swapped, visit.begin, visit.seconds,
+            visit.pressure, visit.steal, visit.frequency, state, visit.error,
+        )  # fmt: skip
+        runs: list[tuple[Any, ...]] = []
+        for place, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
+            of_runs = "void" if state == "failed" else state
+            runs += [
+                (place, number, job, run.begin, run.wall, run.cpu, run.covered, run.exit,
+                 run.preemptions, run.memory, of_runs)
+                for number, run in enumerate(member.runs)
+            ]  # fmt: skip
+            if member.error:
+                nothing = (None,) * 7
+                runs.append((place, len(member.runs), job, *nothing, "failed"))
+        with self.writing() as rows:
+            added = rows.execute(
+                "INSERT INTO visit (session, machine, round, first, second, kind, swapped, begin, "
+                "seconds, pressure, steal, frequency, state, reason) "
+                f"VALUES ({', '.join('?' * len(values))})",
+                values,
+            )
+            rows.executemany(
+                f"INSERT INTO run VALUES ({', '.join('?' * 12)})",
+                [(added.lastrowid, *run) for run in runs],
+            )
+        times = tuple((r[0], r[4], r[5], r[6]) for r in runs if r[-1] == "ok")
+        return Look(round, jobs[0], second, kind, visit.begin, times)
+
+    def looks(self, machine: int) -> list[Look]:
+        """Every visit of a machine that counts, in order."""
+        found: dict[int, Look] = {}
+        for row in self._rows.execute(
+            "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered "
+            "FROM visit JOIN run ON run.visit = visit.id "
+            "WHERE machine = ? AND visit.state = 'ok' AND round > 0 ORDER BY visit.id, number",
+            (machine,),
+        ):
+            before = found.get(row[0])
+            runs = () if before is None else before.runs
+            found[row[0]] = Look(row[1], row[2], row[3], row[4], row[5], (*runs, row[6:10]))
+        return list(found.values())
+
+    def visits(self, machine: int, state: str) -> list[Failed]:
+        """(first, second, kind, round, reason, begin) of every visit of a machine in a state, in
+        order.
+        """
+        return list(
+            self._rows.execute(
+                "SELECT first, second, kind, round, reason, begin FROM visit "
+                "WHERE machine = ? AND state = ? AND round > 0 ORDER BY id",
+                (machine, state),
+            )
+        )
+
+    def last_visit(self, machine: int) -> tuple[int, float]:
+        """The round and the end of a machine's last visit; (0, 0.0) when there is none."""
+        found = self._rows.execute(
+            "SELECT round, begin + seconds FROM visit WHERE machine = ? AND round > 0 "
+            "ORDER BY id DESC LIMIT 1",
+            (machine,),
+        ).fetchone()
+        return (0, 0.0) if found is None else (int(found[0]), float(found[1]))
+
+    def surroundings(self, machine: int) -> dict[str, float | None]:
+        """The number of visits of a machine by state, and the median and the most of the pressure
+        under which they ran.
+        """
+        counts = dict(
+            self._rows.execute(
+                "SELECT state, COUNT(*) FROM visit WHERE machine = ? AND round > 0 GROUP BY state",
+                (machine,),
+            ).fetchall()
+        )
+        pressures = sorted(
+            row[0]
+            for row in self._rows.execute(
+                "SELECT pressure FROM visit WHERE machine = ? AND round > 0 "
+                "AND pressure IS NOT NULL",
+                (machine,),
+            )
+        )
+        return {
+            **{state: counts.get(state, 0) for state in ("ok", "busy", "failed")},
+            "median pressure": pressures[len(pressures) // 2] if pressures else None,
+            "most pressure": pressures[-1] if pressures else None,
+        }
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it is kept, or nothing."""
+        with told(self.path), self._rows:
+            self._rows.execute("BEGIN IMMEDIATE")
+            yield self._rows
+
+    def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        found = self._rows.execute(query, values).fetchone()
+        return None if found is None else found[0]
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store]:
+    """The store in a file.
+
+    Parameters
+    ----------
+    new : to write; it is made when it is not there. Otherwise it is read only.
+
+    Raises
+    ------
+    InvalidFile
+        It is missing, none of ours, of another version, or cannot be read or written.
+    """
+    where = os.fspath(path)
+    if not new and not os.path.isfile(where):
+        raise InvalidFile(f"{where} does not exist; `cotenant measure --store` writes it")
+    with told(where):
+        mode = "rwc" if new else "ro"
+        connection = sqlite3.connect(
+            f"file:{quote(os.path.abspath(where))}?mode={mode}", uri=True, isolation_level=None
+        )
+    try:
+        with told(where):
+            _prepare(connection, where, new)
+        with told(where):
+            yield Store(connection, where)
+    finally:
+        connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
+    """Know the file as ours, or make it so when it is empty."""
+    empty = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
+    if empty and new:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(
+            f"BEGIN; {_TABLES} INSERT INTO meta VALUES ('token', '{secrets.token_hex(16)}'); "
+            f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT;"
+        )
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise InvalidFile(f"{where} is a database, but not one that cotenant measure wrote")
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != SCHEMA:
+        raise InvalidFile(
+            f"{where} is a store of version {found}; this package reads version {SCHEMA}. Give "
+            "another --store, or use the package's version that wrote it"
+        )
+    if new:
+        # A power cut may lose the last visits, a crash of this program none.
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+
+@contextmanager
+def told(where: str) -> Iterator[None]:
+    """Say what SQLite could not do, and the cure."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        words = str(error)
+        cures = {
+            "full": "make room and give the same command again; every row so far is kept",
+            "not a database": "give the store that cotenant measure wrote",
+            "locked": "another program has it open; wait for it",
+            "unable to open": "choose a file in a folder that exists and is writable",
+            "readonly": "choose a file that can be written",
+        }
+        cure = next((text for part, text in cures.items() if part in words), "check the disk")
+        raise InvalidFile(f"{where} cannot be used: {words}; {cure}") from None

@@ -1,0 +1,297 @@
+"""The one process that starts what is measured, and outlives none of it.
+
+It is a fresh interpreter that imports the standard library only and is handed requests as lines of
+JSON; it answers each with a line. When its standard input ends, because the harness left or was
+killed, it kills every process below it and leaves. It is the reaper of its descendants
+(PR_SET_CHILD_SUBREAPER), so that a job's own child cannot get away by losing its parent, and a job
+gets SIGKILL when the supervisor dies (PR_SET_PDEATHSIG).
+
+A visit is one run alone, or two members at the same time. All begin together; a member that ends
+first is started again until the other has ended its first run. What then still runs is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from typing import Any
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_UNHEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LAST_WORDS = 2000
+"""Bytes of what a job wrote to its standard error that are told of a run that failed."""
+
+Plain = dict[str, Any]
+
+
+class _Left(BaseException):
+    """Nobody listens any more."""
+
+
+class _Member:
+    """One side of a visit: the same command, run again and again on its CPUs."""
+
+    def __init__(self, given: Plain) -> None:
+        self.given = given
+        self.runs: list[Plain] = []
+        self.error = ""
+        self.pid = 0
+        self.begin = 0.0
+        self.errors: Any = None
+
+    @property
+    def control(self) -> bool:
+        return self.given["argv"] is None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing has to be waited for: a whole run is there, or there never will be."""
+        return self.control or bool(self.runs) or bool(self.error)
+
+    @property
+    def deadline(self) -> float:
+        return float("inf") if self.control else self.begin + float(self.given["timeout"])
+
+    def start(self, libc: Any) -> None:
+        """Begin a run; an error of the start is kept as the reason."""
+        keep = self.given.get("keep_errors") or self.given.get("meter")
+        self.errors = tempfile.TemporaryFile() if keep else None
+        told, tell = os.pipe()  # closed by exec, or brings the reason why there was none
+        supervisor = os.getpid()
+        self.begin = time.monotonic()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become(libc, supervisor, tell)
+        os.close(tell)
+        with os.fdopen(told, "rb") as stream:
+            why = b"" if self.control else stream.read()
+        if why:
+            os.waitpid(self.pid, 0)
+            self.pid, self.error = 0, why.decode(errors="replace")
+
+    def _become(self, libc: Any, supervisor: int, tell: int) -> None:
+        """In the child: be the command, or the spinner; never returns."""
+        step = "cannot be started"
+        try:
+            os.setsid()
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != supervisor:  # it died before it could be heard of
+                os._exit(1)
+            step = f"cannot be pinned to CPUs {self.given['cpus']}"
+            os.sched_setaffinity(0, self.given["cpus"])
+            signal.set_wakeup_fd(-1)
+            for name in (*_UNHEARD, signal.SIGCHLD, signal.SIGPIPE):
+                signal.signal(name, signal.SIG_DFL)
+            if self.control:
+                # The loop of an empty iterator of the interpreter: a few instructions and one
+                # object, all of it in registers and the first cache.
+                for _ in itertools.repeat(None):
+                    pass
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            errors = nowhere if self.errors is None else self.errors.fileno()
+            for number, target in enumerate((nowhere, nowhere, errors)):
+                os.dup2(target, number)
+            if self.given.get("meter"):
+                os.dup2(errors, 1)
+            step = "cannot be started"
+            os.chdir(self.given["directory"])
+            os.execvpe(self.given["argv"][0], self.given["argv"], self.given["environment"])
+        except BaseException as error:
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            os.write(tell, f"{step}: {why}".encode())
+        finally:
+            os._exit(127)
+
+    def ended(self, status: int, usage: Any, end: float, left_behind: int) -> None:
+        """Note how a run ended."""
+        code = os.waitstatus_to_exitcode(status)
+        self.pid = 0
+        run = {
+            "begin": self.begin,
+            "end": end,
+            "cpu": usage.ru_utime + usage.ru_stime,
+            "exit": code,
+            "preemptions": usage.ru_nivcsw,
+            "memory": usage.ru_maxrss * 1024,
+        }
+        words = ""
+        if self.errors is not None:
+            size = self.errors.seek(0, os.SEEK_END)
+            self.errors.seek(max(0, size - LAST_WORDS))
+            words = self.errors.read().decode(errors="replace").strip()
+            self.errors.close()
+        if self.given.get("meter") and code == 0:
+            code, words = self._metered(words, run), ""
+        if code and not self.error:
+            how = f"signal {-code}" if code < 0 else f"exit {code}"
+            last = words.splitlines()[-1:] or [""]
+            self.error = f"{how}{last[0] and ': ' + last[0][:200]}"
+        elif left_behind and not self.error:
+            self.error = f"left {left_behind} processes running; a job has to wait for its own"
+        if not self.error:
+            self.runs.append(run)
+
+    def _metered(self, words: str, run: Plain) -> int:
+        """The exit code, after BenchExec's own measurement took the place of ours."""
+        said = dict(line.partition("=")[::2] for line in words.splitlines())
+        if "terminationreason" in said:
+            self.error = f"BenchExec ended it: {said['terminationreason']}"
+            return 1
+        try:
+            run["cpu"] = float(said["cputime"].rstrip("s"))
+            run["end"] = run["begin"] + float(said["walltime"].rstrip("s"))
+        except (KeyError, ValueError):
+            self.error = f"BenchExec told no times: {words[-200:]}"
+            return 1
+        for kind, sign in (("returnvalue", 1), ("exitsignal", -1)):
+            if kind in said:
+                run["exit"] = sign * int(said[kind])
+        return int(run["exit"])
+
+
+class _Supervisor:
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._wake, writer = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for name in _UNHEARD:
+            signal.signal(name, signal.SIG_IGN)
+
+    def visit(self, request: Plain) -> Plain:
+        """Run the members of a visit, and say what came of it."""
+        members = [_Member(given) for given in request["members"]]
+        before, begin = _surroundings(request["cpus"]), time.monotonic()
+        try:
+            for member in members:
+                member.start(self._libc)
+            self._watch(members)
+        finally:
+            stays = [(member, time.monotonic()) for member in members if member.pid]
+            self._kill_all()
+        after, seconds = _surroundings(request["cpus"]), time.monotonic() - begin
+        for member, end in stays:
+            member.given["cut"] = [member.begin, end]
+        changed = {}
+        for name, value in before.items():
+            now = after[name]
+            changed[name] = None if value is None or now is None else now - value
+        return {
+            "begin": begin,
+            "seconds": seconds,
+            "members": [
+                {"runs": member.runs, "error": member.error, "cut": member.given.get("cut")}
+                for member in members
+            ],
+            **changed,
+        }
+
+    def _watch(self, members: list[_Member]) -> None:
+        """Until every member has a whole run, or one has failed: restart whoever ends first."""
+        while not any(member.error for member in members):
+            if all(member.done for member in members):
+                return
+            patience = min(member.deadline for member in members) - time.monotonic()
+            if patience > 0:
+                self._wait(patience)
+            else:
+                late = min(members, key=lambda member: member.deadline)
+                late.error = f"timeout after {late.given['timeout']:g} s"
+                return
+            while True:
+                try:
+                    pid, status, usage = os.wait4(-1, os.WNOHANG)
+                except ChildProcessError:
+                    break
+                if not pid:
+                    break
+                end = time.monotonic()
+                member = next((one for one in members if one.pid == pid), None)
+                if member is None:  # a stray that a job left, and that has ended by itself
+                    continue
+                known = {one.pid for one in members}
+                left_behind = [child for child in _children(os.getpid()) if child not in known]
+                member.ended(status, usage, end, len(left_behind))
+                if member.control and not member.error:
+                    member.error = "the control ended"
+                if not all(one.done for one in members) and not member.error:
+                    member.start(self._libc)
+
+    def _wait(self, patience: float) -> None:
+        """Wait for a child's end; raises when whoever asked is gone."""
+        ready, _, _ = select.select([0, self._wake], [], [], min(patience, 3600.0))
+        if self._wake in ready:
+            with suppress(BlockingIOError):
+                while os.read(self._wake, 4096):
+                    pass
+        if 0 in ready:  # nothing is asked before the answer is given: this is its end
+            raise _Left
+
+    def _kill_all(self) -> None:
+        """Kill every process below this one, whatever session it is in."""
+        while children := _children(os.getpid()):
+            for pid in _descendants(children):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in children:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+
+
+def _children(pid: int) -> list[int]:
+    """The children of a process, of all its threads."""
+    found = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as stream:
+                found += [int(word) for word in stream.read().split()]
+    return found
+
+
+def _descendants(pids: list[int]) -> list[int]:
+    """These processes and all below them."""
+    found, level = list(pids), list(pids)
+    while level:
+        level = [child for pid in level for child in _children(pid)]
+        found += level
+    return found
+
+
+def _surroundings(cpus: list[int]) -> dict[str, float | None]:
+    """What others do to these CPUs, as counters in seconds: pressure (somebody waits for a CPU of
+    this machine), and time that a hypervisor gave to another machine.
+    """
+    pressure = steal = None
+    with suppress(OSError, ValueError), open("/proc/pressure/cpu") as stream:
+        pressure = int(stream.readline().rpartition("total=")[2]) / 1e6
+    with suppress(OSError, ValueError, IndexError), open("/proc/stat") as stream:
+        names = {f"cpu{cpu}" for cpu in cpus}
+        rows = (line.split() for line in stream)
+        ticks = sum(int(row[8]) for row in rows if row and row[0] in names)
+        steal = ticks / os.sysconf("SC_CLK_TCK")
+    return {"pressure": pressure, "steal": steal}
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    supervisor = _Supervisor()
+    with suppress(_Left):
+        for line in iter(sys.stdin.buffer.readline, b""):
+            answer = supervisor.visit(json.loads(line))
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Which processors share a cache, from sysfs, and the two seats that jobs are pinned to."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..instances.problem.errors import InvalidOption
+
+SYSFS = Path("/sys/devices/system/cpu")
+_RANGE = re.compile(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*")
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The CPUs of a machine and what they share.
+
+    Attributes
+    ----------
+    cores : CPU -> the CPUs of its core (threads of one core, SMT; itself alone without).
+    caches : level -> CPU -> the CPUs that share its cache of this level, for unified caches.
+    packages : CPU -> the number of its package (socket).
+    """
+
+    cores: dict[int, tuple[int, ...]]
+    caches: dict[int, dict[int, tuple[int, ...]]]
+    packages: dict[int, int]
+
+    def domains(self) -> list[tuple[int, ...]]:
+        """The CPUs that share their last cache, one group each; where no cache is told of (many
+        virtual machines), those of one package.
+        """
+        if self.caches:
+            groups = set(self.caches[max(self.caches)].values())
+        else:
+            groups = {
+                tuple(cpu for cpu in sorted(self.cores) if self.packages.get(cpu, 0) == package)
+                for package in {self.packages.get(cpu, 0) for cpu in self.cores}
+            }
+        return sorted(groups)
+
+    def shared(self, first: Iterable[int], second: Iterable[int]) -> str:
+        """What two sets of CPUs share at the nearest: "core" (SMT), "L2", "L3", ..., "package", or
+        "memory".
+        """
+        ones, others = list(first), set(second)
+        if any(others & set(self.cores[cpu]) for cpu in ones):
+            return "core"
+        for level in sorted(self.caches):
+            if any(others & set(self.caches[level].get(cpu, ())) for cpu in ones):
+                return f"L{level}"
+        packages = {self.packages.get(cpu, 0) for cpu in others}
+        return "package" if any(self.packages.get(cpu, 0) in packages for cpu in ones) else "memory"
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Where two jobs sit.
+
+    Attributes
+    ----------
+    first, second : the CPUs of each seat; they have none in common.
+    shared : what the seats share, see `Topology.shared`.
+    """
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    shared: str
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs of both."""
+        return (*self.first, *self.second)
+
+    def __str__(self) -> str:
+        return f"CPUs {cpu_text(self.first)} and {cpu_text(self.second)}, which share {self.shared}"
+
+
+def read_topology(sysfs: Path = SYSFS) -> Topology:
+    """The topology that the system tells of."""
+    online = cpu_list(_read(sysfs / "online")) or tuple(sorted(os.sched_getaffinity(0)))
+    cores, packages = {}, {}
+    caches: dict[int, dict[int, tuple[int, ...]]] = {}
+    for cpu in online:
+        folder = sysfs / f"cpu{cpu}"
+        cores[cpu] = cpu_list(_read(folder / "topology" / "thread_siblings_list")) or (cpu,)
+        package = _read(folder / "topology" / "physical_package_id")
+        packages[cpu] = int(package) if package.isdecimal() else 0
+        for index in sorted((folder / "cache").glob("index*")):
+            level = _read(index / "level")
+            if level.isdecimal() and _read(index / "type") == "Unified":
+                together = cpu_list(_read(index / "shared_cpu_list")) or (cpu,)
+                caches.setdefault(int(level), {})[cpu] = together
+    return Topology(cores, caches, packages)
+
+
+def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
+    """Two seats: the cores of one cache's CPUs (or of those given), one half each.
+
+    The threads of a core stay in one seat, so that two jobs share a cache and no core, unless the
+    given CPUs are threads of a single core.
+
+    Parameters
+    ----------
+    cpus : a list such as "0-3,8-11"; the allowed CPUs of the largest cache when not given.
+
+    Raises
+    ------
+    InvalidOption
+        Such CPUs do not exist, or this process may not use them; or there is only one.
+    """
+    allowed = os.sched_getaffinity(0)
+    if cpus is not None:
+        chosen = cpu_list(cpus)
+        if not chosen:
+            raise InvalidOption(
+                f"cpus is {cpus!r}; expected numbers and ranges of CPUs, such as 0-3,8"
+            )
+        if missing := [cpu for cpu in chosen if cpu not in topology.cores]:
+            raise InvalidOption(
+                f"cpus is {cpus!r}: there is no CPU {missing[0]}; this machine has "
+                f"{cpu_text(topology.cores)}"
+            )
+        if refused := [cpu for cpu in chosen if cpu not in allowed]:
+            raise InvalidOption(
+                f"cpus is {cpus!r}: this process may not use CPU {refused[0]}; it may use "
+                f"{cpu_text(allowed)} (its affinity or its container says so)"
+            )
+    else:
+        usable = [tuple(cpu for cpu in group if cpu in allowed) for group in topology.domains()]
+        chosen = max(usable, key=len)
+    if len(chosen) < 2:
+        where = "cpus names" if cpus is not None else "this process may use"
+        raise InvalidOption(
+            f"{where} {len(chosen)} CPU{'s' * (len(chosen) != 1)} of one cache; expected at least "
+            "2: two jobs on one CPU take turns, which is no measurement of what they share"
+        )
+    cores = sorted({tuple(cpu for cpu in topology.cores[cpu] if cpu in chosen) for cpu in chosen})
+    if len(cores) == 1:  # threads of one core, as asked for
+        cores = [(cpu,) for cpu in chosen]
+    half = len(cores) // 2  # of an odd number of cores the last stays empty
+    first, second = (
+        tuple(sorted(cpu for core in part for cpu in core))
+        for part in (cores[:half], cores[half : 2 * half])
+    )
+    return Seats(first, second, topology.shared(first, second))
+
+
+def require_pinning(seats: Seats) -> None:
+    """Try the seats on this process, and go back.
+
+    Raises
+    ------
+    InvalidOption
+        The system does not let it.
+    """
+    before = os.sched_getaffinity(0)
+    try:
+        for cpus in (seats.first, seats.second):
+            os.sched_setaffinity(0, cpus)
+            if os.sched_getaffinity(0) != set(cpus):
+                raise OSError("the system chose other CPUs")
+    except OSError as error:
+        raise InvalidOption(
+            f"this process may not pin jobs to {seats} ({error.strerror or error}); run where "
+            "sched_setaffinity is permitted, or name other CPUs with --cpus"
+        ) from None
+    finally:
+        with suppress(OSError):
+            os.sched_setaffinity(0, before)
+
+
+def cpu_list(text: str) -> tuple[int, ...]:
+    """The CPUs that a list such as "0-3,8" names, in order; () for what is no such list."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            return ()
+        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(found))
+
+
+def cpu_text(cpus: Iterable[int]) -> str:
+    """CPUs as such a list."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1].append(cpu)
+        else:
+            parts.append([cpu])
+    return ",".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+
+
+def _read(path: Path) -> str:
+    """The words of a small file of the system; "" where there is none."""
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

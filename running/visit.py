@@ -1,0 +1,93 @@
+"""What came of running one job alone, or two beside each other, and the machine that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from .jobs import Job
+
+Time = Literal["cpu", "wall"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One whole run of a job.
+
+    Attributes
+    ----------
+    begin : seconds since 1970.
+    wall, cpu : seconds on the clock and of the processor (its own children's too).
+    covered : share of its wall time in which the other member ran; 0 alone.
+    exit : exit code.
+    preemptions : involuntary context switches.
+    memory : most resident memory [bytes].
+    """
+
+    begin: float
+    wall: float
+    cpu: float
+    covered: float = 0.0
+    exit: int = 0
+    preemptions: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True)
+class Member:
+    """One side of a visit: its whole runs in order, or why there is none that counts."""
+
+    runs: tuple[Run, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One job alone or two together, once.
+
+    Attributes
+    ----------
+    members : as they were asked for.
+    begin, seconds : when, and how long it took.
+    pressure : share of that time in which somebody waited for a processor of this machine (PSI,
+        "some"); None where the system does not tell.
+    steal : processor seconds that a hypervisor gave to others; None where it does not tell.
+    frequency : of the first seat's first CPU [MHz]; None where it does not tell.
+    """
+
+    members: tuple[Member, ...]
+    begin: float
+    seconds: float
+    pressure: float | None = None
+    steal: float | None = None
+    frequency: float | None = None
+
+    @property
+    def error(self) -> str:
+        """Why it does not count; "" when it does."""
+        return next((member.error for member in self.members if member.error), "")
+
+
+class Machine(Protocol):
+    """What runs jobs: this computer, or a simulated one in tests."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+
+    def visit(
+        self,
+        members: Sequence[Job | None],
+        timeouts: Sequence[float],
+        *,
+        swapped: bool = False,
+        keep_errors: bool = False,
+    ) -> Visit:
+        """Run one or two members at the same time, None for the control that only spins.
+
+        Parameters
+        ----------
+        timeouts : seconds for each run of each member.
+        swapped : whether the first member takes the second seat.
+        keep_errors : whether the last words of a run that fails are told.
+        """

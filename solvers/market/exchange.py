@@ -1,0 +1,161 @@
+"""The side of the servers in the search for equilibrium prices: it sets prices, and sees of users
+only what they add up to per server.
+
+What it gets from a group of users (`bidders`) in each kind of question:
+
+    opening    money on jobs of f = 0 and the number of tenants, per server; the extremes of f
+    rounds     money per server; the largest change of a bid
+    reply      money per server at prices: the group's demand curve at that point
+    jacobian   two sums per server; then products of its part of the Jacobian with vectors, or that
+               part itself (m x m) where few servers make it worth it
+    measure    cores held and asked for per server; the largest overspending, regret and money left
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...instances.market.equilibrium import Account, Residuals, residuals_of
+from ...instances.market.instance import Floats, Market, ratio
+from .bidders import InBlocks, Parties, Source
+from .proportional import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What best replies at some prices ask for.
+
+    Attributes
+    ----------
+    price : (m,).
+    excess : (m,) money asked for beyond what all cores of a server cost at its price.
+    error : largest |excess| relative to the server's worth.
+    """
+
+    price: Floats
+    excess: Floats
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class SummedBlocks:
+    """The Jacobian N (see `demand`) whose users' blocks stay with the parties; as
+    `linear.UserBlocks`, but that it cannot be looked into.
+    """
+
+    parties: Parties
+    diagonal: Floats
+    pairs: Floats
+
+    def apply(self, vector: Floats) -> Floats:
+        """N @ vector."""
+        return self.diagonal * vector + self.parties.ask("product", vector).sums[0]
+
+    def own(self) -> Floats:
+        """(m,) the diagonal of N."""
+        return self.diagonal + self.pairs
+
+    def dense(self) -> Floats:
+        """N as a matrix."""
+        return self.parties.ask("matrix").sums[0] + np.diag(self.diagonal)
+
+    def stiff(self) -> Callable[[Floats], Floats]:
+        """As `UserBlocks.stiff`, where the users' entries may be seen.
+
+        Raises
+        ------
+        RuntimeError
+            They may not, or the kept part is exactly singular.
+        """
+        blocks = self.parties.joined(self.diagonal)
+        if blocks is None:
+            raise RuntimeError("the users' entries are not known here")
+        return blocks.stiff()
+
+
+class Exchange:
+    """The servers of a market.
+
+    Parameters
+    ----------
+    capacity : (m,) cores.
+    unit : the mean budget of all users, in which money is counted here.
+    parties : the users.
+
+    Attributes
+    ----------
+    traded : (m,) servers that somebody would pay for.
+    smooth : whether all f < 1 among the jobs that move prices; straight : whether all are 1.
+    linear : whether any useful job has f = 1.
+    money : (m,) on each server in the last round.
+    """
+
+    def __init__(self, capacity: Floats, unit: float, parties: Parties) -> None:
+        self.capacity, self.unit, self.parties = capacity, unit, parties
+        told = parties.ask("opening")
+        self.fixed, tenants = told.sums
+        most, least, linear = told.most
+        self.traded = (tenants > 0) | (self.fixed > 0)
+        self.smooth, self.straight, self.linear = most < 1, -least == 1, linear > 0
+        self.money = np.zeros(len(capacity))
+        self._replied: Floats | None = None
+
+    @classmethod
+    def of(cls, market: Market) -> Exchange:
+        """The exchange of a market in this process; its parties are `InBlocks`."""
+        unit = float(market.budget.mean())
+        return cls(market.capacity, unit, InBlocks(market, unit))
+
+    @property
+    def price(self) -> Floats:
+        """(m,) the prices that the last bids make (thesis section 3.3.2)."""
+        price: Floats = (self.money + self.fixed) / self.capacity
+        return price
+
+    def bid(self, how: str, *arguments: object) -> None:
+        """Have all users bid as a method of `Bidders` says."""
+        self.money = self.parties.ask(how, *arguments).sums[0]
+
+    def round(self, rule: Rule = "corrected", watched: bool = False) -> float:
+        """A round of proportional response; the largest change of a bid, as a share of a budget, 0
+        where that is not watched.
+        """
+        told = self.parties.ask("rebid", self.price, rule, watched)
+        self.money = told.sums[0]
+        return told.most[0]
+
+    def reply(self, price: Floats) -> Demand:
+        """Best replies at prices (m,), above 0 where somebody would pay."""
+        money = self.parties.ask("reply", price).sums[0]
+        self._replied = price
+        worth = price * self.capacity
+        excess = money + self.fixed - worth
+        error = float(np.max(np.abs(excess)[worth > 0] / worth[worth > 0], initial=0.0))
+        return Demand(price, excess, error)
+
+    def jacobian(self, at: Demand, damping: float = 0.0) -> SummedBlocks:
+        """N at these replies, its diagonal raised by `damping` times itself."""
+        self.reply_again(at.price)
+        gain, pairs = self.parties.ask("jacobian").sums
+        diagonal = (at.price * self.capacity - gain) * (1 + damping)
+        return SummedBlocks(self.parties, diagonal, pairs)
+
+    def reply_again(self, price: Floats) -> None:
+        """Have the parties' last best replies be those at these prices."""
+        if self._replied is not price:
+            self.reply(price)
+
+    def judge(self, source: Source, price: Floats) -> Residuals:
+        """Make a candidate of the cores from a source, every traded server giving exactly all it
+        has, and measure it.
+        """
+        given = self.parties.ask("propose", source, price).sums[0]
+        asked = price * self.unit
+        told = self.parties.ask("measure", asked, ratio(self.capacity, given))
+        held, wanted = told.sums
+        overspending, regret, unspent = told.most
+        whole = Account(held, wanted, overspending, regret, unspent)
+        return residuals_of(self.capacity, asked, whole)

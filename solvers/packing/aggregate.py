@@ -1,0 +1,237 @@
+"""The bound of the aggregate program: branch and bound over servers by class, each leaf closed by
+multipliers that are checked in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...instances.packing.instance import Floats, Integers
+from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
+from ...models.program import LinearProgram
+from ..engines import LivingProgram
+from ..outcome import Clock, Stop
+from .ruled import Ruled
+
+BITS = 40
+"""Multipliers of rows (scaled to coefficients of 1 at most) are whole multiples of 2**-BITS."""
+
+
+WHOLE = 1e-6
+"""Servers nearer to a whole number are that number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregated:
+    """What the aggregate program says.
+
+    Attributes
+    ----------
+    bound : a proved lower bound on the cost of any answer; above the budget when there is none.
+    closed : whether the program was solved to its optimum, which `bound` then is.
+    leaves : nodes at which the search ended, whose multipliers prove it.
+    servers : (p,) servers of each class of the point found last at the bound, or None.
+    count : (s, p) its VMs of each type by class (not whole numbers), or None.
+    """
+
+    bound: int
+    closed: bool
+    leaves: int
+    servers: Integers | None
+    count: Floats | None
+
+
+class ExactProgram:
+    """Bounds of a program of whole numbers from any multipliers of its rows.
+
+    Theorem (weak duality). With multipliers of the rows, each paid at the row bound of its sign,
+    and each column at the end of its range where what is left of its cost is least, the sum is at
+    most the objective of any point within rows and ranges.
+    """
+
+    def __init__(self, program: LinearProgram) -> None:
+        self.program = program
+        matrix = program.matrix.tocsr()
+        largest = np.maximum(abs(matrix).max(axis=1).todense().reshape(-1), 1.0)
+        self.shift = np.frexp(largest)[1].astype(int).reshape(-1)
+        self.scale = np.ldexp(1.0, -self.shift)
+        rows = np.repeat(np.arange(program.rows), np.diff(matrix.indptr))
+        self.rows, self.columns = rows, matrix.indices
+        self.values = matrix.data.astype(np.int64).astype(object)
+        self.cost = program.cost.astype(np.int64).astype(object)
+        self.unit = BITS + int(self.shift.max(initial=0))
+
+    def scaled(self, lower: Floats, upper: Floats) -> LinearProgram:
+        """The program with coefficients of about 1, and these ranges of its columns."""
+        from scipy.sparse import diags_array
+
+        given = self.program
+        return replace(
+            given,
+            matrix=(diags_array(self.scale) @ given.matrix).tocsr(),
+            row_lower=given.row_lower * self.scale,
+            row_upper=given.row_upper * self.scale,
+            lower=lower,
+            upper=upper,
+            integer=np.zeros_like(given.integer),
+        )
+
+    def bound(self, dual: Floats, lower: Floats, upper: Floats) -> Fraction:
+        """What multipliers of the scaled rows prove, whatever they are."""
+        given = self.program
+        usable = np.where(np.isfinite(given.row_lower), np.inf, 0.0)
+        tight = np.where(np.isfinite(given.row_upper), -np.inf, 0.0)
+        safe = np.clip(np.nan_to_num(dual), tight, usable)
+        whole = np.round(safe * 2.0**BITS).astype(np.int64).astype(object)
+        multiplier = np.array(
+            [int(m) << int(self.unit - BITS - s) for m, s in zip(whole, self.shift, strict=True)],
+            dtype=object,
+        )
+        paid = 0
+        for m, low, high in zip(
+            multiplier, given.row_lower.tolist(), given.row_upper.tolist(), strict=True
+        ):
+            if m:
+                paid += m * int(low if m > 0 else high)
+        rest = self.cost * (1 << self.unit)
+        np.subtract.at(rest, self.columns, self.values * multiplier[self.rows])
+        for left, low, high in zip(rest, lower.tolist(), upper.tolist(), strict=True):
+            if left:
+                paid += left * int(low if left > 0 else high)
+        return Fraction(paid, 1 << self.unit)
+
+
+def aggregate_bound(
+    problem: Ruled,
+    clock: Clock,
+    *,
+    least: int = 0,
+    upper: int | None = None,
+    seconds: float | None = None,
+) -> Aggregated:
+    """Solve the aggregate program, best bound first.
+
+    Parameters
+    ----------
+    least : look for a point of this cost at least; the bound is then one on such answers.
+    upper : stop when the bound reaches it.
+    seconds : for it; the bound so far is returned when they are up.
+    """
+    penalty = problem.budget + 1
+    built = aggregate_program(problem, penalty)
+    exact = ExactProgram(built.program)
+    deadline = np.inf if seconds is None else clock.seconds + seconds
+    top = problem.budget + 1
+    if upper is not None:
+        top = min(top, upper)
+    root = (built.program.lower.copy(), built.program.upper)
+    root[0][built.cost] = least
+    living = LivingProgram(exact.scaled(*root))
+    best: tuple[Integers, Floats] | None = None
+    leaves, closed, made, proved = 1, False, 0, 0
+    queue: list[tuple[int, int, Floats, Floats]] = [(0, 0, *root)]
+    while queue:
+        # the open node of least bound: nothing is better than it
+        known, _, lower, ceiling = heapq.heappop(queue)
+        proved = max(proved, known)
+        if proved >= top:
+            closed = True
+            break
+        left = min(np.inf if clock.left is None else clock.left, deadline - clock.seconds)
+        if left <= 0:
+            break
+        program = exact.scaled(lower, ceiling)
+        answer = living.again(program, None if left == np.inf else max(left, 0.01))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer.row_dual is None or answer.point is None:
+            break
+        value = exact.bound(answer.row_dual, lower, ceiling)
+        here = max(known, -(-value.numerator // value.denominator))
+        children = [(lower, ceiling)]
+        if here > lower[built.cost] and here <= ceiling[built.cost]:
+            # costs are whole: the same node with its cost rounded up
+            lower = lower.copy()
+            lower[built.cost] = here
+            children = [(lower, ceiling)]
+        else:
+            column = _fractional(built, answer.point)
+            if column is None and queue and here > queue[0][0]:
+                pass  # others come first: this one is solved again when it is its turn
+            elif column is None:
+                number = np.round(answer.point[built.servers]).astype(np.int64)
+                best = (number, _counts(built, answer.point))
+                proved, closed = here, True
+                break
+            else:
+                cut = np.floor(answer.point[column])
+                leaves += 1
+                children = [(lower, ceiling.copy()), (lower.copy(), ceiling)]
+                children[0][1][column], children[1][0][column] = cut, cut + 1
+        for lows, highs in children:
+            made += 1
+            heapq.heappush(queue, (here, -made, lows, highs))
+    return Aggregated(
+        max(proved, 1), closed, leaves, None if best is None else best[0],
+        None if best is None else best[1],
+    )  # fmt: skip
+
+
+def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> Aggregated:
+    """Servers of that cost at most, and VMs by class, such that all have room to spare; those found
+    before where that leaves a VM out.
+
+    A dive: the class whose servers are nearest to a whole number is fixed there, or else at the
+    next one, and the program solved again.
+    """
+    assert found.servers is not None
+    built = even_program(problem, found.servers + 1, cost)
+    exact = ExactProgram(built.program)
+    lower, upper = built.program.lower.copy(), built.program.upper.copy()
+    living = LivingProgram(exact.scaled(lower, upper))
+
+    def solved() -> Floats | None:
+        answer = living.again(exact.scaled(lower, upper), clock.share(4))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        point = answer.point
+        if point is None or (_counts(built, point).sum(axis=1) < problem.request - WHOLE).any():
+            return None
+        return point
+
+    point = solved()
+    free = built.servers.tolist()
+    while point is not None and free and not clock.over:
+        apart = np.abs(point[free] - np.round(point[free]))
+        column = free.pop(int(np.argmin(apart)))
+        nearest = float(np.round(point[column]))
+        other = nearest + (1.0 if point[column] > nearest else -1.0)
+        for value in (nearest, other):
+            lower[column] = upper[column] = max(value, 0.0)
+            point = solved()
+            if point is not None:
+                break
+    if point is None or free:
+        return found
+    servers = np.round(point[built.servers]).astype(np.int64)
+    return replace(found, servers=servers, count=_counts(built, point))
+
+
+def _fractional(built: Aggregate, point: Floats) -> int | None:
+    """The column of servers that is farthest from whole, of pools before classes; None when all
+    are whole.
+    """
+    for columns in (built.pools, built.servers):
+        apart = np.abs(point[columns] - np.round(point[columns]))
+        if len(columns) and apart.max() > WHOLE:
+            return int(columns[int(np.argmax(apart))])
+    return None
+
+
+def _counts(built: Aggregate, point: Floats) -> Floats:
+    """(s, p) VMs of each type on each class."""
+    return np.where(built.count >= 0, point[np.maximum(built.count, 0)], 0.0)

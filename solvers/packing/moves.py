@@ -1,0 +1,307 @@
+"""Fewest moves: from what runs now to a placement on few servers."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+
+from ...instances.packing.instance import Integers, Packing, Placement, check
+from ...instances.packing.placing import present_counts, stays
+from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
+from ...instances.problem.rules import AtLeast, checked
+from ...models.packing.aggregate import Moves, moves_program
+from ...models.packing.assignment import assignment_model
+from ..engines import LivingProgram, solve_cp_sat, solve_program
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from .aggregate import ExactProgram, aggregate_bound
+from .minimum import min_servers
+from .ruled import Ruled, reduce_ruled
+from .ruled_search import Filling
+
+MOST_COUNTS = 40_000
+"""Larger models (servers x types) are not given to CP-SAT."""
+
+
+@checked
+def fewest_moves(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+    servers: Annotated[int, AtLeast(1, "a number of servers")] | None = None,
+) -> Outcome:
+    """The fewest VMs that leave their server so that no more than some servers are in use, with a
+    proof.
+
+    A VM stays if it is on the server that it is on now; VMs that do not run now are no moves. The
+    bound is the aggregate program's with the VMs that stay (its multipliers are checked in whole
+    numbers), or CP-SAT's where servers times types are few.
+
+    Parameters
+    ----------
+    rng : draws the search; `default_rng(0)` when not given.
+    time_limit : seconds; the best answer and bound so far are returned when they are up.
+    start : an answer to begin from; it is left out when it uses more servers.
+    report : progress.
+    servers : that may be in use; as few as `min_servers` finds in half of the time when not given.
+        To free servers that are named, ask for `instance.cordoned(names)` instead.
+
+    Returns
+    -------
+    Outcome
+        `bound` in VMs. `certificate`: `servers`, how many may be in use; `fewest_servers`, a proved
+        bound on them; `found_by`, `bound_by`; `on`, the server of each row of the answer.
+
+    Raises
+    ------
+    InvalidInstance
+        Nothing is said of what runs now, or a request is elastic or may be served in part.
+
+    Notes
+    -----
+    With too few servers the status is `infeasible`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/cluster-12-40"), "fewest-moves")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 26.0
+    """
+    if instance.placed is None:
+        raise InvalidInstance(
+            "placed", "not given", "what runs now, rows of server, VM type and VMs",
+            "Give it, or ask min-servers, which moves everything",
+        )  # fmt: skip
+    search = _Search(instance, Clock(time_limit, report), rng or np.random.default_rng(0))
+    stop = Stop.FINISHED
+    try:
+        search.limit(servers)
+        if search.fewest <= search.servers:
+            search.offer(start, "the start")
+            search.run()
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    return search.outcome(stop)
+
+
+def moves_bound(instance: Packing, servers: int, seconds: float | None = None) -> int:
+    """A proved bound on the VMs that leave their server where at most some are in use, by the
+    aggregate program.
+    """
+    search = _Search(instance, Clock(seconds), np.random.default_rng(0))
+    search.servers = servers
+    search.relaxed(search.program())
+    return search.lower
+
+
+class _Search:
+    """The best answer and the best bound, and who found them."""
+
+    def __init__(self, instance: Packing, clock: Clock, rng: np.random.Generator) -> None:
+        self.instance, self.clock, self.rng = instance, clock, rng
+        self.problem: Ruled = reduce_ruled(instance, merge=False)
+        self.present = present_counts(instance)
+        where = {c: place for place, group in enumerate(self.problem.kinds) for c in group}
+        self.kind = np.array([where[c] for c in instance.server_class.tolist()], dtype=np.int64)
+        own = [group[0] for group in self.problem.members]
+        self.placed: Integers = self.present[:, own]
+        self.total = int(self.present.sum())
+        self.servers, self.fewest = len(self.kind), 1
+        self.best: Placement | None = None
+        self.upper, self.lower = self.total + 1, 0
+        self.found_by, self.bound_by = "", "none"
+        self.impossible = False
+
+    def limit(self, servers: int | None) -> None:
+        """How many servers may be in use, and a bound on how many are needed."""
+        if servers is None:
+            left = self.clock.left
+            found = min_servers(
+                self.instance, rng=self.rng, time_limit=None if left is None else left / 2
+            )
+            self.fewest = int(found.bound or 1)
+            self.impossible = found.status is Status.INFEASIBLE
+            if isinstance(found.solution, Placement):
+                self.servers = found.solution.servers
+                self.offer(found.solution, "min-servers")
+            if found.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+        else:
+            self.servers = servers
+            left = self.clock.left
+            self.fewest = aggregate_bound(
+                reduce_ruled(self.instance), self.clock, upper=servers + 1,
+                seconds=None if left is None else left / 2,
+            ).bound  # fmt: skip
+            self.impossible = self.fewest > servers
+
+    def offer(self, placement: Placement | None, by: str) -> None:
+        """Keep an answer if it is the best so far."""
+        if placement is None or placement.servers > self.servers:
+            return
+        _, moves = stays(self.instance, placement.count, placement.server_class)
+        if moves < self.upper:
+            self.best, self.upper, self.found_by = placement, moves, by
+            self.clock.note(float(moves), float(min(self.lower, moves)), by)
+
+    def raise_bound(self, value: int, by: str) -> None:
+        """Keep a bound if it is the best so far."""
+        if value > self.lower:
+            self.lower, self.bound_by = value, by
+            best = None if self.best is None else float(self.upper)
+            self.clock.note(best, float(min(value, self.upper)), by)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything left to decide, and time to do it."""
+        return self.lower < self.upper and not self.clock.over and not self.impossible
+
+    def run(self) -> None:
+        """What runs now; the aggregate program, its fillings; CP-SAT where it is small."""
+        self.place(self.present, self.instance.server_class, "what runs now")
+        if not self.open:
+            return
+        built = self.program()
+        self.relaxed(built)
+        small = len(self.kind) * self.problem.types <= MOST_COUNTS
+        effort = 1.0
+        while self.open:
+            self._fillings(built, effort)
+            if self.best is None and self.open:  # an answer, however many move
+                left = self.clock.left
+                seconds = 30.0 * effort if left is None else left / 2
+                found = min_servers(self.instance, rng=self.rng, time_limit=seconds)
+                if isinstance(found.solution, Placement):
+                    self.offer(found.solution, "min-servers")
+                if found.stop is Stop.INTERRUPTED:
+                    raise KeyboardInterrupt
+                if found.bound is not None and found.bound > self.servers:
+                    self.impossible = True
+            if small and self.open:
+                self._by_cp_sat(effort)
+            effort *= 2
+            if not small and effort > 64 and self.clock.left is None:
+                return
+
+    def place(self, count: Integers, kind: Integers, by: str) -> None:
+        """Offer VMs on servers if they are an answer."""
+        placement = Placement(count, kind)
+        try:
+            check(self.instance, placement)
+        except InfeasibleSolution:
+            return
+        self.offer(placement, by)
+
+    def program(self) -> Moves:
+        """The aggregate program of moves."""
+        return moves_program(
+            self.problem, self.placed, self.kind, self.servers, self.total + len(self.kind) + 1
+        )
+
+    def relaxed(self, built: Moves) -> None:
+        """The bound of the program without whole numbers."""
+        exact, program = ExactProgram(built.program), built.program
+        left = self.clock.left
+        living = LivingProgram(exact.scaled(program.lower, program.upper))
+        answer = living.solve(None if left is None else left / 2)
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer.row_dual is not None:
+            value = exact.bound(answer.row_dual, program.lower, program.upper)
+            self.raise_bound(self.total + math.ceil(value), "aggregate program of moves")
+
+    def _fillings(self, built: Moves, effort: float) -> None:
+        """Servers kept as the program says; the VMs of the others are placed among those."""
+        left = self.clock.left
+        seconds = 5.0 * effort if left is None else min(left / 2, 5.0 * effort)
+        answer = solve_program(built.program, time_limit=seconds)
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer.point is None:
+            return
+        used = np.flatnonzero(self.placed.any(axis=1))
+        kept = used[answer.point[built.kept] > 0.5]
+        count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)
+        wanted = np.round(answer.point[: len(self.problem.price)]).astype(np.int64)
+        extra: list[int] = []  # servers that are empty now
+        for c in range(len(self.problem.price)):
+            more = int(wanted[c]) - int((self.kind[kept] == c).sum())
+            idle = np.flatnonzero((self.kind == c) & ~np.isin(np.arange(len(self.kind)), kept))
+            extra += idle[: max(more, 0)].tolist()
+        chosen = np.concatenate([kept, np.array(extra, dtype=np.int64)])[: self.servers]
+        filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
+        filling.place_now(self.placed[chosen])
+        if filling.mend(self.clock, self.clock.seconds + 4 * effort):
+            self._offer_rows(filling.room.vms[: len(chosen)], chosen)
+
+    def _by_cp_sat(self, effort: float) -> None:
+        """CP-SAT with servers that are told apart."""
+        problem = self.problem
+        built = assignment_model(
+            problem.demand, problem.request, problem.capacity, self.kind, problem.price,
+            named=True, rules=problem,
+        )  # fmt: skip
+        model = built.model
+        used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
+        model.add(sum(used) <= self.servers)
+        stay: list[Any] = []
+        for m, i in np.argwhere(self.placed > 0).tolist():
+            if built.count[m, i] >= 0:
+                entry = model.get_int_var_from_proto_index(int(built.count[m, i]))
+                stay.append(model.new_int_var(0, int(self.placed[m, i]), f"stay_{m}_{i}"))
+                model.add(stay[-1] <= entry)
+        moves = self.total - sum(stay)
+        model.add(moves >= self.lower)
+        model.add(moves <= self.upper)
+        model.minimize(moves)  # instead of the servers
+        answer = solve_cp_sat(model, time_limit=self.clock.share(most=5.0 * effort))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer.status is Status.INFEASIBLE:
+            self.impossible = self.best is None
+            return
+        if answer.values is not None:
+            self._offer_rows(built.counts(answer.values), np.arange(len(self.kind)))
+        if answer.bound is not None:
+            self.raise_bound(math.ceil(answer.bound - 1e-6), "CP-SAT")
+
+    def _offer_rows(self, count: Integers, server: Integers) -> None:
+        """Offer VMs of the reduction's types on these servers."""
+        rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
+        rows[:, [group[0] for group in self.problem.members]] = count
+        self.place(rows, self.instance.server_class[server], "search from what runs now")
+
+    def outcome(self, stop: Stop) -> Outcome:
+        """What the search ends with."""
+        certificate: dict[str, Any] = {
+            "servers": self.servers,
+            "fewest_servers": self.fewest,
+            "found_by": self.found_by,
+            "bound_by": self.bound_by,
+        }
+        trace = tuple(self.clock.trace)
+        if self.best is None:
+            status = Status.INFEASIBLE if self.impossible else Status.UNKNOWN
+            if status is Status.UNKNOWN and stop is Stop.FINISHED:
+                stop = Stop.TIME_LIMIT
+            return Outcome(None, None, status, stop, certificate, trace)
+        proved = self.lower >= self.upper
+        if not proved and stop is Stop.FINISHED:
+            stop = Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
+        on, _ = stays(self.instance, self.best.count, self.best.server_class)
+        return Outcome(
+            self.best,
+            float(min(self.lower, self.upper)),
+            Status.OPTIMAL if proved else Status.FEASIBLE,
+            stop,
+            certificate | {"on": on.tolist()},
+            trace,
+        )
+
+
+__all__ = ["fewest_moves"]

@@ -1,0 +1,293 @@
+"""Instances with rules on where VMs may run, reduced: types and classes that no rule tells apart
+are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.packing.instance import Integers, Packing, Placement, check
+from ...instances.packing.placing import Rules
+from ...instances.problem.errors import InfeasibleSolution
+from .fitting import Counts
+from .reduction import UNLIMITED, Reduced, require_whole
+
+Group = tuple[tuple[int, ...], int]
+"""VM types, and how many of them there may be."""
+
+NO_CAP = 2**62
+
+Array = np.ndarray[Any, Any]
+
+
+class RuleArrays(NamedTuple):
+    """An instance and its rules as arrays.
+
+    demand (s, k), capacity (p, k), most (s, p) VMs of a type on a server of a class, zone (p,).
+    Groups of types of which a server holds `group_most` at most: those of type i are `group_item`
+    from `group_start[i]` to `group_start[i + 1]`; types apart from i, and rows (limits within a
+    zone, spreads over zones) that i is in, likewise. Of a row: `row_cap` most VMs by zone,
+    `row_skew` and the zones `row_counted` for it; the last zone is "none".
+    """
+
+    demand: Array
+    capacity: Array
+    most: Array
+    zone: Array
+    group_start: Array
+    group_item: Array
+    group_most: Array
+    apart_start: Array
+    apart_item: Array
+    row_start: Array
+    row_item: Array
+    row_cap: Array
+    row_skew: Array
+    row_counted: Array
+
+
+class Room(NamedTuple):
+    """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
+    total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
+    """
+
+    vms: Array
+    kind: Array
+    free: Array
+    held: Array
+    total: Array
+    left: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ruled(Reduced):
+    """A reduced instance with its rules, in the numbers of the merged types and classes.
+
+    Attributes
+    ----------
+    kinds : for each class here, the instance's classes merged in it.
+    most : (s, p) VMs of a type that one server of a class holds at most, by all rules.
+    limits, zone_limits, apart, spreads, zone, zones : as in `Rules`; what cannot be broken is left
+        out. zones is how many there are.
+    """
+
+    kinds: tuple[tuple[int, ...], ...]
+    most: Integers
+    limits: tuple[Group, ...]
+    zone_limits: tuple[Group, ...]
+    apart: tuple[tuple[int, int], ...]
+    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    zone: Integers
+    zones: int
+
+    @property
+    def compatible(self) -> npt.NDArray[np.bool_]:
+        """(s, s) whether rules let VMs of two types (or two of one) share some server."""
+        here = (self.most > 0).astype(np.int64)
+        together = here @ here.T > 0
+        for i, other in self.apart:
+            together[i, other] = together[other, i] = False
+        for members, most in self.limits:
+            if most == 1:
+                together[np.ix_(members, members)] = False
+        together[np.arange(self.types), np.arange(self.types)] &= (self.most > 1).any(axis=1)
+        return together
+
+    def placement(self, count: Integers, kind: Integers) -> Placement:
+        """The instance's placement; the servers of merged classes go to its classes in order."""
+        given = np.zeros(len(kind), dtype=np.int64)
+        for place, members in enumerate(self.kinds):
+            numbers = self.instance.available[list(members)]
+            ends = np.cumsum(numbers)
+            here = np.flatnonzero(kind == place)
+            given[here] = np.array(members)[np.searchsorted(ends, np.arange(len(here)), "right")]
+        return Placement(self.handed_out(count), given)
+
+    def now(self) -> Counts | None:
+        """What runs now, if that is an answer."""
+        given = self.instance
+        if given.placed is None:
+            return None
+        server, kind, number = given.placed.T
+        if (np.bincount(kind, number, given.types) != given.wanted).any():
+            return None
+        count = np.zeros((int(given.available.sum()), given.types), dtype=np.int64)
+        count[server, kind] = number
+        used = np.unique(server)
+        try:
+            check(given, Placement(count[used], given.server_class[used]))
+        except InfeasibleSolution:
+            return None
+        merged = np.stack([count[:, list(group)].sum(axis=1) for group in self.members], axis=1)
+        where = {c: place for place, group in enumerate(self.kinds) for c in group}
+        return merged[used], np.array([where[c] for c in given.server_class[used].tolist()])
+
+    @cached_property
+    def arrays(self) -> RuleArrays:
+        """The rules as the kernels read them."""
+        groups = [members for members, _ in self.limits]
+        rows = [rule[0] for rule in self.zone_limits] + [rule[0] for rule in self.spreads]
+        pairs: list[list[int]] = [[] for _ in range(self.types)]
+        for i, other in self.apart:
+            pairs[i].append(other)
+            pairs[other].append(i)
+        columns = self.zones + 1  # the last: servers in no zone
+        cap = np.full((len(rows), columns), NO_CAP)
+        skew = np.full(len(rows), NO_CAP)
+        counted = np.zeros((len(rows), columns), dtype=np.bool_)
+        for place, (_, most) in enumerate(self.zone_limits):
+            cap[place, : self.zones] = most
+        for place, (_, largest, zones) in enumerate(self.spreads, start=len(self.zone_limits)):
+            skew[place] = largest
+            counted[place, list(zones)] = True
+        return RuleArrays(
+            demand=self.demand,
+            capacity=self.capacity,
+            most=self.most,
+            zone=np.where(self.zone < 0, self.zones, self.zone),
+            group_start=_starts(groups, self.types)[0],
+            group_item=_starts(groups, self.types)[1],
+            group_most=np.array([most for _, most in self.limits], dtype=np.int64),
+            apart_start=np.cumsum([0, *map(len, pairs)]),
+            apart_item=np.array([other for row in pairs for other in row], dtype=np.int64),
+            row_start=_starts(rows, self.types)[0],
+            row_item=_starts(rows, self.types)[1],
+            row_cap=cap,
+            row_skew=skew,
+            row_counted=counted,
+        )
+
+
+def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) -> Ruled:
+    """Merge VM types, and classes, that are equal by size and by every rule; drop what is absent.
+
+    Parameters
+    ----------
+    costs : count a server at its class's cost, not as one.
+    merge : merge VM types; classes are merged anyway.
+
+    Raises
+    ------
+    InvalidInstance
+        A request is elastic, or may be served in part.
+    """
+    require_whole(instance)
+    rules = instance.rules
+    wanted = instance.wanted.astype(np.int64)
+    rules_that_bind = _binding(rules, wanted)
+    limits, zone_limits, spreads = rules_that_bind
+    # classes that nothing tells apart
+    price = instance.price if costs else np.ones(instance.classes, dtype=np.int64)
+    kinds = _alike(
+        (c for c in range(instance.classes) if instance.available[c] > 0),
+        lambda c: (
+            instance.capacity[c].tobytes(), int(price[c]), int(rules.zone[c]),
+            rules.allowed[:, c].tobytes(),
+        ),
+    )  # fmt: skip
+    first = [members[0] for members in kinds]
+    capacity = instance.capacity[first]
+    # types that nothing tells apart
+    others: list[set[int]] = [set() for _ in range(instance.types)]
+    for i, other in rules.apart:
+        others[i].add(other)
+        others[other].add(i)
+    inside: list[list[tuple[int, int]]] = [[] for _ in range(instance.types)]
+    binding = ([rule[0] for rule in rules] for rules in rules_that_bind)
+    for number, groups in enumerate(binding):
+        for place, group in enumerate(groups):
+            for i in group:
+                inside[i].append((number, place))
+    members = _alike(
+        np.flatnonzero(wanted).tolist(),
+        lambda i: (
+            instance.demand[i].tobytes(), rules.allowed[i].tobytes(), tuple(sorted(others[i])),
+            tuple(inside[i]), None if merge else i,
+        ),
+    )  # fmt: skip
+    size = (instance.demand / np.maximum(capacity.max(axis=0), 1)).sum(axis=1)
+    members = sorted(members, key=lambda group: (-size[group[0]], group[0]))
+    merged = {i: place for place, group in enumerate(members) for i in group}
+    own = [group[0] for group in members]
+    request = np.array([wanted[list(group)].sum() for group in members], dtype=np.int64)
+    demand = instance.demand[own]
+    # how many of a type one server holds
+    most = np.where(rules.allowed[np.ix_(own, first)], request[:, None], 0)
+    for j in range(demand.shape[1]):
+        needs = np.flatnonzero(demand[:, j])
+        most[needs] = np.minimum(most[needs], capacity[None, :, j] // demand[needs, j, None])
+    for group, number in limits:
+        here = sorted({merged[i] for i in group if i in merged})
+        most[here] = np.minimum(most[here], number)
+
+    def renumbered(group: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted({merged[i] for i in group if i in merged}))
+
+    available = [instance.available[list(group)].sum() for group in kinds]
+    return Ruled(
+        demand=demand,
+        request=request,
+        capacity=capacity,
+        servers=np.array([UNLIMITED if np.isinf(n) else int(n) for n in available], dtype=np.int64),
+        price=price[first],
+        classes=np.array(first, dtype=np.int64),
+        members=tuple(members),
+        instance=instance,
+        kinds=tuple(kinds),
+        most=most,
+        limits=tuple((renumbered(group), n) for group, n in limits),
+        zone_limits=tuple((renumbered(group), n) for group, n in zone_limits),
+        apart=tuple(
+            sorted(
+                {
+                    (min(merged[i], merged[j]), max(merged[i], merged[j]))
+                    for i, j in rules.apart
+                    if i in merged and j in merged
+                }
+            )
+        ),
+        spreads=tuple((renumbered(group), skew, zones) for group, skew, zones in spreads),
+        zone=rules.zone[first],
+        zones=len(rules.zones),
+    )
+
+
+def _binding(
+    rules: Rules, wanted: Integers
+) -> tuple[list[Group], list[Group], list[tuple[tuple[int, ...], int, tuple[int, ...]]]]:
+    """The limits and spreads that so few VMs could break."""
+
+    def number(group: Sequence[int]) -> int:
+        return int(wanted[list(group)].sum())
+
+    return (
+        [(group, most) for group, most in rules.limits if number(group) > most],
+        [(group, most) for group, most in rules.zone_limits if number(group) > most],
+        [rule for rule in rules.spreads if number(rule[0]) > rule[1] and len(rule[2]) > 1],
+    )
+
+
+def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[int, ...]]:
+    """The places by equal keys, in the order of the first of each."""
+    found: dict[Hashable, list[int]] = {}
+    for place in places:
+        found.setdefault(key(place), []).append(place)
+    return [tuple(group) for group in found.values()]
+
+
+def _starts(groups: Sequence[Sequence[int]], types: int) -> tuple[Integers, Integers]:
+    """For each type the groups it is in: where they start, and their numbers."""
+    inside: list[list[int]] = [[] for _ in range(types)]
+    for place, group in enumerate(groups):
+        for i in group:
+            inside[i].append(place)
+    return (
+        np.cumsum([0, *map(len, inside)]),
+        np.array([place for row in inside for place in row], dtype=np.int64),
+    )

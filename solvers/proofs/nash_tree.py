@@ -1,0 +1,128 @@
+"""The most Nash welfare of whole cores: a tree of boxes, in each of which a linear bound is close.
+
+What a leaf proves stands above `market_nash_welfare` in `verify.py`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any
+
+from ... import verify
+from . import Task
+
+MOST_NODES = 5_000
+ENOUGH = 1e-9
+"""By how much the logarithm of the welfare may be above the answer's where a box is closed."""
+
+
+class _Open(Exception):
+    """Time or nodes ran out, or a box holds a better answer."""
+
+
+def nash_tree(task: Task, market: verify.Market) -> list[Any] | None:
+    """The nodes of a tree whose leaves are not above the answer of the market; None if there is
+    none.
+    """
+    try:
+        return _Tree(task, verify.Boxes(market)).nodes
+    except (_Open, verify.Refused):
+        return None
+
+
+class _Tree:
+    def __init__(self, task: Task, boxes: verify.Boxes) -> None:
+        self.boxes, market = boxes, boxes.market
+        self.users = [market.user[k] for k in range(len(market.work))]
+        total = sum(market.budget[i] for i in market.active)
+        self.share = {i: market.budget[i] / total for i in market.active}
+        self.unit = total * verify.GRID
+        worth = market.by_user(market.values())
+        goal = self._welfare(worth) + ENOUGH
+        stack, self.nodes = [boxes.root()], list[Any]()
+        while stack:
+            if task.clock.over or len(self.nodes) > MOST_NODES:
+                raise _Open
+            least, most = stack.pop()
+            if not boxes.squeeze(least, most, []):
+                self.nodes.append([])
+                continue
+            leaf, above, cut = self._leaf(least, most)
+            if above <= goal:
+                self.nodes.append(leaf)
+                continue
+            if cut is None:
+                raise _Open
+            job, at = cut
+            self.nodes.append([job, at])
+            high, low = least[:], most[:]
+            high[job], low[job] = at + 1, at
+            stack += [(high, most), (least, low)]
+
+    def _welfare(self, worth: list[int]) -> float:
+        unit = self.boxes.market.unit
+        return sum(b * math.log(worth[i] / unit) for i, b in self.share.items())
+
+    def _leaf(
+        self, least: list[int], most: list[int]
+    ) -> tuple[dict[str, Any], float, tuple[int, int] | None]:
+        """Utilities near the best of a box and prices of cores, what they prove, and where to split
+        the box if that is not enough.
+        """
+        market, low, user = self.boxes.market, self.boxes.low, self.users
+        cores, worth = self._filled(least, most)
+        weight = {i: self.share[i] / worth[i] for i in self.share}
+        prices = [0.0] * len(self.boxes.room)
+        left = self.boxes.room[:]
+        for k in low:
+            left[market.server[k]] -= cores[k]
+        for k, table in low.items():
+            if cores[k] < most[k]:
+                gain = weight[user[k]] * (table[cores[k] + 1] - table[cores[k]])
+                prices[market.server[k]] = max(prices[market.server[k]], gain)
+        above = self._welfare(worth) - 1.0
+        above += sum(p * n for p, n in zip(prices, self.boxes.room, strict=True))
+        cut, widest = None, 0.0
+        for k, table in low.items():
+            price, own = prices[market.server[k]], weight[user[k]]
+            best = max(range(least[k], most[k] + 1), key=lambda c: own * table[c] - price * c)
+            above += own * table[best] - price * best
+            spread = own * (table[most[k]] - table[least[k]])
+            if least[k] < most[k] and spread >= widest:
+                widest, cut = spread, (k, min(max(cores[k], least[k]), most[k] - 1))
+        leaf = {"worth": worth, "prices": [max(0, round(p * self.unit)) for p in prices]}
+        return leaf, above, cut
+
+    def _filled(self, least: list[int], most: list[int]) -> tuple[list[int], list[int]]:
+        """Cores of a box given one by one to whom they help most, and what users have of them."""
+        market, low, user = self.boxes.market, self.boxes.low, self.users
+        cores, left = least[:], self.boxes.room[:]
+        worth = [0] * len(market.budget)
+        for k, table in low.items():
+            worth[user[k]] += table[cores[k]]
+            left[market.server[k]] -= cores[k]
+
+        def gain(k: int) -> float:
+            more = low[k][cores[k] + 1] - low[k][cores[k]]
+            had = worth[user[k]]
+            return math.inf if not had else self.share[user[k]] * math.log1p(more / had)
+
+        heap = [(-gain(k), k) for k in low if cores[k] < most[k]]
+        heapq.heapify(heap)
+        while heap:
+            old, k = heapq.heappop(heap)
+            if left[market.server[k]] <= 0 or cores[k] >= most[k]:
+                continue
+            now = -gain(k)
+            if now > old + 1e-15:
+                heapq.heappush(heap, (now, k))
+                continue
+            worth[user[k]] += low[k][cores[k] + 1] - low[k][cores[k]]
+            cores[k] += 1
+            left[market.server[k]] -= 1
+            if cores[k] < most[k]:
+                heapq.heappush(heap, (-gain(k), k))
+        if not all(worth[i] for i in self.share):
+            worth = [max(1, number) for number in worth]
+        return cores, worth

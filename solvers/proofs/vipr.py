@@ -1,0 +1,280 @@
+"""Trees of accepted proofs as VIPR certificates (format 1.0; Cheung, Gleixner and Steffy 2017),
+which `viprchk` checks, a program that is not ours.
+
+A certificate says that a program has no point: the verifier's own program of what would be better
+than the answer. That the program is the problem only `verify.py` shows. Each bound that is
+tightened is a row of its own, a sum of a row and of bounds that is rounded; each leaf is a sum of
+rows that says 0 <= a number below 0; and two cases that are closed close the one they came from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ... import verify
+
+MOST_ROWS = 2_000_000
+"""Rows that a certificate may derive."""
+
+Terms = Iterable[tuple[int, int]]
+
+
+@dataclass(eq=False)
+class _Row:
+    """A row of a certificate: "G" or "L", its right side and terms, and what it is made of; `index`
+    once it is written.
+    """
+
+    sense: str
+    right: Fraction | int
+    terms: tuple[tuple[int, int], ...]
+    reason: str = "lin"
+    parts: tuple[tuple[_Row, Fraction], ...] = ()
+    index: int = -1
+
+
+@dataclass
+class _Certificate:
+    """The text of a certificate that some rows over whole numbers have no point."""
+
+    columns: int
+    given: list[_Row] = field(default_factory=list)
+    derived: list[str] = field(default_factory=list)
+
+    def give(self, sense: str, right: int, terms: Terms) -> _Row:
+        """A row of the program."""
+        row = _Row(sense, right, tuple(terms), index=len(self.given))
+        self.given.append(row)
+        return row
+
+    def need(self, row: _Row) -> int:
+        """The index of a row, after it and what it is made of are written."""
+        waiting = [row]
+        while waiting:
+            top = waiting[-1]
+            missing = [part for part, _ in top.parts if part.index < 0] if top.index < 0 else []
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                if top.index < 0:
+                    pairs = [f"{part.index} {times}" for part, times in top.parts]
+                    made = "" if top.reason == "asm" else f" {len(pairs)} {' '.join(pairs)}"
+                    self._write(top, f"{top.reason}{made}")
+        return row.index
+
+    def split(self, one: tuple[_Row, _Row], two: tuple[_Row, _Row]) -> _Row:
+        """Nothing is left, as nothing is left of either of two cases: (what is false, assumed)."""
+        row = _Row("L", -1, ())
+        hints = [self.need(part) for pair in (one, two) for part in pair]
+        self._write(row, f"uns {' '.join(map(str, hints))}")
+        return row
+
+    def _write(self, row: _Row, reason: str) -> None:
+        if len(self.derived) > MOST_ROWS:
+            raise ValueError(f"a certificate of more than {MOST_ROWS} rows")
+        row.index = len(self.given) + len(self.derived)
+        self.derived.append(f"{_written(row)} {{ {reason} }} -1")
+
+    def text(self, why: str) -> str:
+        """The file."""
+        names, numbers = (
+            " ".join(f"{letter}{j}" for j in range(self.columns)) for letter in ("x", "")
+        )
+        lines = [f"% {why}", "VER 1.0", f"VAR {self.columns}", names, f"INT {self.columns}"]
+        lines += [numbers, "OBJ min 0", f"CON {len(self.given)} 0", *map(_written, self.given)]
+        lines += ["RTP infeas", "SOL 0", f"DER {len(self.derived)}", *self.derived]
+        return "\n".join(lines) + "\n"
+
+
+def _written(row: _Row) -> str:
+    terms = "  ".join(f"{j} {a}" for j, a in row.terms)
+    return f"C{row.index} {row.sense} {row.right} {len(row.terms)}  {terms}"
+
+
+class _Cases:
+    """Open cases, first below and then above a split, and what is false in those closed."""
+
+    def __init__(self, made: _Certificate) -> None:
+        self.made, self.open = made, list[tuple[_Row, _Row, list[_Row]]]()
+
+    def split(self, below: _Row, above: _Row) -> None:
+        """A case becomes two."""
+        self.open.append((below, above, []))
+
+    def close(self, false: _Row) -> None:
+        """The case that is looked at, and those that it was the last of."""
+        self.made.need(false)
+        while self.open:
+            below, above, closed = self.open[-1]
+            if not closed:
+                closed.append(false)
+                return
+            self.open.pop()
+            false = self.made.split((closed[0], below), (false, above))
+
+
+class _Bounds:
+    """The tree of `verify.Program.impossible`, with what every bound follows from."""
+
+    def __init__(self, program: verify.Program, step: dict[str, Any]) -> None:
+        self.made = _Certificate(len(program.low))
+        ends = zip(program.low, program.high, strict=True)
+        self.ends = [
+            (self.made.give("G", low, [(j, 1)]), self.made.give("L", high, [(j, 1)]))
+            for j, (low, high) in enumerate(ends)
+        ]
+        self.rows = [self.made.give("L", most, terms) for terms, most in program.rows]
+        for divisor, *hint in step.get("cuts", []):
+            self._cut(divisor, hint)
+        self.of: list[list[int]] = [[] for _ in self.ends]
+        for r, row in enumerate(self.rows):
+            for j, _ in row.terms:
+                self.of[j].append(r)
+        self._tree(iter(step["tree"]), iter(step.get("leaves", [])))
+
+    def _sum(self, hint: list[int]) -> tuple[list[tuple[_Row, Fraction]], dict[int, int], int]:
+        """Rows and how often each is taken, and their sum."""
+        parts: dict[int, int] = {}
+        for r, times in zip(hint[::2], hint[1::2], strict=True):
+            parts[r] = parts.get(r, 0) + times
+        total: dict[int, int] = {}
+        for r, times in parts.items():
+            for j, a in self.rows[r].terms:
+                total[j] = total.get(j, 0) + a * times
+        right = sum(int(self.rows[r].right) * times for r, times in parts.items())
+        return [(self.rows[r], Fraction(n)) for r, n in parts.items() if n], total, right
+
+    def _cut(self, divisor: int, hint: list[int]) -> None:
+        """A sum of rows, divided and rounded down."""
+        parts, total, right = self._sum(hint)
+        made = [(row, times / divisor) for row, times in parts]
+        made += [(self.ends[j][0], -Fraction(a % divisor, divisor)) for j, a in total.items()]
+        terms = tuple((j, a // divisor) for j, a in total.items() if a // divisor)
+        kept = tuple(part for part in made if part[1])
+        reason = "rnd" if divisor > 1 else "lin"
+        self.rows.append(_Row("L", right // divisor, terms, reason, kept))
+
+    def _closed(
+        self, parts: list[tuple[_Row, Fraction]], terms: Terms, right: int, ends: list[Any]
+    ) -> _Row:
+        """0 <= a number below 0: some rows, and of each column the end that adds least to them."""
+        used = list(parts)
+        for j, a in terms:
+            end = ends[j][0 if a > 0 else 1]
+            used.append((end, Fraction(-a)))
+            right -= a * int(end.right)
+        return _Row("L", right, (), "lin", tuple(part for part in used if part[1]))
+
+    def _tighten(self, ends: list[Any], rows: list[int]) -> _Row | None:
+        """As `verify.Program.tighten` does; what is false, if nothing is left."""
+        todo, waiting = list(rows), set(rows)
+        while todo:
+            r = todo.pop()
+            waiting.remove(r)
+            row = self.rows[r]
+            room = int(row.right) - sum(
+                a * int(ends[j][0 if a > 0 else 1].right) for j, a in row.terms
+            )
+            if room < 0:
+                return self._closed([(row, Fraction(1))], row.terms, int(row.right), ends)
+            for j, a in row.terms:
+                low, high = (int(end.right) for end in ends[j])
+                if abs(a) * (high - low) > room:
+                    parts = [(ends[k][0 if b > 0 else 1], Fraction(-b, a)) for k, b in row.terms]
+                    parts = [part for part, (k, _) in zip(parts, row.terms, strict=True) if k != j]
+                    made = ((row, Fraction(1, a)), *parts)
+                    step = room // abs(a)
+                    if a > 0:
+                        ends[j] = ends[j][0], _Row("L", low + step, ((j, 1),), "rnd", made)
+                    else:
+                        ends[j] = _Row("G", high - step, ((j, 1),), "rnd", made), ends[j][1]
+                    more = [other for other in self.of[j] if other not in waiting]
+                    waiting.update(more)
+                    todo += more
+        return None
+
+    def _tree(self, hints: Iterator[int], leaves: Iterator[list[int]]) -> None:
+        cases, stack = _Cases(self.made), [(self.ends, list(range(len(self.rows))))]
+        while stack:
+            ends, rows = stack.pop()
+            ends = list(ends)
+            false = self._tighten(ends, rows)
+            if false is None and (column := next(hints)) >= 0:
+                value = next(hints)
+                below = _Row("L", value, ((column, 1),), "asm")
+                above = _Row("G", value + 1, ((column, 1),), "asm")
+                cases.split(below, above)
+                for end in (1, 0):
+                    side = list(ends)
+                    side[column] = (
+                        (ends[column][0], below) if end == 0 else (above, ends[column][1])
+                    )
+                    stack.append((side, self.of[column]))
+                continue
+            if false is None:
+                parts, total, right = self._sum(next(leaves))
+                false = self._closed(parts, list(total.items()), right, ends)
+            cases.close(false)
+
+
+def certificates(instance: bytes, proof: bytes) -> list[str]:
+    """The certificates of the trees in a proof that `verify.py` accepts, in the order of its steps;
+    none if it has no tree over a program in whole numbers.
+
+    Parameters
+    ----------
+    instance, proof : the contents of the two files, unpacked.
+    """
+    document, content = verify.parse(instance, True), verify.parse(proof, False)
+    own = {
+        name: value
+        for name, value in document.items()
+        if name not in ("cotenant", "problem", "name", "source")
+    }
+    made: Any = content
+    levels = [made, *made["levels"]]
+    case = verify.Case(own, made["options"], made["witness"], [part["steps"] for part in levels])
+    trees = [
+        (level, step) for level, part in enumerate(levels) for step in part["steps"] if _tree(step)
+    ]
+    texts = []
+    for level, step in trees:
+        about = levels[level]["claim"]["objective"]
+        why = f"{made['problem']} {made['method']} of the instance {made['instance']['sha256']}"
+        program = _program(case, made, level, step)
+        texts.append(_Bounds(program, step).made.text(f"{why}: {about}"))
+    return texts
+
+
+def _tree(step: dict[str, Any]) -> bool:
+    """Whether a step holds a tree over a program."""
+    return step["kind"] == "prop" or (step["kind"] == "prices" and "sums" in step)
+
+
+def _program(
+    case: verify.Case, made: dict[str, Any], level: int, step: dict[str, Any]
+) -> verify.Program:
+    """The program whose points would be better than the answer, as the verifier makes it."""
+    if made["problem"] == "packing":
+        packing = verify.Packing(case)
+        if step["kind"] == "prop":
+            return verify.Shares(packing).program(level)
+        cost = packing.cost if made["method"] == "min-cost" else [1] * len(packing.room)
+        owed = [verify.whole(number, "request") for number in packing.request]
+        return verify.Priced(packing, owed, cost, step).program()
+    given, value = verify.Colocation(case), made["claim"]["value"]
+    if made["method"] == "stable":
+        few = verify.rational(value, "value") if level else step.get("few", 0)
+        gains = verify.Gains(given, case.options)
+        program, cost_of = verify.stable_program(given, gains, int(few))
+    else:
+        parts = given.unit * math.lcm(*(n for n in given.count if n))
+        slack = verify.rational(value, "value") * parts if level else step["below"] - 1
+        program, cost_of = verify.slack_program(given, verify.bandwidths(given), int(slack))
+    if level:
+        program.at_most(cost_of, step["below"] - 1)
+    return program

@@ -1,0 +1,88 @@
+"""What must hold of the advice on any small state, against enumeration."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from advice_enumeration import best_placement, fewest_reached
+from advice_reference import fewest_moves, fewest_servers
+from advice_states import HOST, random_list
+
+from cotenant.advice.kubernetes import kubernetes_state
+from cotenant.advice.plan import Advice, advise
+from cotenant.advice.rules import translate
+from cotenant.advice.state import ClusterState, Role
+from cotenant.instances.problem.errors import InvalidInstance
+
+Claim = tuple[str, bool, Any]
+"""(what was checked, whether it held, what was claimed and what is true)."""
+
+
+def claims(seed: int) -> Iterator[Claim]:
+    """Everything that is checked of the state drawn from a seed; nothing where no pod is counted."""
+    rng = np.random.default_rng(seed)
+    content = random_list(rng)
+    state = kubernetes_state({"state.json": content})
+    if not any(pod.role in (Role.MOVABLE, Role.FIXED) for pod in state.pods):
+        return
+    advice = advise(state)  # it judges its own plan by the filters, and raises
+    reached = fewest_reached(state)
+    yield (
+        "no state that moves lead to uses fewer",
+        advice.needed <= reached,
+        (advice.needed, reached),
+    )
+    if not advice.order.stuck:
+        yield "the plan is reached by moves", advice.enough >= reached, (advice.enough, reached)
+    yield from _against_placements(state, advice)
+    yield from _second_route(state, advice)
+    yield from _less_asked(rng, content, advice)
+
+
+def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
+    """The fewest nodes and moves with the pinned pods where they are."""
+    if advice.translation.broken:
+        return
+    best = best_placement(state, set(advice.pinned))
+    found = (advice.enough, len(advice.targets))
+    narrow = any(each.topology == HOST for pod in state.pods for each in pod.spread)
+    # of a spread over nodes the plan keeps more than is asked for
+    yield "fewest nodes, fewest moves", found == best or (narrow and found > best), (found, best)
+
+
+def _second_route(state: ClusterState, advice: Advice) -> Iterator[Claim]:
+    """The bound and the moves by another model of the same instances."""
+    relaxed = translate(state, relaxed=True)
+    servers = fewest_servers(relaxed.instance)
+    yield "bound by another model", advice.needed == servers - relaxed.keepers, servers
+    if advice.fewest is not None:
+        moves = fewest_moves(relaxed.instance, advice.enough + relaxed.keepers)
+        yield "fewest moves by another model", advice.fewest == moves[0], (advice.fewest, moves[0])
+
+
+def _less_asked(
+    rng: np.random.Generator, content: dict[str, Any], advice: Advice
+) -> Iterator[Claim]:
+    """A constraint less never raises the bound; a node more never raises the answer."""
+    less = copy.deepcopy(content)
+    pods = [item for item in less["items"] if item["kind"] == "Pod"]
+    spec = pods[int(rng.integers(len(pods)))]["spec"]
+    for field in ("affinity", "topologySpreadConstraints", "nodeSelector"):
+        if field in spec:
+            del spec[field]
+            break
+    try:
+        after = advise(kubernetes_state({"state.json": less}))
+        yield "a constraint less", after.needed <= advice.needed, (after.needed, advice.needed)
+    except InvalidInstance as error:
+        yield "a constraint less", False, str(error)
+    more = copy.deepcopy(content)
+    kept = [item for item in more["items"] if item["kind"] == "Node"]
+    twin = copy.deepcopy(kept[int(rng.integers(len(kept)))])
+    twin["metadata"]["name"] = twin["metadata"]["labels"][HOST] = "twin"
+    more["items"].append(twin)
+    after = advise(kubernetes_state({"state.json": more}))
+    yield "a node more", after.enough <= advice.enough, (after.enough, advice.enough)

@@ -1,0 +1,91 @@
+"""A loopback API server that answers the reads of kubectl from a state, in pages as asked for."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+_GROUPS = {
+    "/api/v1": [("nodes", "Node", False, "no"), ("pods", "Pod", True, "po")],
+    "/apis/policy/v1": [("poddisruptionbudgets", "PodDisruptionBudget", True, "pdb")],
+}
+_POLICY = {"groupVersion": "policy/v1", "version": "v1"}
+_DISCOVERY: dict[str, Any] = {
+    "/version": {"major": "1", "minor": "31", "gitVersion": "v1.31.2", "platform": "linux/amd64"},
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [{"name": "policy", "versions": [_POLICY], "preferredVersion": _POLICY}],
+    },
+    **{
+        path: {
+            "kind": "APIResourceList",
+            "groupVersion": path.partition("/")[2].partition("/")[2],
+            "resources": [
+                {"name": name, "singularName": kind.lower(), "namespaced": of_namespace, "kind": kind,
+                 "verbs": ["get", "list"], "shortNames": [short]}
+                for name, kind, of_namespace, short in resources
+            ],
+        }
+        for path, resources in _GROUPS.items()
+    },
+}  # fmt: skip
+
+
+def _listed(path: str, query: dict[str, list[str]], items: list[dict[str, Any]]) -> Any:
+    """One page of a list; None where there is no such list."""
+    for group, resources in _GROUPS.items():
+        for name, kind, _, _ in resources:
+            if path != f"{group}/{name}":
+                continue
+            ours = [
+                {key: value for key, value in item.items() if key not in ("kind", "apiVersion")}
+                for item in items
+                if item["kind"] == kind
+            ]
+            first = int(query.get("continue", ["0"])[0])
+            last = first + (int(query.get("limit", ["0"])[0]) or len(ours))
+            about = {"resourceVersion": "7"} | ({"continue": str(last)} if last < len(ours) else {})
+            version = group.partition("/")[2].partition("/")[2]
+            return {
+                "kind": f"{kind}List",
+                "apiVersion": version,
+                "metadata": about,
+                "items": ours[first:last],
+            }
+    return None
+
+
+@contextmanager
+def serving(items: list[dict[str, Any]]) -> Iterator[str]:
+    """The address of a server of these objects."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            asked = urlparse(self.path)
+            body = _DISCOVERY.get(asked.path) or _listed(asked.path, parse_qs(asked.query), items)
+            text = json.dumps(body or {"kind": "Status", "status": "Failure", "code": 404}).encode()
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,161 @@
+"""Small packings with rules on where VMs may run, at random, and their optima by enumeration,
+written apart from the package.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cotenant.instances.packing import Packing
+from cotenant.instances.packing.placing import Limit, Spread
+
+
+@dataclass
+class Best:
+    """The fewest servers, the least cost, and the fewest moves on the fewest servers."""
+
+    servers: int
+    cost: int
+    moves: int
+
+
+def state(seed: int) -> Packing:
+    """Up to five servers of two or three classes, up to six VMs of up to three types."""
+    rng = np.random.default_rng(seed)
+    classes, types = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    servers = rng.integers(1, 3, classes)
+    request = rng.integers(1, 4 if types == 2 else 3, types)
+    capacity = rng.integers(5, 12, (classes, 2))
+    demand = np.minimum(rng.integers(1, 6, (types, 2)), capacity.min(axis=0))
+    fields: dict[str, Any] = {}
+
+    def some(share: float) -> bool:
+        return bool(rng.random() < share)
+
+    if some(0.5):
+        fields["allowed"] = rng.random((types, classes)) < 0.75
+    if some(0.4):
+        fields["most_per_server"] = rng.choice([1.0, 2.0, np.inf], types)
+    if some(0.4):
+        fields["apart"] = [sorted(rng.choice(types, 2, replace=False).tolist())]
+    if some(0.7):
+        fields["zone"] = tuple(rng.choice(["a", "b", ""], classes, p=[0.45, 0.45, 0.1]).tolist())
+    zoned = any(fields.get("zone", ()))
+    if zoned and some(0.6):
+        fields["skew"] = rng.choice([1.0, 2.0, np.inf], types)
+    if some(0.4):
+        within = "zone" if zoned and some(0.4) else "server"
+        fields["limits"] = (Limit(_some_types(rng, types), int(rng.integers(1, 4)), within),)
+    if zoned and some(0.3):
+        zones = sorted(set(filter(None, fields["zone"]))) if some(0.5) else ()
+        fields["spreads"] = (Spread(_some_types(rng, types), 1, tuple(zones)),)
+    held: Counter[tuple[int, int]] = Counter()
+    for i, number in enumerate(request.tolist()):
+        for _ in range(number):
+            if some(0.9):
+                held[int(rng.integers(servers.sum())), i] += 1
+    return Packing(
+        capacity=capacity,
+        demand=demand,
+        request=request.astype(float),
+        servers=servers.astype(float),
+        cost=rng.integers(1, 5, classes),
+        placed=[(m, i, n) for (m, i), n in sorted(held.items())],  # type: ignore[arg-type]
+        name=f"state-{seed}",
+        **fields,
+    )
+
+
+def _some_types(rng: np.random.Generator, types: int) -> tuple[int, ...]:
+    return tuple(sorted(rng.choice(types, int(rng.integers(1, types + 1)), replace=False).tolist()))
+
+
+def best(instance: Packing) -> Best | None:
+    """The optima over all ways to put VMs on servers; None when no way keeps everything."""
+    kind = [c for c in range(instance.classes) for _ in range(int(instance.available[c]))]
+    present: Counter[tuple[int, int]] = Counter()
+    for m, i, n in [] if instance.placed is None else instance.placed.tolist():
+        present[m, i] = n
+    ways = []  # for each type, the ways to share its VMs out over the servers
+    for i in range(instance.types):
+        number = int(instance.wanted[i])
+        ways.append(
+            [
+                row
+                for row in itertools.product(range(number + 1), repeat=len(kind))
+                if sum(row) == number and _alone(instance, kind, i, row)
+            ]
+        )
+    found: list[tuple[int, int, int]] = []
+    for rows in itertools.product(*ways):
+        if not _together(instance, kind, rows):
+            continue
+        used = [m for m in range(len(kind)) if any(row[m] for row in rows)]
+        stay = sum(min(row[m], present[m, i]) for i, row in enumerate(rows) for m in used)
+        cost = sum(int(instance.price[kind[m]]) for m in used)
+        found.append((len(used), cost, sum(present.values()) - stay))
+    if not found:
+        return None
+    servers = min(entry[0] for entry in found)
+    return Best(
+        servers,
+        min(entry[1] for entry in found),
+        min(entry[2] for entry in found if entry[0] <= servers),
+    )
+
+
+def _alone(instance: Packing, kind: list[int], i: int, row: tuple[int, ...]) -> bool:
+    """Whether one type by itself keeps what is allowed, its limit, its room and its skew."""
+    for m, number in enumerate(row):
+        if number and instance.allowed is not None and not instance.allowed[i, kind[m]]:
+            return False
+        if instance.most_per_server is not None and number > instance.most_per_server[i]:
+            return False
+        if any(number * instance.demand[i] > instance.capacity[kind[m]]):
+            return False
+    if instance.skew is not None and instance.skew[i] < np.inf:
+        return _even(instance, kind, [i], row, int(instance.skew[i]), ())
+    return True
+
+
+def _even(
+    instance: Packing, kind: list[int], types: list[int], row: Any, skew: int, zones: Any
+) -> bool:
+    counted = set(zones) or {
+        instance.zone[c]
+        for c in kind
+        if instance.zone[c]
+        and (instance.allowed is None or any(instance.allowed[i, c] for i in types))
+    }
+    numbers = [
+        sum(row[m] for m in range(len(kind)) if instance.zone[kind[m]] == z) for z in counted
+    ]
+    return max(numbers, default=0) - min(numbers, default=0) <= skew
+
+
+def _together(instance: Packing, kind: list[int], rows: tuple[tuple[int, ...], ...]) -> bool:
+    for m, c in enumerate(kind):
+        load = sum(row[m] * instance.demand[i] for i, row in enumerate(rows))
+        if any(load > instance.capacity[c]):
+            return False
+        for i, other in [] if instance.apart is None else instance.apart.tolist():
+            if rows[i][m] and rows[other][m]:
+                return False
+    for rule in instance.limits:
+        row = [sum(rows[i][m] for i in rule.types) for m in range(len(kind))]
+        if rule.within == "server" and max(row) > rule.most:
+            return False
+        if rule.within == "zone":
+            for z in set(filter(None, instance.zone)):
+                if sum(n for m, n in enumerate(row) if instance.zone[kind[m]] == z) > rule.most:
+                    return False
+    for rule in instance.spreads:
+        row = [sum(rows[i][m] for i in rule.types) for m in range(len(kind))]
+        if not _even(instance, kind, list(rule.types), row, rule.skew, rule.zones):
+            return False
+    return True

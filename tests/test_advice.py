@@ -1,0 +1,501 @@
+"""Advice for clusters: what is enough, what moves and in which order, what is said, and that the
+judge of plans refuses every kind of wrong one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from advice_cases import claims
+from advice_states import HOST, ZONE, apart, budget, listed, near, node, pod, spread, state
+from measured import DATA
+from terminal import run
+
+import cotenant
+from cotenant.advice.default_scheduler import left_pending
+from cotenant.advice.emit import emit
+from cotenant.advice.order import Ordered, ordered
+from cotenant.advice.plan import Advice, advise, drain
+from cotenant.advice.reading import read_state
+from cotenant.advice.rules import translate
+from cotenant.advice.state import ClusterState
+from cotenant.advice.statecheck import Move, Scheduler, check_waves
+from cotenant.advice.words import WIDTH, advice_lines, drain_lines
+from cotenant.instances.problem.errors import (
+    InfeasibleSolution,
+    InvalidInstance,
+    InvalidOption,
+    UnknownName,
+)
+
+SAMPLE = DATA / "clusters" / "k8s"
+needs_sample = pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
+
+
+def sample() -> ClusterState:
+    return read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
+
+
+def number(read: ClusterState, name: str) -> int:
+    return next(n for n, each in enumerate(read.pods) if each.name == name)
+
+
+def moves_of(advice: Advice) -> dict[str, str]:
+    return {advice.state.pods[n].name: name for n, name in advice.targets.items()}
+
+
+# the sample of the notes
+
+
+@needs_sample
+def test_the_sample_needs_three_of_four_workers_and_seven_moves() -> None:
+    advice = advise(sample())
+    assert (len(advice.in_use), advice.enough, advice.needed) == (4, 3, 3)
+    assert (len(advice.targets), advice.fewest_pinned, advice.freed) == (7, 7, ("w-4",))
+    pinned = {advice.state.pods[n].name for n in advice.pinned}
+    assert pinned == {"pg-0", "pg-1", "pg-2", "search-0"}
+    assert not advice.order.stuck
+
+
+@needs_sample
+def test_the_sample_needs_six_moves_when_volumes_and_budgets_are_vouched_for() -> None:
+    advice = advise(sample(), released=["volumes", "budget"])
+    assert (advice.enough, advice.needed) == (3, 3)
+    assert (len(advice.targets), advice.fewest_pinned, advice.fewest) == (6, 6, 6)
+    where = {n: advice.targets.get(n, each.node) for n, each in enumerate(advice.state.pods)}
+    pg = [where[n] for n, each in enumerate(advice.state.pods) if each.name.startswith("pg-")]
+    assert len(set(pg)) == 3
+
+
+@needs_sample
+def test_the_sample_in_words() -> None:
+    text = " ".join(" ".join(advice_lines(advise(sample()))).split())
+    for words in (
+        "4 worker nodes are in use; 3 are enough and no fewer can do (proved: shop/pg needs 3, 1 on each).",
+        "free w-4: 7 pods move (fewest while the pinned pods stay, proved; at least 6 in any case)",
+        "no disruption budget broken", "counted: 20 movable pods; pinned: 4 (shop/pg-0, shop/pg-1, shop/pg-2: volumes not in the file, add pv,pvc; shop/search-0: its budget allows 0)",
+        "not counted: 1 finished", "1 pending (ml/train-7-xx2pl: no node has room now, w-4 has after the plan)",
+        "preferred affinity: kube-system/coredns-6f6b679f8f-0x7kq",
+    ):  # fmt: skip
+        assert words in text
+
+
+# what is enough
+
+
+def test_two_half_empty_nodes_become_one() -> None:
+    advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "2")))
+    assert (advice.enough, advice.needed, len(advice.targets), advice.fewest) == (1, 1, 1, 1)
+    assert advice.proved
+    assert advice.waste == 0.5
+
+
+def test_room_is_what_daemons_leave_and_pods_have_slots() -> None:
+    daemons = [pod(f"d-{n}", f"n{n}", "5", owner="DaemonSet") for n in (1, 2)]
+    pods = [pod("a-1", "n1", "2"), pod("b-1", "n2", "2")]
+    assert advise(state(node("n1"), node("n2"), *pods, *daemons)).enough == 2
+    assert advise(state(node("n1"), node("n2"), *pods)).enough == 1
+    assert advise(state(node("n1", pods="1"), node("n2", pods="1"), *pods)).enough == 2
+
+
+def test_a_control_plane_holds_what_tolerates_it_and_is_no_worker() -> None:
+    role = {"node-role.kubernetes.io/control-plane": ""}
+    taints = [{"key": "cp", "effect": "NoSchedule"}]
+    nodes = [node("cp", labels=role, taints=taints), node("n1")]
+    tolerant = pod("a-1", "n1", tolerations=[{"key": "cp", "operator": "Exists"}])
+    advice = advise(state(*nodes, tolerant))
+    assert (advice.in_use, advice.enough, advice.freed) == (("n1",), 0, ("n1",))
+    assert advise(state(*nodes, pod("a-1", "n1"))).enough == 1
+
+
+@pytest.mark.parametrize(
+    ("closed", "opened"),
+    [
+        ({"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}, {"tolerations": [{"key": "k", "value": "v"}]}),
+        ({"taints": [{"key": "k", "value": "v", "effect": "NoExecute"}]}, {"tolerations": [{"operator": "Exists"}]}),
+        ({"unschedulable": True}, {"tolerations": [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]}),
+        ({"labels": {"disk": "ssd"}}, None), ({"ready": "False"}, None),
+    ],
+)  # fmt: skip
+def test_nodes_that_do_not_take_a_pod_are_not_filled(
+    closed: dict[str, Any], opened: dict[str, Any] | None
+) -> None:
+    selector = {"nodeSelector": {"disk": "hdd"}} if "labels" in closed else {}
+    # the closed node is the larger one, and holds something that must stay
+    nodes = [node("big", "16", **closed), node("n1", "4", labels={"disk": "hdd"})]
+    stays = pod("s-1", "big", "1", owner="")
+    read = state(*nodes, stays, pod("a-1", "n1", "2", **selector))
+    assert advise(read).enough == 2
+    if opened is not None:
+        assert advise(state(*nodes, stays, pod("a-1", "n1", "2", **opened))).enough == 1
+
+
+def test_what_is_on_a_cordoned_node_may_stay_there() -> None:
+    read = state(
+        node("n1", unschedulable=True),
+        node("n2", "1"),
+        pod("a-1", "n1", "2"),
+        pod("b-1", "n2", "1"),
+    )
+    advice = advise(read)
+    assert (advice.enough, moves_of(advice)) == (2, {})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "enough"),
+    [
+        ({}, {}, 1),
+        ({"affinity": apart("a")}, {"affinity": apart("a")}, 2),
+        ({"affinity": apart("b")}, {"labels": {"app": "b"}}, 2),
+        ({"affinity": apart("b")}, {"labels": {"app": "b"}, "namespace": "other"}, 1),
+        ({"affinity": apart("b", namespaces=["other"])}, {"labels": {"app": "b"}, "namespace": "other"}, 2),
+        ({"affinity": apart("b", namespaceSelector={})}, {"labels": {"app": "b"}, "namespace": "other"}, 2),
+    ],
+)  # fmt: skip
+def test_anti_affinity_holds_both_ways_across_labels_and_namespaces(
+    first: dict[str, Any], second: dict[str, Any], enough: int
+) -> None:
+    pods = [
+        pod("a-1", "n1", **{"labels": {"app": "a"}} | first),
+        pod("b-1", "n2", **{"labels": {"app": "a"}} | second),
+    ]
+    advice = advise(state(node("n1"), node("n2"), *pods))
+    assert (advice.enough, advice.needed) == (enough, enough)
+    # a daemon's pods count as well
+    daemons = [
+        pods[0]
+        | {
+            "metadata": pods[0]["metadata"]
+            | {"name": f"d-{n}", "ownerReferences": [{"kind": "DaemonSet", "name": "d"}]},
+            "spec": pods[0]["spec"] | {"nodeName": n},
+        }
+        for n in ("n1",)
+    ]
+    read = state(node("n1"), node("n2"), *daemons, pod("c-1", "n1"), pods[1])
+    assert advise(read).freed == (("n1",) if enough == 2 else advise(read).freed)
+
+
+def test_anti_affinity_by_zone_leaves_a_zone_to_each() -> None:
+    nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="b")]
+    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (1, 3)]
+    assert advise(state(*nodes, *pods, pod("b-1", "n2"))).enough == 2
+
+
+def test_host_ports_are_one_to_a_node() -> None:
+    port = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80}]}]
+    read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
+    assert advise(state(node("n1"), node("n2"), *read)).enough == 2
+    port2 = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 81}]}]
+    assert (
+        advise(state(node("n1"), node("n2"), read[0], pod("b-1", "n2", containers=port2))).enough
+        == 1
+    )
+
+
+def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> None:
+    nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("abc")]
+    pods = [
+        pod(f"a-{n}", f"n{n}", labels={"app": "a"}, topologySpreadConstraints=spread("a"))
+        for n in range(3)
+    ]
+    advice = advise(state(*nodes, *pods))
+    # as long as the three nodes stand, no zone may have two
+    assert (advice.enough, advice.needed, advice.needed_pinned) == (3, 1, 3)
+    assert "spread of shop/a" in advice.dropped[0]
+    assert "no fewer while the pinned pods stay and every rule below is kept (proved)" in " ".join(
+        " ".join(advice_lines(advice)).split()
+    )
+
+
+def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
+    read = state(
+        node("n1"),
+        node("n2"),
+        pod("a-1", "n1", affinity=near("b")),
+        pod("b-1", "n1", labels={"app": "b"}),
+        pod("c-1", "n2"),
+    )
+    advice = advise(read)
+    assert {read.pods[n].name for n in advice.pinned} == {"a-1", "b-1"}
+    assert moves_of(advice) == {"c-1": "n1"}
+    far = state(
+        node("n1"),
+        node("n2"),
+        pod("a-1", "n1", schedulerName="x"),
+        pod("c-1", "n2", schedulerName="x"),
+    )
+    advice = advise(far)
+    assert (advice.enough, advice.needed, advice.needed_pinned) == (2, 1, 2)
+    assert advise(far, released=["scheduler"]).enough == 1
+    with pytest.raises(InvalidOption, match="release is 'spread'; expected one of volumes, budget"):
+        advise(far, released=["spread"])
+
+
+def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> None:
+    # more is asked of n1 than it has; two pods that are to be apart are together
+    over = state(node("n1", "2"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "1"))
+    advice = advise(over)
+    assert advice.translation.broken == ("n1 is over its cpu",)
+    assert (advice.enough, moves_of(advice)) == (1, {"a-1": "n2"})
+    near_each_other = [
+        pod(f"a-{n}", "n1", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)
+    ]
+    advice = advise(state(node("n1"), node("n2"), *near_each_other, pod("b-1", "n2")))
+    assert advice.enough == 1  # left alone; mending needs both nodes
+    assert advice.translation.broken == ("anti-affinity of shop/a",)
+    assert "broken now, and left so" in " ".join(advice_lines(advice))
+
+
+def test_pods_alone_on_their_nodes_are_no_plan() -> None:
+    with pytest.raises(InvalidInstance, match="without a pod that runs and could move"):
+        advise(state(node("n1"), pod("d-1", "n1", owner="DaemonSet")))
+
+
+# the order
+
+
+def test_waves_keep_budgets_and_owners() -> None:
+    pods = [pod(f"a-{n}", "n1", "100m", labels={"app": "a"}) for n in range(4)]
+    read = state(node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""))
+    assert [len(wave) for wave in advise(read).order.waves] == [1, 1, 1, 1]
+    read = state(
+        node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""), budget("a", "a", 2)
+    )
+    assert [len(wave) for wave in advise(read).order.waves] == [2, 2]
+
+
+def test_pods_that_change_places_need_one_aside() -> None:
+    nodes = [node("n1", "4"), node("n2", "4"), node("n3", "4")]
+    read = state(*nodes, pod("a-1", "n1", "3"), pod("b-1", "n2", "3"))
+    found = ordered(read, {0: "n2", 1: "n1"})
+    assert [[(m.pod, m.node, m.temporary) for m in wave] for wave in found.waves] == [
+        [(0, "n3", True)], [(1, "n1", False)], [(0, "n2", False)],
+    ]  # fmt: skip
+    check_waves(read, found.waves)
+    stuck = ordered(
+        state(*nodes[:2], pod("a-1", "n1", "3"), pod("b-1", "n2", "3")), {0: "n2", 1: "n1"}
+    )
+    assert stuck.stuck == {0: ("too little cpu",), 1: ("too little cpu",)}
+    assert stuck.waves == ()
+
+
+# the judge
+
+
+def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
+    read = state(
+        node("n1", zone="a"), node("n2", zone="b", pods="4"), node("n3", zone="b", taints=[{"key": "k", "effect": "NoSchedule"}]),
+        pod("a-1", "n1", labels={"app": "a"}, affinity=apart("a")), pod("a-2", "n2", labels={"app": "a"}, affinity=apart("a")),
+        pod("big-1", "n1", "6"), pod("full-1", "n2", "5500m"), pod("fixed", "n1", owner=""),
+        pod("v-1", "n1", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]),
+        pod("s-1", "n1", "100m", labels={"app": "s"}, topologySpreadConstraints=spread("s")),
+        pod("s-2", "n2", "100m", labels={"app": "s"}, topologySpreadConstraints=spread("s")),
+        pod("p-1", "n1", "100m", labels={"app": "p"}), pod("p-2", "n1", "100m", labels={"app": "p"}),
+        pod("q-1", "n1", "100m", labels={"app": "q"}), budget("p", "p", 1), budget("q", "q", 0),
+        pod("d-1", "n1", owner="DaemonSet"),
+    )  # fmt: skip
+
+    def refused(words: str, *moves: tuple[str, str], **given: Any) -> None:
+        with pytest.raises(InfeasibleSolution, match=words):
+            check_waves(read, [tuple(Move(number(read, name), to) for name, to in moves)], **given)
+
+    refused("n2 does not take shop/a-1: anti-affinity", ("a-1", "n2"))
+    refused("n3 does not take shop/p-1: taint k", ("p-1", "n3"))
+    refused("n2 does not take shop/big-1: too little cpu", ("big-1", "n2"))
+    refused("s-1: spread|at the end spread of shop/s", ("s-1", "n2"))
+    refused("shop/fixed moves, which must stay: nothing would start it again", ("fixed", "n2"))
+    refused("shop/v-1 moves, which must stay: volumes not in the file", ("v-1", "n2"))
+    refused("shop/d-1 moves, which must stay: a DaemonSet's", ("d-1", "n2"))
+    refused("evicts 2 pods of the budget p, which allows 1", ("p-1", "n2"), ("p-2", "n2"))
+    refused("no budget allows|allows 0", ("q-1", "n2"))
+    refused("wave 1 moves a pod twice", ("p-1", "n2"), ("p-1", "n1"))
+    refused("goes to 'n9', which is not there", ("p-1", "n9"))
+    refused("shop/a-1 is still on n1, which is to be freed", ("p-1", "n2"), freed=["n1"])
+    # both have room for one, and only with what leaves in the same wave for two
+    refused("too little cpu", ("full-1", "n1"), ("big-1", "n2"))
+    check_waves(read, [(Move(number(read, "p-1"), "n2"),)])
+    check_waves(read, [(Move(number(read, "v-1"), "n2"),)], released=["volumes"])
+
+
+def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cotenant.advice import rules
+
+    monkeypatch.setattr(rules._Builder, "_apart_rules", lambda self: [])
+    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)]
+    advice = advise(state(node("n1"), node("n2"), *pods))
+    # the filters let no move of it be ordered, and nothing is claimed to be carried out
+    assert advice.order.stuck
+    monkeypatch.setattr("cotenant.advice.plan.ordered", lambda *_: ordered_blindly(advice))
+    with pytest.raises(InfeasibleSolution, match="anti-affinity"):
+        advise(state(node("n1"), node("n2"), *pods))
+
+
+def ordered_blindly(advice: Advice) -> Any:
+    return Ordered((tuple(Move(n, name) for n, name in advice.targets.items()),), {})
+
+
+def test_the_filters_of_the_judge() -> None:
+    read = state(
+        node("n1", zone="a", labels={"size": "7"}), node("n2", zone="b"),
+        pod("x-1", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["5"]}]}]}}}),
+        pod("y-1", affinity=near("z")), pod("z-1", "n2", labels={"app": "z"}),
+        pod("self-1", labels={"app": "self"}, affinity=near("self")),
+        pod("w-1", topologySpreadConstraints=spread("w", minDomains=3), labels={"app": "w"}),
+        pod("w-2", "n1", labels={"app": "w"}),
+    )  # fmt: skip
+    scheduler = Scheduler(read)
+    takes = {
+        each.name: [n.name for n in read.nodes if not scheduler.refusals(i, n.name)]
+        for i, each in enumerate(read.pods)
+        if not each.node
+    }
+    assert takes == {"x-1": ["n1"], "y-1": ["n2"], "self-1": ["n1", "n2"], "w-1": ["n2"]}
+
+
+# the default scheduler, draining
+
+
+def test_the_default_scheduler_may_leave_pods_pending() -> None:
+    # a lone pod put on the emptier node takes the room that the large one needs
+    nodes = [node("n1", "4"), node("n2", "8"), node("n3", "8")]
+    read = state(
+        *nodes, pod("s-1", "n1", "2"), pod("l-1", "n1", "7"), pod("h-1", "n2", "2", owner="")
+    )
+    waves = [(Move(0, "n2"),), (Move(1, "n3"),)]
+    assert left_pending(read, waves, ["n1"], "LeastAllocated") == [1]
+    assert left_pending(read, waves, ["n1"], "MostAllocated") == []
+
+
+def test_draining_says_what_blocks_and_what_moves() -> None:
+    read = read_state(["state/shop"])
+    found = drain(read, "n-6")
+    assert [read.pods[n].name for n in found.blocked] == ["shell"]
+    assert not found.empties
+    text = drain_lines(read, found)
+    assert text[0] == "n-6 holds 4 pods besides its own; 1 blocks it."
+    assert "  ops/shell: blocks: nothing would start it again: it has no controller" in text
+    found = drain(read, "n-2")
+    assert found.empties
+    assert found.advice is not None
+    assert found.advice.fewest_pinned == len(found.advice.targets)
+    assert {read.pods[n].node for n in found.advice.targets} >= {"n-2"}
+    with pytest.raises(UnknownName, match="no node is named 'n-9'"):
+        drain(read, "n-9")
+
+
+def test_a_node_that_cannot_be_emptied_whatever_else_moves() -> None:
+    read = state(node("n1"), node("n2", "4"), pod("a-1", "n1", "6"), pod("b-1", "n2"))
+    found = drain(read, "n1")
+    assert (found.impossible, found.empties) == ("whatever else moves (proved)", False)
+    assert "they cannot all leave whatever else moves (proved)" in " ".join(
+        map(str.strip, drain_lines(read, found))
+    )
+    free = {"owner": "", "cpu": "3"}
+    found = drain(
+        state(node("n1"), node("n2", "4"), pod("a-1", "n1", "2"), pod("b-1", "n2", **free)), "n1"
+    )
+    assert found.impossible == "whatever else moves (proved)"
+
+
+# the command
+
+
+def test_the_command_says_what_is_known_and_keeps_to_80_columns(tmp_path: Path) -> None:
+    done = run("advise", "nodes", "state/shop")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(
+        "6 worker nodes are in use; 4 are enough and no fewer can do (proved:"
+    )
+    assert max(map(len, lines)) <= WIDTH
+    plan, instance = tmp_path / "plan.json", tmp_path / "instance.json"
+    done = run(
+        "advise", "nodes", "state/shop", "--json", "--plan", str(plan), "--instance", str(instance)
+    )
+    found = json.loads(done.stdout)
+    assert found == json.loads(plan.read_text())
+    assert found["certificate"]["needed"] == found["enough"] == 4
+    assert sum(len(wave) for wave in found["waves"]) == found["moves"]
+    built = cotenant.read(instance)
+    assert cotenant.solve(built, "cp-sat").objective == found["enough"]
+    assert run("advise", "nodes", "state/shop", "--fail-above", "10%").returncode == 1
+    assert run("advise", "nodes", "state/shop", "--fail-above", "0.5").returncode == 0
+    assert (
+        "expected a share such as 10%"
+        in run("advise", "nodes", "state/shop", "--fail-above", "x").stderr
+    )
+    assert (
+        run(
+            "advise", "nodes", "state/shop", "--plan", str(tmp_path / "no" / "plan.json")
+        ).returncode
+        == 2
+    )
+    done = run("advise", "drain", "state/shop", "n-6", "--json")
+    assert (done.returncode, list(json.loads(done.stdout)["blocked"])) == (1, ["ops/shell"])
+    assert run("advise", "drain", "state/shop", "n-6", "--emit", "csv").returncode == 1
+    assert run("advise", "drain", "state/shop", "n-2", "--emit", "csv").stdout.startswith("wave,")
+    assert (
+        "expected one of kubectl" in run("advise", "nodes", "state/shop", "--emit", "helm").stderr
+    )
+
+
+def test_the_descheduler_evicts_from_the_freed_nodes() -> None:
+    text = run("advise", "nodes", "state/shop", "--emit", "descheduler").stdout
+    comments = [line for line in text.splitlines() if line.startswith("#")]
+    assert [line.split()[4] for line in comments if "taint" in line] == ["n-2", "n-4"]
+    policy = json.loads("\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    assert policy["profiles"][0]["pluginConfig"][0]["args"] == {
+        "includedTaints": ["cotenant.plan/freed=true"]
+    }
+
+
+def test_nothing_in_a_file_becomes_a_command() -> None:
+    advice = advise(read_state(["state/shop"]))
+    order = Ordered(advice.order.waves, {12: ("taint a\nrm -rf /",)})
+    lines = emit(replace(advice, order=order), "kubectl").splitlines()
+    assert all(line.startswith(("#", "kubectl ", "echo ")) for line in lines)
+
+
+def test_pending_pods_are_said_to_fit_or_not() -> None:
+    read = state(
+        node("n1"),
+        node("n2"),
+        pod("a-1", "n1"),
+        pod("b-1", "n2"),
+        pod("now-1", cpu="1"),
+        pod("then-1", cpu="8"),
+        pod("never-1", cpu="9"),
+    )
+    text = " ".join(" ".join(advice_lines(advise(read))).split())
+    assert "shop/now-1: n1 has room now" in text
+    assert "shop/then-1: no node has room now, n" in text
+    assert "shop/never-1: no node takes it (2 too little cpu)" in text
+
+
+# the whole, at random
+
+
+@pytest.mark.parametrize(
+    ("first", "number"), [(0, 25), pytest.param(1000, 300, marks=pytest.mark.slow)]
+)
+def test_advice_on_small_states_against_everything_that_is_possible(
+    first: int, number: int
+) -> None:
+    for seed in range(first, first + number):
+        for what, held, seen in claims(seed):
+            assert held, (seed, what, seen)
+
+
+def test_equal_pods_are_one_type() -> None:
+    pods = [
+        pod(f"a-{n}", f"n{n % 3}", "100m", labels={"app": "a", "pod": str(n)}) for n in range(30)
+    ]
+    built = translate(state(*[node(f"n{n}") for n in range(3)], *pods))
+    assert (built.instance.types, built.instance.classes, built.instance.wanted[0]) == (1, 1, 30)
+    assert listed()["items"] == []
+    assert HOST in state(node("n"), pod("a", "n")).nodes[0].labels

@@ -1,0 +1,146 @@
+"""The real kubectl and the real client library, without a cluster: what they print is what is read,
+and what is emitted they take.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_api import serving
+from measured import DATA
+from terminal import run
+
+from cotenant.advice.emit import FREED
+from cotenant.advice.reading import read_state
+
+SHOP = Path(__file__).resolve().parents[1] / "advice" / "data" / "shop.json"
+SAMPLE = DATA / "clusters" / "k8s"
+
+needs_kubectl = pytest.mark.skipif(
+    shutil.which("kubectl") is None, reason="kubectl is not installed (Debian: kubernetes-client)"
+)
+
+
+def kubectl(*arguments: str, home: Path, given: str | None = None) -> str:
+    done = subprocess.run(
+        ["kubectl", *arguments], input=given, capture_output=True, text=True, check=False,
+        timeout=60, env={**os.environ, "HOME": str(home), "KUBECONFIG": str(home / "none")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def shop() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(SHOP.read_text())["items"]
+    return found
+
+
+@needs_kubectl
+def test_what_kubectl_prints_is_the_same_state(tmp_path: Path) -> None:
+    with serving(shop()) as address:
+        for chunk in ("500", "10"):
+            text = kubectl(
+                "-s", address, "get", "nodes,pods,pdb", "-A", "-o", "json", f"--chunk-size={chunk}",
+                home=tmp_path,
+            )  # fmt: skip
+            path = tmp_path / "state.json"
+            path.write_text(text)
+            read, ours = read_state([str(path)]), read_state(["state/shop"])
+            assert (read.nodes, read.pods, read.budgets) == (ours.nodes, ours.pods, ours.budgets)
+
+
+@needs_kubectl
+def test_what_is_emitted_is_taken_by_kubectl(tmp_path: Path) -> None:
+    text = run("advise", "nodes", "state/shop", "--emit", "kubectl").stdout
+    labels = [shlex.split(line) for line in text.splitlines() if line.startswith("kubectl label")]
+    assert labels
+    by_name = {(item["kind"], item["metadata"]["name"]): item for item in shop()}
+    for words in labels:
+        path = tmp_path / "node.json"
+        path.write_text(json.dumps(by_name["Node", words[3]]))
+        out = kubectl("label", "--local", "-f", str(path), *words[4:], "-o", "json", home=tmp_path)
+        assert json.loads(out)["metadata"]["labels"][FREED] == "true"
+    evictions = re.findall(r"^echo (.*) \| kubectl create --raw (\S+) -f -$", text, re.MULTILINE)
+    assert len(evictions) == 7
+    for body, path_of in evictions:
+        name = json.loads(shlex.split(body)[0])["metadata"]["name"]
+        assert path_of.endswith(f"/pods/{name}/eviction")
+        assert ("Pod", name) in by_name
+    for line in run("advise", "nodes", "state/shop", "--emit", "patches").stdout.splitlines():
+        if not line.startswith("kubectl patch"):
+            continue
+        words = shlex.split(line)
+        kind = {"deployment": "Deployment", "statefulset": "StatefulSet"}[words[2]]
+        template = {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        owner = {
+            "apiVersion": "apps/v1", "kind": kind,
+            "metadata": {"name": words[3], "namespace": words[5]},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }  # fmt: skip
+        path = tmp_path / "owner.json"
+        path.write_text(json.dumps(owner))
+        out = kubectl("patch", "--local", "-f", str(path), *words[6:], "-o", "json", home=tmp_path)
+        affinity = json.loads(out)["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+        terms = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+        assert terms[0]["preference"]["matchExpressions"][0]["values"]
+
+
+_MODELS = {"Node": "V1Node", "Pod": "V1Pod", "PodDisruptionBudget": "V1PodDisruptionBudget"}
+
+
+def known_fields(client: Any, kind: str, given: Any, place: str = "") -> list[str]:
+    """The fields of an object that the client library does not know."""
+    if kind.lower().startswith("list["):
+        return [
+            w
+            for n, each in enumerate(given)
+            for w in known_fields(client, kind[5:-1], each, f"{place}[{n}]")
+        ]
+    model = getattr(client, kind, None)
+    if model is None or not isinstance(given, dict):
+        return []
+    names = {json_name: name for name, json_name in model.attribute_map.items()}
+    unknown = [f"{place}.{key}" for key in given if key not in names]
+    for key, value in given.items():
+        if key in names and value is not None:
+            unknown += known_fields(
+                client, model.openapi_types[names[key]], value, f"{place}.{key}"
+            )
+    return unknown
+
+
+@pytest.mark.parametrize("source", ["bundled", "sample"])
+def test_the_samples_have_no_field_that_the_client_library_does_not_know(source: str) -> None:
+    client = pytest.importorskip(
+        "kubernetes.client", reason="the kubernetes client library is not installed"
+    )
+    items = shop()
+    if source == "sample":
+        if not SAMPLE.exists():
+            pytest.skip("the sample cluster is not at hand")
+        items = [
+            item
+            for name in ("nodes", "pods", "pdbs")
+            for item in json.loads((SAMPLE / f"{name}.json").read_text())["items"]
+        ]
+    for item in items:
+        assert known_fields(client, _MODELS[item["kind"]], item) == []
+
+
+def test_the_client_library_check_sees_what_is_unknown() -> None:
+    client = pytest.importorskip(
+        "kubernetes.client", reason="the kubernetes client library is not installed"
+    )
+    item = {"spec": {"containers": [{"name": "c", "nonsense": 1}]}}
+    assert known_fields(client, "V1Pod", item) == [".spec.containers[0].nonsense"]

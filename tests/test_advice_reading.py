@@ -1,0 +1,389 @@
+"""States of clusters as they are read: quantities, what the scheduler counts, roles, other platforms,
+and every file that is none.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from advice_states import HOST, apart, budget, listed, near, node, pod, spread, state
+from terminal import run
+
+import cotenant
+from cotenant.advice.quantities import amount, quantity
+from cotenant.advice.reading import bundled_states, read_state
+from cotenant.advice.state import Role
+from cotenant.instances.problem.errors import InvalidFile, UnknownName
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0), ("2", 2), ("+2", 2), ("1.5", Fraction(3, 2)), (".5", Fraction(1, 2)), ("3.", 3),
+        ("500m", Fraction(1, 2)), ("100n", Fraction(1, 10**7)), ("7u", Fraction(7, 10**6)),
+        ("2k", 2000), ("1M", 10**6), ("8G", 8 * 10**9), ("3T", 3 * 10**12), ("1P", 10**15),
+        ("1E", 10**18), ("1Ki", 1024), ("1.5Mi", 3 * 2**19), ("2Gi", 2**31), ("1Ti", 2**40),
+        ("1Pi", 2**50), ("1Ei", 2**60), ("1e3", 1000), ("1E3", 1000), ("25e-1", Fraction(5, 2)),
+    ],
+)  # fmt: skip
+def test_every_form_of_a_quantity_has_its_exact_value(text: str, value: Fraction) -> None:
+    assert quantity(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "1x", "m", "1 Gi", "1e", "0x10", "1KiB", "--1", "1ee3", "."])
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no quantity"):
+        quantity(text)
+
+
+def test_amounts_are_rounded_up_as_the_scheduler_does() -> None:
+    assert amount(Fraction("0.0001"), "cpu") == 1
+    assert amount(Fraction("0.25"), "cpu") == 250
+    assert amount(Fraction("0.25"), "memory") == 1
+
+
+def requests(**spec: Any) -> dict[str, int]:
+    found = state(node("n"), pod("p-1", "n", **spec)).pods[0].requests
+    return {name: found[name] for name in found if name != "pods"}
+
+
+def container(cpu: str, **fields: Any) -> dict[str, Any]:
+    return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **fields}
+
+
+def test_requests_are_those_the_scheduler_counts() -> None:
+    always = {"restartPolicy": "Always"}
+    assert requests(containers=[container("1"), container("500m")]) == {"cpu": 1500}
+    # an init container runs alone; a sidecar runs beside it when it was started before
+    assert requests(containers=[container("1")], initContainers=[container("3")]) == {"cpu": 3000}
+    before = [container("1", **always), container("3")]
+    assert requests(containers=[container("1")], initContainers=before) == {"cpu": 4000}
+    after = [container("3"), container("1", **always)]
+    assert requests(containers=[container("1")], initContainers=after) == {"cpu": 3000}
+    assert requests(containers=[container("1")], overhead={"cpu": "250m"}) == {"cpu": 1250}
+    whole = {"requests": {"cpu": "2"}}
+    assert requests(containers=[container("1")], resources=whole) == {"cpu": 2000}
+    gpu = {"name": "c", "resources": {"requests": {"nvidia.com/gpu": 2}}}
+    assert requests(containers=[gpu]) == {"nvidia.com/gpu": 2}
+    assert state(node("n"), pod("p", "n", cpu=None, memory=None)).pods[0].requests == {"pods": 1}
+
+
+def test_roles_of_pods() -> None:
+    read = state(
+        node("n"), pod("a-1", "n"), pod("d-1", "n", owner="DaemonSet"), pod("bare", "n", owner=""),
+        pod("m-1", "n", owner="Node"), pod("static", "n", owner="", annotations={"kubernetes.io/config.mirror": "x"}),
+        pod("done-1", "n", owner="Job", phase="Succeeded"), pod("bad-1", "n", phase="Failed"), pod("new-1"),
+        pod("safe-1", "n", annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}),
+        pod("calm-1", "n", annotations={"karpenter.sh/do-not-disrupt": "true"}),
+    )  # fmt: skip
+    assert [each.role.value for each in read.pods] == [
+        "movable", "resident", "fixed", "resident", "resident", "finished", "finished", "pending",
+        "fixed", "fixed",
+    ]  # fmt: skip
+
+
+def test_what_is_not_modelled_is_named() -> None:
+    claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    terms = apart("a", namespaceSelector={"matchLabels": {"team": "x"}})
+    read = state(
+        node("n"), pod("v-1", "n", volumes=claim), pod("n-1", "n", affinity=near("a")),
+        pod("s-1", "n", topologySpreadConstraints=spread("s", minDomains=2)),
+        pod("x-1", "n", schedulerName="mine"), pod("t-1", "n", affinity=terms),
+        pod("r-1", "n", resourceClaims=[{"name": "gpu"}]),
+    )  # fmt: skip
+    kinds = [[kind for kind, _ in each.unread] for each in read.pods]
+    assert kinds == [
+        ["volumes"],
+        ["affinity"],
+        ["spread"],
+        ["scheduler"],
+        ["anti-affinity"],
+        ["resource claims"],
+    ]
+
+
+def claim_of(name: str, volume: str, mode: str = "ReadWriteOnce") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"volumeName": volume, "accessModes": [mode]},
+    }  # fmt: skip
+
+
+def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
+    zone = "topology.kubernetes.io/zone"
+    here = {
+        "required": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": zone, "operator": "In", "values": ["a"]}]}
+            ]
+        }
+    }
+    about = {"apiVersion": "v1", "kind": "PersistentVolume"}
+    local = about | {"metadata": {"name": "pv-1"}, "spec": {"nodeAffinity": here}}
+    disk = about | {
+        "metadata": {"name": "pv-2", "labels": {zone: "b"}},
+        "spec": {"csi": {"driver": "ebs"}},
+    }
+    limits = {
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"},
+        "spec": {"drivers": [{"name": "ebs", "allocatable": {"count": 3}}]},
+    }  # fmt: skip
+
+    def using(name: str, claim: str) -> dict[str, Any]:
+        return pod(
+            name, "n", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": claim}}]
+        )
+
+    items = [
+        node("n"),
+        using("a-1", "c1"),
+        using("b-1", "c2"),
+        local,
+        disk,
+        claim_of("c1", "pv-1"),
+        claim_of("c2", "pv-2"),
+    ]
+    first, second = state(*items).pods
+    assert not first.unread
+    assert first.volumes[0][0].labels[0].values == ("a",)
+    assert second.volumes[0][0].labels[0].values == ("b",)
+    assert [words for _, words in second.unread] == [
+        "limits of attached volumes unknown, add csinodes"
+    ]
+    read = state(*items, limits)
+    assert not read.pods[1].unread
+    assert (
+        read.pods[1].requests["volumes of ebs"],
+        read.nodes[0].allocatable["volumes of ebs"],
+    ) == (1, 3)
+    shared = state(*items, using("e-1", "c1"))
+    assert [words for _, words in shared.pods[0].unread] == ["claim c1 is shared and for one node"]
+
+
+def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -> None:
+    content = listed(node("n"), pod("a-1", "n"))
+    whole, first, second = (
+        tmp_path / name for name in ("state.json.gz", "nodes.json", "pods.json")
+    )
+    whole.write_bytes(gzip.compress(json.dumps(content).encode()))
+    first.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "NodeList",
+                "items": [{k: v for k, v in node("n").items() if k != "kind"}],
+            }
+        )
+    )
+    second.write_text(json.dumps(listed(pod("a-1", "n"))))
+    assert read_state([str(whole)]).pods == read_state([str(first), str(second)]).pods
+    assert read_state(["state/shop"]).nodes[0].name == "cp-1"
+    assert bundled_states() == ["state/shop"]
+    with pytest.raises(UnknownName, match="state/shop"):
+        read_state(["state/shopp"])
+
+
+GOOD = (node("n"), pod("a-1", "n"))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (listed(pod("a-1", "n")), "a Kubernetes List without nodes .it holds 1 Pod"),
+        (listed(node("n")), "without pods .it holds 1 Node.; make it with `kubectl get nodes,pods,pdb"),
+        (listed(node("n"), pod("a-1", "m")), "pod shop/a-1 runs on node 'm', which is not in the file"),
+        (listed(*GOOD, pod("b-1", "n", cpu="1x")), "pod shop/b-1: spec: containers.0.: resources: requests: cpu is '1x'; expected a quantity"),
+        (listed(*GOOD, pod("b-1", "n", cpu="-1")), "cpu is '-1'; expected a quantity"),
+        (listed(*GOOD, pod("b-1", "n", memory="99E")), "memory is 99000000000000000000; expected an amount below"),
+        (listed(*GOOD, node("n")), "node 'n' is given twice"),
+        (listed(*GOOD, pod("a-1", "n")), "pod 'shop/a-1' is given twice"),
+        (listed(*GOOD, {"kind": "Pod", "metadata": {}}), "metadata: name is None; expected the name of the Pod"),
+        (listed(*GOOD, pod("a b", "n")), "name is 'a b'; expected letters, digits"),
+        (listed(*GOOD, pod("b-1", "n", labels={"app": 3})), "labels.app is 3; expected text"),
+        (listed({**node("n"), "status": {}}, pod("a-1", "n")), "node n: status: allocatable is None"),
+        (listed(*GOOD, pod("b-1", "n", topologySpreadConstraints=spread("a", 0))), "maxSkew is 0"),
+        (listed(*GOOD, pod("b-1", "n", affinity=[])), r"affinity is \[\]; expected an object"),
+        ({"apiVersion": "v1", "kind": "List"}, "items is None; expected a list of objects"),
+        ({"apiVersion": "v1", "kind": "List", "items": [3]}, r"items\[0\] is 3; expected an object"),
+        ({"cotenant": 1, "problem": "market"}, "is an instance or a result of this package, no state"),
+        ({"a": 1}, "is no state of a cluster; expected what `kubectl get"),
+        ([], "is no state of a cluster"),
+        (3, "is no state of a cluster"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_state_is_refused_in_one_line(
+    tmp_path: Path, content: Any, words: str
+) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InvalidFile, match=words) as caught:
+        read_state([str(path)])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_truncated_file_and_one_too_large_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.json"
+    text = json.dumps(listed(*GOOD))
+    path.write_text(text[:-40])
+    with pytest.raises(InvalidFile, match="truncated or not JSON"):
+        read_state([str(path)])
+    path.write_text(text)
+    monkeypatch.setenv("COTENANT_FILE_LIMIT", "100B")
+    with pytest.raises(InvalidFile, match="set COTENANT_FILE_LIMIT to read it"):
+        read_state([str(path)])
+
+
+def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None:
+    path, other = tmp_path / "state.json", tmp_path / "list.json"
+    path.write_text(json.dumps(listed(*GOOD)))
+    other.write_text(json.dumps(PROXMOX))
+    done = run("solve", str(path), "-m", "FFD")
+    assert (
+        done.returncode,
+        "this looks like a Kubernetes List: `cotenant advise nodes" in done.stderr,
+    ) == (2, True)
+    done = run("show", str(other))
+    assert (done.returncode, "Proxmox's list of cluster resources" in done.stderr) == (2, True)
+
+
+def test_states_are_converted_to_instances(tmp_path: Path) -> None:
+    path, out = tmp_path / "state.json", tmp_path / "instance.json"
+    path.write_text(json.dumps(listed(*GOOD, budget("b", "a", 1))))
+    assert run("convert", str(path), "--from", "kubernetes", "--out", str(out)).returncode == 0
+    instance = cotenant.read(out)
+    assert instance.server_names == ("n",)
+    assert (
+        "a state of kubernetes; expected proxmox"
+        in run("convert", str(path), "--from", "proxmox", "--out", str(out)).stderr
+    )
+
+
+PROXMOX = [
+    {"id": "node/pve1", "type": "node", "node": "pve1", "status": "online", "maxcpu": 8, "maxmem": 64 << 30},
+    {"id": "node/pve2", "type": "node", "node": "pve2", "status": "online", "maxcpu": 8, "maxmem": 64 << 30},
+    {"id": "node/pve3", "type": "node", "node": "pve3", "status": "offline"},
+    {"id": "qemu/100", "type": "qemu", "vmid": 100, "name": "web", "node": "pve1", "status": "running", "maxcpu": 4, "maxmem": 8 << 30},
+    {"id": "lxc/101", "type": "lxc", "vmid": 101, "name": "dns", "node": "pve2", "status": "running", "maxcpu": 1, "maxmem": 1 << 30},
+    {"id": "qemu/102", "type": "qemu", "vmid": 102, "name": "old", "node": "pve2", "status": "stopped", "maxcpu": 4, "maxmem": 8 << 30},
+    {"id": "qemu/103", "type": "qemu", "vmid": 103, "name": "base", "node": "pve2", "status": "stopped", "template": 1},
+    {"id": "storage/pve1/local", "type": "storage", "storage": "local", "node": "pve1", "status": "available"},
+]  # fmt: skip
+
+
+def test_proxmox(tmp_path: Path) -> None:
+    path = tmp_path / "resources.json"
+    path.write_text(json.dumps(PROXMOX))
+    read = read_state([str(path)], cpu_ratio=2)
+    assert [(each.name, each.role) for each in read.pods] == [
+        ("100 web", Role.MOVABLE), ("101 dns", Role.MOVABLE), ("102 old", Role.FINISHED),
+    ]  # fmt: skip
+    assert read.nodes[0].allocatable == {"vCPU": 16, "memory": 64 << 30}
+    assert (read.nodes[2].closed, dict(read.ignored)) == ("offline", {"storage": 1})
+    done = run("advise", "nodes", str(path))
+    assert "2 hosts are in use; 1 is enough and no fewer can do (proved" in done.stdout
+    assert "1 VM moves (fewest, proved)" in done.stdout
+    done = run("advise", "nodes", str(path), "--emit", "proxmox")
+    assert done.stdout in (
+        "# wave 1 of 1\npct migrate 101 pve1 --restart\n", "# wave 1 of 1\nqm migrate 100 pve2 --online\n",
+    )  # fmt: skip
+    assert run("advise", "nodes", str(path), "--emit", "kubectl").returncode == 2
+    for field, value, words in (
+        ("node", "pve9", "which is not listed"), ("vmid", None, "the machine's number"),
+        ("maxmem", "8G", "a whole number, 0 or more"),
+    ):  # fmt: skip
+        path.write_text(json.dumps([*PROXMOX[:3], PROXMOX[3] | {field: value}]))
+        with pytest.raises(InvalidFile, match=words):
+            read_state([str(path)])
+    path.write_text(json.dumps(PROXMOX[:3]))
+    with pytest.raises(InvalidFile, match="no machine is listed; make it with `pvesh"):
+        read_state([str(path)])
+
+
+def openstack(folder: Path, **changed: Any) -> list[str]:
+    lists = {
+        "servers": [
+            {"ID": "1-a", "Name": "web-1", "Status": "ACTIVE", "Flavor Name": "m1", "Availability Zone": "az1", "Host": "c1"},
+            {"ID": "1-b", "Name": "web-2", "Status": "ACTIVE", "Flavor Name": "m1", "Availability Zone": "az1", "Host": "c2"},
+            {"ID": "1-c", "Name": "db", "Status": "ACTIVE", "Flavor Name": "m1", "Availability Zone": "az2", "Host": "c3"},
+            {"ID": "1-d", "Name": "off", "Status": "SHELVED_OFFLOADED", "Flavor Name": "m1", "Availability Zone": "", "Host": None},
+        ],
+        "hypervisors": [
+            {"ID": n, "Hypervisor Hostname": f"c{n}.example", "State": "up", "vCPUs": 8, "Memory MB": 32768} for n in (1, 2, 3, 4)
+        ],
+        "flavors": [{"ID": "f", "Name": "m1", "RAM": 4096, "VCPUs": 2}],
+    } | changed  # fmt: skip
+    for name, content in lists.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return [str(folder / f"{name}.json") for name in lists]
+
+
+def test_openstack(tmp_path: Path) -> None:
+    paths = openstack(tmp_path)
+    read = read_state(paths)
+    assert [each.node for each in read.pods] == ["c1.example", "c2.example", "c3.example", ""]
+    assert read.nodes[3].unsure == "availability zone unknown"
+    done = run("advise", "nodes", *paths, "--emit", "openstack")
+    assert "server migrate --live-migration --host c" in done.stdout
+    done = run("advise", "nodes", *paths, "--json")
+    # az1 and az2 need a host each, unless the fourth, whose zone is not known, may hold all
+    found = json.loads(done.stdout)
+    assert (found["enough"], found["certificate"]["needed"]) == (2, 1)
+    with pytest.raises(InvalidFile, match="no list of flavors; give it too, as another file"):
+        read_state(paths[:2])
+    with pytest.raises(InvalidFile, match="Flavor Name is 'm1'; expected one of the 1 flavors"):
+        read_state(openstack(tmp_path, flavors=[{"ID": "f", "Name": "m2", "RAM": 1, "VCPUs": 2}]))
+    with pytest.raises(InvalidFile, match="vCPUs is None; expected a number above 0"):
+        read_state(
+            openstack(
+                tmp_path, hypervisors=[{"ID": n, "Hypervisor Hostname": f"c{n}"} for n in (1, 2, 3)]
+            )
+        )
+
+
+def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
+    hosts, vms = tmp_path / "hosts.csv", tmp_path / "vms.csv"
+    hosts.write_text("name,zone,cpu,mem\nh1,a,8,32\nh2,a,8,32\nh3,b,8,32\n")
+    vms.write_text(
+        "name,host,group,zone,stays,cpu,mem\nw1,h1,web,,,1.5,4\nw2,h2,web,,,1.5,4\nd,h3,,b,no,2,8\ne,h1,,,yes,1,1\n"
+    )
+    read = read_state([str(vms), str(hosts)])
+    assert [each.requests["cpu"] for each in read.pods] == [
+        1_500_000,
+        1_500_000,
+        2_000_000,
+        1_000_000,
+    ]
+    assert read.nodes[0].labels == {"host": "h1", "zone": "a"}
+    done = run("advise", "nodes", str(vms), str(hosts), "--emit", "csv")
+    # of a group no host holds two: h1 keeps the one that stays, h3 the one of its zone
+    assert done.stdout == "wave,namespace,name,from,to,temporary\n1,,w2,h2,h3,0\n"
+    for old, new, words in (
+        ("d,h3", "d,h9", "column 'host' is 'h9'; expected one of the 3 hosts"),
+        ("2,8", "2,x", "line 4, column 'mem' is 'x'"), ("2,8", "0,0", "d takes nothing"),
+        (",no,", ",maybe,", "expected yes or no"), ("w2,", "w1,", "names 'w1' twice"),
+        ("cpu,mem\n", "cpu,disk\n", "expected the same ones"),
+        ("2,8", "0.0000001,8", "at most 6 decimals"),
+    ):  # fmt: skip
+        broken = tmp_path / "broken.csv"
+        broken.write_text(vms.read_text().replace(old, new))
+        with pytest.raises(InvalidFile, match=words):
+            read_state([str(broken), str(hosts)])
+    with pytest.raises(InvalidFile, match="1 tables of VMs and 0 of hosts"):
+        read_state([str(vms)])
+    with pytest.raises(InvalidFile, match="not of one cluster"):
+        read_state([str(vms), "state/shop"])
+    (tmp_path / "words.txt").write_text("hello\n")
+    with pytest.raises(InvalidFile, match="is no state of a cluster"):
+        read_state([str(tmp_path / "words.txt")])
+
+
+def test_hostnames_are_read_as_labels() -> None:
+    assert state(*GOOD).nodes[0].labels[HOST] == "n"

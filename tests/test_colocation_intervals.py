@@ -1,0 +1,157 @@
+"""Penalties with intervals: the fields, their file, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import terminal
+
+import cotenant
+from cotenant.analysis.run.result import fingerprint
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.problem import InvalidInstance
+from cotenant.instances.problem.files import schema
+
+PENALTY = [[0.10, 0.30, np.inf], [0.20, 0.40, 0.05], [np.inf, 0.15, 0.25]]
+
+
+def boxed(**changes: Any) -> Colocation:
+    """Three types, a forbidden pair, half widths of two points."""
+    middle = np.array(PENALTY)
+    fields: dict[str, Any] = {
+        "penalty": middle,
+        "count": [2, 2, 2],
+        "low": np.round(middle - 0.02, 12),
+        "high": np.round(middle + 0.02, 12),
+        "looks": np.where(np.isfinite(middle), 3, 0),
+        "confidence": 0.95,
+        "intervals": "by hand",
+    }
+    return Colocation(**{**fields, **changes})
+
+
+def where_allowed(value: float) -> Any:
+    """The same for every pair that is not forbidden."""
+    return np.where(np.isfinite(PENALTY), value, np.inf)
+
+
+def test_intervals_survive_their_file_and_pickling(tmp_path: Path) -> None:
+    given = boxed(machines=np.inf)
+    path = cotenant.write(given, tmp_path / "boxed.json")
+    document = json.loads(path.read_text())
+    assert document["low"][0] == [0.08, 0.28, None]
+    assert document["looks"][0] == [3, 3, 0]
+    read = cotenant.read(path)
+    assert read == given
+    assert fingerprint(read) == fingerprint(given)
+    assert pickle.loads(pickle.dumps(given)) == given
+    assert {"low", "high", "looks", "confidence", "intervals"} <= set(
+        schema("colocation")["properties"]
+    )
+
+
+def test_an_instance_without_intervals_is_what_it_was() -> None:
+    """Stored results know it by this fingerprint."""
+    tiny = cotenant.read("colocation/tiny")
+    assert isinstance(tiny, Colocation)
+    assert fingerprint(tiny) == "dc6abcb38e590f67"
+    assert not {"low", "high", "looks", "confidence", "intervals"} & set(tiny.document())
+    plain = boxed().without_intervals()
+    prints = {
+        fingerprint(plain),
+        fingerprint(boxed()),
+        fingerprint(boxed(confidence=0.9)),
+        fingerprint(boxed(intervals="")),
+        fingerprint(boxed(looks=None)),
+        fingerprint(plain.replace(looks=np.ones((3, 3), dtype=int))),
+    }
+    assert len(prints) == 6
+
+
+def test_people_are_told_of_the_intervals() -> None:
+    assert "intervals=+-0.02 (median), widest +-0.02, 95 % together" in repr(boxed())
+    assert boxed().certainty == "intervals that hold together with 95 % (by hand)"
+    assert boxed(confidence=None, intervals="").certainty == "intervals of no stated confidence"
+    assert "intervals" not in repr(boxed().without_intervals())
+    assert boxed().without_intervals().certainty == ""
+
+
+def test_frames_bring_their_intervals_in_the_order_of_their_labels() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = ["a", "b", "c"]
+
+    def frame(values: Any, order: list[str] = names) -> Any:
+        return pandas.DataFrame(values, names, names).loc[order, order]
+
+    given = boxed(names=names)
+    other = ["c", "a", "b"]
+    made = Colocation.from_frame(
+        frame(given.penalty), count=2, low=frame(given.low, other), high=frame(given.high, other),
+        looks=frame(given.looks, other), confidence=0.95, intervals="by hand",
+    )  # fmt: skip
+    assert made == given
+
+
+def test_what_nobody_looks_at_may_be_missing() -> None:
+    """The diagonal of a lone agent, and pairs that are forbidden."""
+    middle = np.array([[np.nan, 0.3], [0.2, 0.1]])
+    given = Colocation(middle, [1, 1], low=middle, high=middle)
+    assert given.document()["low"][0] == [None, 0.3]
+
+
+def test_a_file_of_wrong_intervals_is_refused_with_its_place(tmp_path: Path) -> None:
+    document = {"cotenant": 1, "problem": "colocation", **boxed().document()}
+    path = tmp_path / "wrong.json"
+    for change, told in (
+        ({"high": [[0.05] * 3] * 3}, "low"),
+        ({"penalty": None}, "penalty"),
+        ({"low": [["a"] * 3] * 3}, "low[0][0]"),
+    ):
+        path.write_text(json.dumps(document | change))
+        found = terminal.run("solve", str(path), "-m", "stable")
+        assert found.returncode == 2
+        assert told in found.stderr
+        assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"low": None}, "low is absent beside high; expected both ends of the intervals"),
+        ({"high": None}, "high is absent beside low; expected both ends of the intervals"),
+        ({"low": np.zeros((2, 2))}, r"low is of shape \(2, 2\); expected shape \(3, 3\)"),
+        (
+            {"low": where_allowed(0.4)},
+            r"low\[0, 0\] is 0.4 with penalty 0.1 and high 0.12; expected",
+        ),
+        ({"high": where_allowed(0.3)}, r"low\[1, 1\] is 0.38 with penalty 0.4 and high 0.3"),
+        ({"penalty": np.array(PENALTY) + 0.03}, r"expected the penalty inside its interval"),
+        ({"high": np.full((3, 3), np.inf)}, r"high\[0, 0\] is inf; expected a penalty from -1 to"),
+        ({"high": np.full((3, 3), 1.1)}, r"high\[0, 0\] is 1.1; expected a penalty from -1 to 1"),
+        ({"low": np.full((3, 3), np.nan)}, r"low\[0, 0\] is nan"),
+        ({"low": np.full((3, 3), -2)}, r"low\[0, 0\] is -2"),
+        ({"low": np.full((3, 3), -0.5)}, r"low\[0, 2\] is -0.5, with high inf and no penalty"),
+        ({"looks": np.full((3, 3), -1)}, r"looks\[0, 0\] is -1; expected how often"),
+        ({"looks": np.full((3, 3), 0.5)}, r"looks\[0, 0\] is 0.5; expected a whole number"),
+        ({"looks": [3]}, "looks is an array of shape"),
+        ({"confidence": 95}, "confidence is 95; expected a probability above 0 and at most 1"),
+        ({"confidence": 0}, "confidence is 0; expected a probability"),
+        ({"confidence": "high"}, "confidence is 'high'; expected a number"),
+        ({"intervals": 3}, "intervals is 3; expected a text"),
+        ({"low": None, "high": None}, "confidence is 0.95 without low and high"),
+        (
+            {"low": None, "high": None, "confidence": None},
+            "intervals is 'by hand' without low and high",
+        ),
+        ({"unpaired": 0.41, "confidence": None}, r"below high\[1, 1\] = 0.42"),
+    ],
+)
+def test_wrong_intervals_are_refused_in_one_line(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInstance, match=told) as caught:
+        boxed(**changes)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,462 @@
+"""Blocking pairs within intervals, what is solved with them, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import interval_cases
+import numpy as np
+import pytest
+import terminal
+from scipy.stats import t
+
+import cotenant
+from cotenant.analysis.colocation.epochs import run_epochs
+from cotenant.analysis.colocation.frontier import frontier, price_frontiers
+from cotenant.analysis.colocation.metrics import expected_blocking_pairs
+from cotenant.analysis.colocation.prediction import predicted_instance
+from cotenant.analysis.colocation.recommender import recommend
+from cotenant.analysis.colocation.robustness import (
+    alpha_chart,
+    alpha_frontiers,
+    breakpoints,
+    robust_alpha,
+    stable_alpha,
+    undecided_pairs,
+)
+from cotenant.analysis.frontier import PriceFrontier
+from cotenant.analysis.report.overview import overview_tables
+from cotenant.analysis.report.page import write_report
+from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.recheck import recheck
+from cotenant.baselines.colocation import greedy
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
+from cotenant.instances.colocation.generators import population
+from cotenant.instances.colocation.objective import mean_penalty, worst_case
+from cotenant.instances.colocation.pairs import pairs_csv
+from cotenant.instances.problem import InvalidOption
+from cotenant.models.colocation import blocking_program, stable_program
+from cotenant.solvers.colocation import fewest_blocking, robust, zero_blocking
+from cotenant.solvers.outcome import Status, Stop
+
+TYPES = 8
+
+
+def measured(seed: int = 0) -> Colocation:
+    """Jobs of eight of the papers' types, five of one to twelve of another, with synthetic
+    errors.
+    """
+    full = population(error=0.01, rng=np.random.default_rng(seed))
+    part = np.arange(0, full.types, 2)[:TYPES]
+    small = {name: getattr(full, name)[np.ix_(part, part)] for name in ("penalty", "low", "high")}
+    return full.replace(
+        **small,
+        count=np.arange(5, 5 + TYPES),
+        bandwidth=full.bandwidth[part],  # type: ignore[index]
+        names=tuple(full.names[place] for place in part),
+    )
+
+
+def hand_worked() -> tuple[Colocation, Pairing]:
+    """Two jobs of a type and two of another, each beside one of the other: the two of type 0 would
+    lose .10 beside each other where they lose .30 now, those of type 1 .30 where they lose .20.
+    """
+    middle = np.array([[0.10, 0.30], [0.20, 0.30]])
+    given = Colocation(middle, [2, 2], low=middle - 0.0625, high=middle + 0.0625)
+    return given, Pairing([0], [1], [2], [0, 0])
+
+
+def test_counts_by_hand() -> None:
+    """Type 0 gains .20 as measured, from .075 to .325; type 1 loses .10, gains at most .025."""
+    instance, pairing = hand_worked()
+    read: list[tuple[float, tuple[int, int, int]]] = [
+        (0.0, (1, 1, 2)),
+        (0.025, (1, 1, 1)),
+        (0.074, (1, 1, 1)),
+        (0.075, (0, 1, 1)),
+        (0.2, (0, 0, 1)),
+        (0.325, (0, 0, 0)),
+    ]
+    for alpha, expected in read:
+        kinds = ("certain", "none", "possible")
+        found = [blocking_pairs(instance, pairing, alpha, uncertainty=u) for u in kinds]  # type: ignore[arg-type]
+        assert tuple(one.count for one in found) == expected
+        assert [one.agents for one in found] == [2 * count for count in expected]
+    assert stable_alpha(instance, pairing) == 0.2
+    assert stable_alpha(instance, pairing, "possible") == 0.325
+    assert stable_alpha(instance, pairing, "certain") == 0.075
+
+
+def test_nobody_gains_by_the_type_it_is_with() -> None:
+    """However wide the interval: one entry is one number."""
+    instance = Colocation([[0.5]], [4], low=[[0.0]], high=[[1.0]])
+    assert blocking_pairs(instance, Pairing([0], [0], [2], [0]), uncertainty="possible").count == 0
+    assert robust_alpha(instance).alpha == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_everything_equals_enumeration_over_boxes_and_pairings(seed: int) -> None:
+    rng, left = np.random.default_rng([seed, 17]), 8
+    while left:
+        if (case := interval_cases.draw(rng)) is not None:
+            interval_cases.compare(case)
+            left -= 1
+
+
+@pytest.mark.slow
+def test_much_equals_enumeration_over_boxes_and_pairings() -> None:
+    """Ten thousand are looked at by benchmarks/fuzz_intervals.py."""
+    rng, left = np.random.default_rng(18), 400
+    while left:
+        if (case := interval_cases.draw(rng)) is not None:
+            interval_cases.compare(case)
+            left -= 1
+
+
+@pytest.mark.parametrize("mode", ["penalty-points", "relative-penalty", "relative-throughput"])
+def test_counter_and_programs_agree_on_every_reading(mode: Any) -> None:
+    """The columns of a pairing satisfy the rows iff none blocks, and its products count them."""
+    instance, rng = measured(3), np.random.default_rng(4)
+    pairings = [greedy(instance), cotenant.solve(instance, "SMR").solution]
+    for uncertainty in ("certain", "possible"):
+        for alpha in (0.0, float(rng.random() / 10), 0.4):
+            for pairing in pairings:
+                assert isinstance(pairing, Pairing)
+                count = blocking_pairs(instance, pairing, alpha, mode, uncertainty).count  # type: ignore[arg-type]
+                program = stable_program(instance, alpha, mode, uncertainty=uncertainty)  # type: ignore[arg-type]
+                assert program.program.holds(program.point(pairing)) == (count == 0)
+                counted = blocking_program(
+                    instance, alpha=alpha, alpha_mode=mode, uncertainty=uncertainty,  # type: ignore[arg-type]
+                    objective="blocking",
+                )  # fmt: skip
+                point = counted.point(pairing)
+                assert counted.program.holds(point)
+                assert counted.program.objective(point) == pytest.approx(count)
+
+
+def test_two_engines_agree_at_and_just_below_robust_alpha() -> None:
+    instance = measured(1)
+    found = robust_alpha(instance)
+    assert found.status is Status.OPTIMAL
+    assert found.confirmed
+    assert found.alpha is not None
+    assert found.below is not None
+    for engine in ("highs", "cp-sat"):
+        at, below = (
+            zero_blocking(instance, alpha, uncertainty="possible", engine=engine)  # type: ignore[arg-type]
+            for alpha in (found.alpha, found.below)
+        )
+        assert (at.status, below.status) == (Status.OPTIMAL, Status.INFEASIBLE)
+        assert at.bound == pytest.approx(found.penalty)
+    place = breakpoints(instance).index(found.alpha)
+    assert breakpoints(instance)[place - 1] <= found.below < found.alpha
+    assert robust_alpha(instance, engine="cp-sat").alpha == found.alpha
+
+
+def test_robust_alpha_does_without_all_differences_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = measured(2)
+    expected = robust_alpha(instance)
+    monkeypatch.setattr(robust, "MANY", 30)
+    found = robust_alpha(instance)
+    assert (found.alpha, found.status) == (expected.alpha, Status.OPTIMAL)
+    assert found.penalty == pytest.approx(expected.penalty)
+
+
+def test_robust_alpha_says_what_it_knows_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = measured(1)
+    found = robust_alpha(instance, time_limit=1e-9)
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert found.pairing is not None
+    assert found.alpha == stable_alpha(instance, found.pairing, "possible")
+
+    def interrupted(*given: object, **options: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(robust, "zero_blocking", interrupted)
+    found = robust_alpha(instance)
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+
+
+def test_a_pairing_that_refutes_what_was_proved_takes_the_proof_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HiGHS, made to say no where there is a pairing, is not believed against CP-SAT."""
+    instance = measured(1)
+
+    def lying(given: Colocation, alpha: float, **options: Any) -> Any:
+        found = zero_blocking(given, alpha, **options)
+        lies = options["engine"] == "highs" and not options["penalty"]
+        return replace(found, solution=None, status=Status.INFEASIBLE) if lies else found
+
+    monkeypatch.setattr(robust, "zero_blocking", lying)
+    found = robust_alpha(instance)
+    assert (found.status, found.confirmed, found.below) == (Status.FEASIBLE, False, None)
+    assert found.pairing is not None
+    assert found.alpha is not None
+    assert found.alpha >= stable_alpha(instance, found.pairing, "possible")
+
+
+def test_robust_alpha_of_an_instance_without_pairing() -> None:
+    penalty = np.where(np.eye(3, dtype=bool), np.inf, 0.1)
+    penalty[1, 2] = penalty[2, 1] = np.inf
+    instance = Colocation(penalty, [2, 3, 3], low=penalty, high=penalty)
+    found = robust_alpha(instance)
+    assert (found.status, found.alpha, found.pairing) == (Status.INFEASIBLE, None, None)
+
+
+def test_an_interval_of_no_width_changes_nothing() -> None:
+    plain = measured().without_intervals()
+    exact = plain.replace(low=plain.penalty, high=plain.penalty)
+    for uncertainty in ("certain", "possible"):
+        one = cotenant.solve(exact, "stable", uncertainty=uncertainty)
+        other = cotenant.solve(plain, "stable")
+        assert one.objective == other.objective
+        assert one.metrics["penalty"] == pytest.approx(other.metrics["penalty"])
+
+
+def test_worst_case_is_the_mean_at_the_upper_ends() -> None:
+    instance = measured()
+    found = cotenant.solve(instance, "optimal", worst=True)
+    assert (found.objective_name, found.status) == ("worst_case_penalty", Status.OPTIMAL)
+    assert found.objective == pytest.approx(mean_penalty(worst_case(instance), found.solution))
+    assert found.bound == pytest.approx(cotenant.solve(worst_case(instance), "optimal").bound)
+    drawn = instance.without_intervals(
+        penalty=np.where(instance.allowed, instance.low, instance.penalty)
+    )
+    assert mean_penalty(drawn, found.solution) < found.objective
+
+
+def test_metrics_come_three_times_and_the_expected_number_lies_between() -> None:
+    instance = measured()
+    found = cotenant.solve(instance, "GR").metrics
+    certain, count, possible = (
+        found[f"{kind}blocking_pairs"] for kind in ("certain_", "", "possible_")
+    )
+    assert certain <= count <= possible
+    assert certain < found["expected_blocking_pairs"] < possible
+    assert found["worst_case_penalty"] > found["penalty"]
+    pairing = cotenant.solve(instance, "GR").solution
+    assert isinstance(pairing, Pairing)
+    assert expected_blocking_pairs(instance, pairing, draws=3) == expected_blocking_pairs(
+        instance, pairing, draws=3
+    )
+    exact = instance.replace(low=instance.penalty, high=instance.penalty)
+    assert expected_blocking_pairs(exact, pairing, draws=2) == count
+
+
+def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> None:
+    instance = measured()
+    least = robust_alpha(instance)
+    assert least.alpha is not None
+    found = cotenant.solve(
+        instance, "stable", uncertainty="possible", alpha=least.alpha / 2, time_limit=3
+    )
+    assert found.objective_name == "possible_blocking_pairs"
+    assert found.objective is not None
+    assert found.bound is not None
+    assert 1 <= found.bound <= found.objective
+    certificate = found.certificate
+    assert certificate["robust_alpha"]["alpha"] == least.alpha
+    again = certificate["measure_again"]
+    assert again == undecided_pairs(instance, found.solution, least.alpha / 2)  # type: ignore[arg-type]
+    first = again[0]
+    names = instance.names
+    a, c = (names.index(name) for name in first["types"])
+    b, d = (names.index(name) for name in first["beside"])
+    low, high = instance.low, instance.high
+    assert low is not None
+    assert high is not None
+    assert first["now"] == [[low[a, b], high[a, b]], [low[c, d], high[c, d]]]
+    assert first["then"] == [[low[a, c], high[a, c]], [low[c, a], high[c, a]]]
+    assert certificate["intervals"] == instance.certainty
+    verdict = recheck(instance, found)
+    assert not verdict.broken, verdict
+    assert not {"certificate.measure_again", "certificate.uncertainty"} & set(verdict.not_looked_at)
+
+
+@pytest.mark.parametrize("options", [{"uncertainty": "certain"}, {"uncertainty": "possible"}])
+def test_check_sees_a_changed_claim(options: dict[str, Any]) -> None:
+    instance = measured()
+    found = cotenant.solve(instance, "stable", alpha=0.05, **options)
+    assert not recheck(instance, found).broken
+    for claim in ({"uncertainty": "none"}, {"intervals": "intervals that hold together with 50 %"}):
+        changed = replace(found.outcome, certificate={**found.certificate, **claim})
+        assert recheck(instance, replace(found, outcome=changed)).broken
+    assert recheck(instance, replace(found, objective_name="blocking_pairs")).broken
+
+
+def test_no_proof_file_certifies_what_holds_within_intervals(tmp_path: Path) -> None:
+    instance = measured()
+    path = cotenant.write(instance, tmp_path / "measured.json")
+    for method, options in (("stable", {"uncertainty": "possible"}), ("optimal", {"worst": True})):
+        result = cotenant.solve(instance, method, alpha=0.1, **options)
+        found = prove(instance, path, result, tmp_path / "proof.json")
+        assert found.standing == "claimed"
+        assert "intervals" in found.says
+        assert not (tmp_path / "proof.json").exists()
+    plain = cotenant.solve(instance, "optimal")
+    assert prove(instance, path, plain, tmp_path / "proof.json").standing == "certified"
+
+
+def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
+    plain = cotenant.read("colocation/tiny")
+    assert isinstance(plain, Colocation)
+    told = "has no intervals; give low and high"
+    calls: list[Callable[[], object]] = [
+        lambda: cotenant.solve(plain, "stable", uncertainty="possible"),
+        lambda: cotenant.solve(plain, "optimal", worst=True),
+        lambda: robust_alpha(plain),
+        lambda: alpha_frontiers(plain),
+        lambda: frontier(plain, "alpha", uncertainty="certain"),
+        lambda: recommend(plain, greedy(plain), uncertainty="certain"),
+        lambda: fewest_blocking(plain, uncertainty="possible"),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidOption, match=told) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InvalidOption, match="against blocking; expected it against alpha"):
+        frontier(measured(), "blocking", uncertainty="possible")
+
+
+def test_advice_follows_certain_gains_where_there_are_intervals() -> None:
+    instance, pairing = hand_worked()
+    assert recommend(instance, pairing).uncertainty == "certain"
+    assert recommend(instance, pairing, alpha=0.1).breaking_away == 0
+    assert recommend(instance.without_intervals(), pairing, alpha=0.1).breaking_away == 2
+    best = next(e for e in recommend(instance, pairing).advice if e.alternatives).alternatives[0]
+    assert (best.gain, best.their_gain) == (pytest.approx(0.075), pytest.approx(0.075))
+    jobs = instance.replace(machines=np.inf)
+    line = run_epochs(jobs, lambda batch, rng: pairing, processors=2, arrivals=[[2, 2]]).epochs[0]
+    assert (line.blocking_pairs, line.certain_blocking_pairs) == (1, 1)
+
+
+def test_predictions_have_no_intervals() -> None:
+    assert predicted_instance(measured(), 0.5).low is None
+
+
+def test_generated_errors_hold_the_truth() -> None:
+    for error in (0.005, 0.5):
+        given = population(agents=20, error=error, rng=np.random.default_rng(5))
+        truth = population(agents=20, rng=np.random.default_rng(5))
+        assert given.low is not None
+        assert given.high is not None
+        assert (given.count == truth.count).all()
+        assert ((given.low <= truth.penalty) & (truth.penalty <= given.high)).all()
+        half = (given.high - given.low) / 2
+        assert half.max() <= 1.5 * error + 1e-9
+    assert given.confidence == 1
+
+
+def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: Path) -> None:
+    rng, names = np.random.default_rng(0), "abc"
+    rows = [
+        f"{x},{y},{1.2 + 0.01 * rng.standard_normal():.4f}"
+        for x in names
+        for y in names
+        for _ in range(4)
+    ]
+    path = tmp_path / "pairs.csv"
+    path.write_text("service,beside,slowdown\n" + "\n".join(rows) + "\n")
+    widths = {}
+    for which in ("each", "pooled", "together", "none"):
+        given = pairs_csv(path, copies=2, intervals=which)  # type: ignore[arg-type]
+        assert given.looks is not None
+        assert (given.looks == 4).all()
+        widths[which] = 0.0 if given.low is None else float((given.high - given.low).max())
+    assert 0 == widths["none"] < widths["each"] < widths["together"]
+    assert widths["pooled"] < widths["together"]
+    assert pairs_csv(path, copies=2).confidence == 0.95
+    assert "Bonferroni over 9 entries" in pairs_csv(path, copies=2).certainty
+    assert pairs_csv(path, copies=2, intervals="each").confidence is None
+    # by hand: the mean of a beside a, and t of three degrees of freedom at 1 - .05 / 18
+    runs = np.array([float(row.split(",")[2]) for row in rows[:4]])
+    half = t.ppf(1 - 0.05 / 18, 3) * runs.std(ddof=1) / 2
+    given = pairs_csv(path, copies=2)
+    assert given.low is not None
+    assert given.low[0, 0] == pytest.approx(1 - 1 / (runs.mean() - half), abs=1e-9)
+    path.write_text("service,beside,slowdown\n" + "\n".join(rows[:-3]) + "\n")
+    once = pairs_csv(path, copies=2)
+    assert once.low is None
+    assert once.looks is not None
+    assert "some pairs were run once" in once.source
+    assert pairs_csv(path, copies=2, intervals="pooled").low is not None
+    path.write_text("service,beside,slowdown\na,a,1.1\n")
+    with pytest.raises(InvalidOption, match="no pair was run twice"):
+        pairs_csv(path, copies=2, intervals="pooled")
+
+
+def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
+    instance = measured()
+    lines = alpha_frontiers(instance, points=3, time_limit=20)
+    assert [line.stop for line in lines.values()] == [Stop.FINISHED] * 3
+    first, second, *_ = lines["possible"].points
+    least = robust_alpha(instance)
+    assert (first.status, first.limit) == (Status.INFEASIBLE, least.below)
+    assert (second.limit, second.penalty) == (least.alpha, pytest.approx(least.penalty))
+    costs = [
+        zero_blocking(instance, least.alpha, uncertainty=kind).bound  # type: ignore[arg-type]
+        for kind in ("certain", "none", "possible")
+    ]
+    assert costs == sorted(costs)  # type: ignore[type-var]
+    chart = alpha_chart(lines, instance.certainty)
+    assert [entry.name for entry in chart.series] == [
+        "no pair possibly blocks", "none blocks as measured", "none certainly blocks"
+    ]  # fmt: skip
+    assert chart.note == "Intervals that hold together with 100 % (synthetic, the true penalty "\
+        "inside)."  # fmt: skip
+    *_, last = price_frontiers(instance, points=2, time_limit=20)
+    assert (last.efficiency, last.fairness) == ("penalty", "robust_alpha")
+    assert [name for name, _ in last.beside] == ["measured", "certain"]
+    assert PriceFrontier.from_document(json.loads(json.dumps(last.document()))) == last
+
+
+def test_an_interrupted_search_for_robust_alpha_leaves_an_empty_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*given: object, **options: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(robust, "zero_blocking", interrupted)
+    assert alpha_frontiers(measured(), points=2) == {}
+    *_, last = price_frontiers(measured(), points=2, time_limit=20)
+    assert (last.points, last.stop) == ((), Stop.INTERRUPTED)
+
+
+def test_the_command_line_from_generating_to_checking(tmp_path: Path) -> None:
+    given, answer = str(tmp_path / "jobs.json"), str(tmp_path / "answer.json")
+    made = terminal.run(
+        "generate", "colocation", "-o", "error=0.01", "-o", "agents=40", "--out", given
+    )
+    assert made.returncode == 0, made.stderr
+    assert "100 % together" in terminal.run("show", given).stdout
+    reading = ("-o", "uncertainty=possible", "-o", "alpha=0.05")
+    solved = terminal.run("solve", given, "-m", "stable", *reading, "--out", answer)
+    assert solved.returncode == 0, solved.stderr
+    assert "blocking pairs for some matrix within the intervals 0" in solved.stdout
+    checked = terminal.run("check", given, answer)
+    assert checked.returncode == 0, checked.stdout
+    refused = terminal.run("solve", "colocation/tiny", "-m", "stable", *reading)
+    assert refused.returncode == 2
+    assert "has no intervals" in refused.stderr
+
+
+def test_a_comparison_and_its_page_show_the_three_counts_and_the_three_frontiers(
+    tmp_path: Path,
+) -> None:
+    options = {"uncertainty": "possible", "alpha": 0.05, "points": 2}
+    found = cotenant.compare(
+        [measured()], ["stable", "GR"], options=options, frontier=True, time_limit=10
+    )
+    line = next(line for line in found.summary() if line["method"] == "stable")
+    assert line["objective_name"] == "possible_blocking_pairs"
+    (table,) = overview_tables(found)
+    titles = [column.name for column in table.columns]
+    for title in ("certainly blocking", "possibly blocking", "worst-case mean penalty"):
+        assert any(title in each for each in titles), titles
+    write_report(found.rows, tmp_path / "page.html")
+    assert "certain: found" in (tmp_path / "page.html").read_text()

@@ -1,0 +1,126 @@
+"""The market from a user's side, and the ends of its range: money, fractions and numbers far apart,
+each certified.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.market.clients import client_view, misreport, stale
+from cotenant.instances.market import Allocation, Market, user_utilities
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.utility import speedup
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.market import fisher
+
+
+def test_a_client_sees_the_best_split_of_its_budget() -> None:
+    market = cotenant.read("market/tiny")
+    price = np.array([0.12, 0.2])
+    view = client_view(market, Allocation([5, 4, 1, 2, 1], price), 1)
+    assert view.bids.sum() == pytest.approx(1)
+    tried = [
+        (market.work[view.jobs] * speedup(np.array([a, 1 - a]) / price, np.array([0.9, 0.9]))).sum()
+        for a in np.linspace(0, 1, 1001)
+    ]
+    assert view.best == pytest.approx(max(tried), rel=1e-5)
+    assert view.best >= max(tried)
+    assert view.regret == pytest.approx(1 - view.utility / view.best)
+    with pytest.raises(InvalidOption, match="user is 3; expected 0 to 2"):
+        client_view(market, Allocation([5, 4, 1, 2, 1], price), 3)
+    with pytest.raises(InvalidOption, match="no prices"):
+        client_view(market, Allocation([5, 4, 1, 2, 1]), 0)
+
+
+def test_a_client_has_no_regret_at_an_equilibrium() -> None:
+    market = cotenant.read("market/tiny")
+    answer = fisher(market).solution
+    assert all(client_view(market, answer, user).regret < 1e-8 for user in range(3))
+
+
+def test_a_misreport_is_judged_by_true_utility() -> None:
+    market = population(users=3, servers=3, jobs=3, work="lognormal", rng=np.random.default_rng(1))
+    found = misreport(market, 0)
+    assert found.certified
+    assert found.share == pytest.approx(1 / 3)
+    assert found.gain > 0
+    odds = market.parallel_fraction / (1 - market.parallel_fraction)
+    lie = np.where(market.user == 0, odds * np.exp(found.shift), odds)
+    told = fisher(market.replace(parallel_fraction=lie / (1 + lie))).solution
+    honest = user_utilities(market, fisher(market).solution.cores)[0]
+    gain = user_utilities(market, told.cores)[0] / honest - 1
+    assert gain == pytest.approx(found.gain, rel=1e-4)
+    assert misreport(market, 0, [0.0]).gain == pytest.approx(0, abs=1e-7)
+
+
+def test_the_gain_falls_with_the_share_where_servers_are_few() -> None:
+    def gain(users: int) -> float:
+        draws = (
+            population(users=users, servers=3, jobs=3, rng=np.random.default_rng(seed))
+            for seed in range(3)
+        )
+        return float(np.mean([misreport(market, 0, (-1, -0.3, 0.3, 1)).gain for market in draws]))
+
+    assert gain(100) < 0.2 * gain(4)
+
+
+def test_old_prices_cost_nothing_while_nothing_changes() -> None:
+    market = population(users=30, servers=6, jobs=4, rng=np.random.default_rng(2))
+    answer = fisher(market).solution
+    same = stale(market, answer.price, answer)
+    assert max(same.excess_demand, abs(same.lost), same.worst) < 1e-7
+    more = stale(market, 2 * answer.price, answer)
+    assert more.excess_demand == pytest.approx(0.5, abs=0.2)
+    assert 0 < more.lost < more.worst < 1
+
+
+# Ends of the range.
+
+
+@pytest.mark.parametrize("work", ["one", "lognormal"])
+def test_ten_thousand_users_with_linear_jobs_end_exactly(work: str) -> None:
+    market = population(
+        users=10_000, servers=500, jobs=3, low=1, high=1, work=work, rng=np.random.default_rng(0)
+    )
+    outcome = fisher(market)
+    assert outcome.status.value == "optimal"
+    assert outcome.certificate["rungs"][-1]["rung"] == "forest"
+    assert outcome.certificate["regret"] < 1e-9
+
+
+@pytest.mark.parametrize(("seed", "rest"), [*product(range(2), ["amdahl", "linear", "both"])])
+def test_jobs_of_f_0_beside_others_are_certified(seed: int, rest: str) -> None:
+    rng = np.random.default_rng(seed)
+    market = population(users=100, servers=10, jobs=4, work="lognormal", rng=rng)
+    others = {
+        "amdahl": market.parallel_fraction,
+        "linear": np.ones(market.jobs),
+        "both": np.where(rng.random(market.jobs) < 0.3, 1.0, market.parallel_fraction),
+    }[rest]
+    idle = (rng.random(market.jobs) < 0.4) | (market.server == 3)
+    mixed = market.replace(parallel_fraction=np.where(idle, 0.0, others))
+    outcome = fisher(mixed)
+    assert outcome.status.value == "optimal"
+    cotenant.check(mixed, outcome.solution)
+
+
+@pytest.mark.parametrize(("seed", "high"), [*product(range(2), [0.99, 1.0])])
+def test_budgets_over_twelve_orders_are_certified(seed: int, high: float) -> None:
+    rng = np.random.default_rng(seed)
+    market = population(
+        users=100, servers=10, jobs=4, low=min(high, 0.5 if high < 1 else 1.0), high=high, rng=rng
+    )
+    rich = market.replace(budget=10 ** rng.uniform(-6, 6, market.users))
+    outcome = fisher(rich)
+    assert outcome.status.value == "optimal"
+    assert outcome.certificate["overspending"] < 1e-8
+
+
+def test_many_jobs_of_a_user_on_few_servers_are_drawn_without_waiting_for_luck() -> None:
+    market = population(users=5, servers=1000, jobs=300, rng=np.random.default_rng(0))
+    assert isinstance(market, Market)
+    assert all(len(set(market.server[market.user == user])) == 300 for user in range(5))

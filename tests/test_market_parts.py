@@ -1,0 +1,532 @@
+"""Markets in parts: written and read back, solved where they lie with the numbers of one machine,
+and refused in one line when something is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from terminal import run
+
+import cotenant
+from cotenant.analysis.market import parts as analysis
+from cotenant.analysis.market.parts import solve_parts
+from cotenant.analysis.run import holders
+from cotenant.instances.market import Market
+from cotenant.instances.market.generators import population
+from cotenant.instances.market.parts import HEADER, read_header, read_parts
+from cotenant.instances.market.parts_writing import write_parts
+from cotenant.instances.problem import CotenantError, EngineError, InvalidFile, InvalidOption
+from cotenant.solvers.market import bidders, fisher
+from cotenant.solvers.market.exchange import Exchange
+from cotenant.solvers.outcome import Stop
+
+pa = pytest.importorskip(
+    "pyarrow", reason="pyarrow is not installed; python -m pip install 'cotenant[cluster]'"
+)
+
+SAME = 1e-9
+"""Prices of the same search over parts and on one machine differ by the rounding of sums."""
+
+
+def drawn(
+    seed: int, *, users: int = 12, servers: int = 4, jobs: int = 50, f: float = 0.98
+) -> Market:
+    """A market whose jobs stand in no order, some of them useless or of f = 0."""
+    rng = np.random.default_rng(seed)
+    fraction = rng.uniform(0.2, f, jobs) * (rng.random(jobs) > 0.05)
+    return Market(
+        capacity=rng.uniform(1, 40, servers),
+        budget=rng.lognormal(0, 1, users),
+        user=rng.integers(users, size=jobs),
+        server=rng.integers(servers, size=jobs),
+        parallel_fraction=fraction,
+        work=rng.lognormal(0, 1, jobs) * (rng.random(jobs) > 0.05),
+        name=f"drawn-{seed}",
+        source="a test",
+    )
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several blocks, and groups of rows, even of a few jobs."""
+    monkeypatch.setattr("cotenant.instances.market.parts_writing.ROWS", 4)
+    monkeypatch.setattr(bidders, "block_size", lambda servers: 7)
+    monkeypatch.setattr("cotenant.solvers.market.held.block_size", lambda servers: 7)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_hold_the_whole_market(seed: int, tmp_path: Path) -> None:
+    market = drawn(seed)
+    if seed % 2:
+        market = market.replace(names=tuple(f"u{i}" for i in range(12)), server_names=tuple("abcd"))
+    header = write_parts(market, tmp_path / "m", 1 + seed % 4)
+    assert read_parts(tmp_path / "m") == market
+    assert header.summary() == read_header(tmp_path / "m").summary()
+    assert sum(part.users for part in header.parts) == market.users
+
+
+def test_generate_convert_and_show_know_parts(tmp_path: Path) -> None:
+    options = ("-o", "users=30", "-o", "servers=6", "-o", "jobs=3", "--seed", "4")
+    whole, folder = tmp_path / "m.json", tmp_path / "m"
+    assert run("generate", "market", *options, "--out", str(whole)).returncode == 0
+    done = run("generate", "market", *options, "--parts", "4", "--out", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert read_parts(folder) == cotenant.read(whole)
+    back, again = tmp_path / "back.json", tmp_path / "again"
+    assert run("convert", str(folder), "--from", "parts", "--out", str(back)).returncode == 0
+    assert back.read_text() == whole.read_text()
+    assert (
+        run("convert", str(back), "--from", "json", "--parts", "2", "--out", str(again)).returncode
+        == 0
+    )
+    assert read_parts(again) == cotenant.read(whole)
+    shown = run("show", str(again))
+    assert "2, of 15 to 15 users" in shown.stdout
+
+
+def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(tmp_path: Path) -> None:
+    for seed in range(100):
+        market = drawn(seed)
+        write_parts(market, tmp_path / str(seed), 3)
+        parted, whole = solve_parts(tmp_path / str(seed)), fisher(market)
+        assert parted.price == pytest.approx(whole.solution.price, rel=SAME)
+        assert rungs(parted) == rungs(whole)
+        assert parted.status is whole.status
+
+
+def rungs(found: Any) -> list[tuple[str, int]]:
+    return [(rung["rung"], rung["steps"]) for rung in found.certificate["rungs"]]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", range(6))
+def test_linear_jobs_in_parts_are_certified_too(seed: int, tmp_path: Path) -> None:
+    market = drawn(seed)
+    some = np.random.default_rng(seed).random(market.jobs) < (0.3 if seed % 2 else 1.0)
+    market = market.replace(parallel_fraction=np.where(some, 1.0, market.parallel_fraction))
+    write_parts(market, tmp_path / "m", 3)
+    parted, whole = solve_parts(tmp_path / "m"), fisher(market)
+    assert parted.status.value == whole.status.value == "optimal"
+    if seed % 2:
+        assert rungs(parted) == rungs(whole)
+    assert "forest" not in dict(rungs(parted))
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("f", [0.98, 1.0])
+def test_blocks_of_a_market_are_one_market(f: float) -> None:
+    market = drawn(1, f=f)
+    if f == 1:
+        market = market.replace(parallel_fraction=np.ones(market.jobs))
+    blocks = fisher(market)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bidders, "block_size", lambda servers: 1000)
+        whole = fisher(market)
+    assert blocks.status is whole.status
+    assert blocks.solution.cores == pytest.approx(whole.solution.cores, rel=1e-7, abs=1e-9)
+
+
+def test_old_prices_are_a_start(folder: Path) -> None:
+    cold = solve_parts(folder)
+    warm = solve_parts(folder, start=cold.price * 1.1)
+    assert warm.price == pytest.approx(cold.price, rel=1e-7)
+    assert [rung for rung, _ in rungs(warm)] == ["newton"]
+    with pytest.raises(
+        InvalidOption, match=r"start has prices of shape \(3,\); expected a price .* 8 servers"
+    ):
+        solve_parts(folder, start=[1, 2, 3])
+    with pytest.raises(InvalidOption, match="PRD begins from equal bids"):
+        solve_parts(folder, "PRD", start=cold.price)
+
+
+def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -> None:
+    """What the other side sees: no array that has an entry for each user or job."""
+    market = drawn(3, users=30, servers=5, jobs=90)
+    write_parts(market, tmp_path / "m", 2)
+    seen: set[tuple[int, ...]] = set()
+    ask = bidders.Blocks.ask
+
+    def watched(self: Any, what: str, *arguments: Any) -> bidders.Tally:
+        tally = ask(self, what, *arguments)
+        seen.update(part.shape for part in tally.sums)
+        assert len(tally.most) <= 3
+        return tally
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bidders.Blocks, "ask", watched)
+        solve_parts(tmp_path / "m")
+        solve_parts(tmp_path / "m", route="interior")
+    assert seen <= {(1,), (3,), (5,), (5, 5)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A market in four parts."""
+    market = population(users=80, servers=8, jobs=4, work="lognormal", rng=np.random.default_rng(5))
+    where = tmp_path_factory.mktemp("parts") / "m"
+    write_parts(market, where, 4)
+    return where
+
+
+def cores_in(folder: Path) -> np.ndarray:
+    """The cores of an answer's parts, in the order of users."""
+    tables = [pa.parquet.read_table(path) for path in sorted(folder.glob("*.parquet"))]
+    return pa.concat_tables(tables).column("cores").combine_chunks().flatten().to_numpy()
+
+
+def test_rounds_over_parts_are_those_of_one_machine(folder: Path) -> None:
+    there, here = solve_parts(folder, "PRD"), cotenant.solve(read_parts(folder), "PRD")
+    assert there.price == pytest.approx(here.solution.price, rel=SAME)
+    assert there.certificate["rounds"] == here.certificate["rounds"]
+
+
+def test_two_processes_one_of_which_is_killed_find_what_one_finds(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market = read_parts(folder)
+    here = solve_parts(folder)
+    send, sent = holders.ChildPlace.send, []
+
+    def killed(self: holders.ChildPlace, *arguments: Any) -> None:
+        sent.append(arguments[5])
+        send(self, *arguments)
+        if len(sent) in (9, 60):
+            self._child._process.kill()
+
+    monkeypatch.setattr(holders.ChildPlace, "send", killed)
+    there = solve_parts(folder, jobs=2, out=tmp_path / "answer")
+    assert there.replaced == 2
+    assert any("begun again" in note for note in there.notes)
+    assert there.price == pytest.approx(here.price, rel=SAME)
+    assert there.certificate["regret"] == pytest.approx(here.certificate["regret"], abs=SAME)
+    answer = cotenant.instances.market.Allocation(cores_in(tmp_path / "answer"), there.price)
+    cotenant.check(market, answer)
+    error = cotenant.instances.market.residuals(market, answer)
+    assert error.regret == pytest.approx(there.certificate["regret"], abs=1e-12)
+    said = json.loads((tmp_path / "answer" / analysis.ANSWER).read_text())
+    assert said["price"] == there.price.tolist()
+
+
+class Late:
+    """A place in this process whose first answers are late, or that dies at every call."""
+
+    name = "a late place"
+    dies = False
+
+    def __init__(self, processes: int) -> None:
+        self.waits = 1
+
+    def send(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def receive(self, seconds: float) -> Any:
+        if self.dies:
+            return "died", "was killed"
+        self.waits -= 1
+        return None if self.waits >= 0 else holders.held_call(*self.arguments)
+
+    def end(self) -> None:
+        return None
+
+
+def test_a_straggler_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holders, "ChildPlace", Late)
+    told: list[str] = []
+    result = solve_parts(folder, jobs=2, report=lambda *words: told.append(words[3]))
+    assert result.status.value == "optimal"
+    assert any(line.startswith("waiting") and "part 0, 2" in line for line in told)
+    assert len(result.notes) == 2
+
+
+def test_a_process_that_dies_again_and_again_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holders, "ChildPlace", Late)
+    monkeypatch.setattr(Late, "dies", True)
+    with pytest.raises(EngineError, match="part 0, 2: the process that holds it was killed, 3"):
+        solve_parts(folder, jobs=2)
+
+
+@pytest.mark.parametrize("at", [1, 40])
+def test_an_interrupt_keeps_the_best_prices(folder: Path, at: int, tmp_path: Path) -> None:
+    asked = []
+    ask = bidders.Blocks.ask
+
+    def interrupted(self: Any, what: str, *arguments: Any) -> bidders.Tally:
+        if what not in ("money", "opening"):
+            asked.append(what)
+        if len(asked) == at:
+            asked.append("interrupt")
+            raise KeyboardInterrupt
+        return ask(self, what, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bidders.Blocks, "ask", interrupted)
+        result = solve_parts(folder, out=tmp_path / "answer")
+    assert result.stop is Stop.INTERRUPTED
+    assert 0 < result.certificate["regret"] < 1
+    market = read_parts(folder)
+    answer = cotenant.instances.market.Allocation(cores_in(tmp_path / "answer"), result.price)
+    cotenant.check(market, answer)
+
+
+def test_the_command_solves_a_folder(folder: Path, tmp_path: Path) -> None:
+    done = run("solve", str(folder), "-m", "fisher", "--json", "--out", str(tmp_path / "o"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["status"] == "optimal"
+    assert (tmp_path / "o" / "part-00003.parquet").exists()
+
+
+def test_an_answer_in_parts_is_measured_again(folder: Path, tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    result = solve_parts(folder, out=answer)
+    found, broken = analysis.check_parts(folder, answer)
+    assert not broken
+    assert found.regret == pytest.approx(result.certificate["regret"], abs=1e-12)
+    assert run("check", str(folder), str(answer)).returncode == 0
+    path = answer / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    lists = table.column("cores").combine_chunks()
+
+    def changed(cores: np.ndarray) -> None:
+        column = pa.ListArray.from_arrays(lists.offsets, pa.array(cores))
+        pa.parquet.write_table(table.set_column(1, "cores", column), path)
+
+    changed(lists.flatten().to_numpy() * 1.01)
+    done = run("check", str(folder), str(answer))
+    assert done.returncode == 1
+    assert "broken: server" in done.stdout
+    assert "overspending is" in done.stdout
+    assert "optimal claims at most" in done.stdout
+    changed(-lists.flatten().to_numpy())
+    with pytest.raises(CotenantError, match="gives a job -"):
+        analysis.check_parts(folder, answer)
+    shutil.copy(answer / "part-00000.parquet", path)
+    with pytest.raises(InvalidFile, match="is of other users; expected 20 to 39"):
+        analysis.check_parts(folder, answer)
+    (answer / analysis.ANSWER).write_text('{"cotenant_answer": 3}')
+    with pytest.raises(InvalidFile, match="cotenant_answer is 3"):
+        analysis.check_parts(folder, answer)
+
+
+# What is wrong with a folder, and the one line about it.
+
+
+def changed_header(folder: Path, **changes: Any) -> None:
+    content = json.loads((folder / HEADER).read_text())
+    (folder / HEADER).write_text(json.dumps(content | changes))
+
+
+def other_capacities(folder: Path) -> None:
+    market = read_parts(folder)
+    write_parts(market.replace(capacity=market.capacity * 2), folder.parent / "other", 4)
+    shutil.copy(folder.parent / "other" / "part-00001.parquet", folder)
+
+
+def twice(folder: Path) -> None:
+    content = json.loads((folder / HEADER).read_text())
+    content["parts"][2]["first"] -= 1
+    content["parts"][2]["users"] += 1
+    changed_header(folder, parts=content["parts"])
+
+
+def copied_part(folder: Path) -> None:
+    shutil.copy(folder / "part-00000.parquet", folder / "part-00001.parquet")
+    fit_sizes(folder)
+
+
+def fit_sizes(folder: Path) -> None:
+    content = json.loads((folder / HEADER).read_text())
+    for part in content["parts"]:
+        part["bytes"] = (folder / part["file"]).stat().st_size
+    changed_header(folder, parts=content["parts"])
+
+
+def missing(folder: Path) -> None:
+    (folder / "part-00003.parquet").unlink()
+
+
+def unlisted(folder: Path) -> None:
+    content = json.loads((folder / HEADER).read_text())
+    changed_header(folder, parts=content["parts"][:3])
+
+
+def cut(folder: Path) -> None:
+    path = folder / "part-00002.parquet"
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def cut_and_hidden(folder: Path) -> None:
+    cut(folder)
+    fit_sizes(folder)
+
+
+def other_schema(folder: Path) -> None:
+    path = folder / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    said = json.loads(table.schema.metadata[b"cotenant"]) | {"schema": 7}
+    pa.parquet.write_table(
+        table.replace_schema_metadata({b"cotenant": json.dumps(said).encode()}), path
+    )
+    fit_sizes(folder)
+
+
+def wrong_value(folder: Path) -> None:
+    path = folder / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    place = table.schema.get_field_index("budget")
+    budget = np.full(len(table), -1.0)
+    pa.parquet.write_table(
+        table.set_column(place, table.schema.field(place), pa.array(budget)), path
+    )
+    fit_sizes(folder)
+
+
+def foreign(folder: Path) -> None:
+    pa.parquet.write_table(pa.table({"a": [1]}), folder / "part-00001.parquet")
+    fit_sizes(folder)
+
+
+def longer(folder: Path) -> None:
+    path = folder / "part-00001.parquet"
+    table = pa.parquet.read_table(path)
+    pa.parquet.write_table(pa.concat_tables([table, table]), path)
+    fit_sizes(folder)
+
+
+BAD: list[tuple[Any, str]] = [
+    (lambda folder: (other_capacities(folder), fit_sizes(folder)), "made for other capacities"),
+    (twice, r"user 39 is in two parts"),
+    (copied_part, r"part-00001.parquet: user 0 stands where user 20 is .*two parts"),
+    (missing, r"part-00003.parquet is missing"),
+    (unlisted, "a part is missing from its list"),
+    (cut, r"part-00002.parquet has \d+ bytes; expected \d+"),
+    (cut_and_hidden, r"part-00002.parquet cannot be read"),
+    (other_schema, r"part-00001.parquet: schema is 7; this version reads schema 1"),
+    (longer, r"part-00001.parquet has 40 users .* expected 20 users and 80 jobs"),
+    (wrong_value, r"part-00001.parquet.*user 20: budget\[0\] is -1"),
+    (foreign, r"part-00001.parquet is no part of a market"),
+    (lambda folder: changed_header(folder, cotenant_parts=9), "cotenant_parts is 9"),
+    (lambda folder: changed_header(folder, budget=81.0), "add up to 80; expected 81"),
+    (lambda folder: changed_header(folder, capacity="x"), "ValueError"),
+    (lambda folder: (folder / HEADER).write_text("{"), "JSON"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "words"), BAD, ids=range(len(BAD)))
+def test_a_folder_that_is_wrong_is_refused_in_one_line(
+    spoil: Any, words: str, folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    spoil(copy)
+    with pytest.raises(CotenantError, match=words) as error:
+        solve_parts(copy, out=tmp_path / "answer")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "answer").exists()
+
+
+def test_an_error_comes_out_of_another_process_as_it_is(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    cut_and_hidden(copy)
+    with pytest.raises(InvalidFile, match=r"part-00002.parquet cannot be read.*copy it again"):
+        solve_parts(copy, jobs=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "ES"}, "expected fisher or PRD"),
+        ({"rule": "printed"}, "no option 'rule'"),
+        ({"jobs": 1, "dask": "tcp://127.0.0.1:1"}, "leave out one"),
+        ({"route": "quick"}, "route is 'quick'"),
+        ({"jobs": 0}, "jobs is 0"),
+    ],
+)
+def test_impossible_options_are_refused(folder: Path, options: Any, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        solve_parts(folder, **options)
+
+
+def test_an_address_that_does_not_answer_is_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("cotenant.analysis.run.cluster.ANSWER_SECONDS", 0.5)
+    with pytest.raises(InvalidOption, match="no scheduler answers there within"):
+        solve_parts(folder, dask="tcp://127.0.0.1:1")
+
+
+def test_small_parts_are_refused_where_a_least_size_is_asked_for(folder: Path) -> None:
+    with pytest.raises(InvalidFile, match="has 20 users; expected at least 21"):
+        solve_parts(folder, least_users=21)
+
+
+def test_a_folder_is_not_written_over(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match="not empty"):
+        write_parts(drawn(0), folder, 2)
+    with pytest.raises(InvalidFile, match="not an empty folder"):
+        solve_parts(folder, out=folder)
+    with pytest.raises(InvalidOption, match="parts is 13; expected 1 to 12"):
+        write_parts(drawn(0), tmp_path / "x", 13)
+    done = run("generate", "numa", "--parts", "2", "--out", str(tmp_path / "y"))
+    assert done.returncode != 0
+    assert "numa has none" in done.stderr
+
+
+def test_without_pyarrow_the_cure_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(InvalidOption, match=r"cotenant\[cluster\]"):
+        solve_parts(folder)
+
+
+def test_jobs_and_dask_are_for_parts() -> None:
+    done = run("solve", "market/tiny", "-m", "fisher", "--jobs", "2")
+    assert "market/tiny is not in parts" in done.stderr
+
+
+def test_an_exchange_of_parts_cannot_look_into_users(folder: Path) -> None:
+    from cotenant.solvers.market.held import HeldParts
+
+    header = read_header(folder)
+    parties = HeldParts(str(folder), range(4))
+    exchange = Exchange(header.capacity, header.unit, parties)
+    exchange.bid("equal")
+    with pytest.raises(RuntimeError, match="not known here"):
+        exchange.jacobian(exchange.reply(exchange.price)).stiff()
+    one, other = exchange.jacobian(exchange.reply(exchange.price)).dense(), np.eye(8)
+    system = exchange.jacobian(exchange.reply(exchange.price))
+    assert np.stack([system.apply(row) for row in other], axis=1) == pytest.approx(one)
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_hold_parts_and_one_may_die(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    from test_cluster import started
+
+    here = solve_parts(folder)
+    with started(tmp_path, 2) as cluster:
+        there = solve_parts(folder, dask=cluster.address)
+        assert there.processes == 2
+        assert there.price == pytest.approx(here.price, rel=SAME)
+        rounds = []
+        turn = Exchange.round
+
+        def deadly(self: Exchange, *arguments: Any, **options: Any) -> float:
+            rounds.append(0)
+            if len(rounds) == 7:
+                cluster.processes["worker-0"].kill()
+            return turn(self, *arguments, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Exchange, "round", deadly)
+            after = solve_parts(folder, dask=cluster.address)
+        assert after.replaced == 1
+        assert after.price == pytest.approx(here.price, rel=SAME)

@@ -1,0 +1,163 @@
+"""Where VMs may run: what is refused and how, files, and the checker of the rules."""
+
+# mypy: disable-error-code="arg-type,union-attr"
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant import verify
+from cotenant.analysis.run.proving import prove
+from cotenant.catalog import left_out
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.placing import Limit, Spread
+from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
+
+GOOD: dict[str, Any] = {
+    "capacity": [[8], [8], [8]],
+    "demand": [[2], [3], [1]],
+    "request": [3, 2, 2],
+    "servers": [2, 2, 1],
+    "zone": ("east", "west", ""),
+}
+
+RULED = Packing(
+    **GOOD,
+    names=("web", "db", "job"),
+    allowed=[[1, 1, 0], [1, 1, 1], [1, 1, 1]],
+    most_per_server=[2, 1, np.inf],
+    apart=[[1, 2]],
+    skew=[1, np.inf, np.inf],
+    limits=(Limit((0, 2), 3), Limit((1,), 1, "zone")),
+    spreads=(Spread((0, 2), 1, ("east", "west")),),
+    placed=[[0, 0, 2], [4, 1, 1]],
+    server_names=("e1", "e2", "w1", "w2", "x"),
+)
+
+BAD = {
+    "a row missing": ({"allowed": [[1, 1, 1]]}, "allowed is of shape (1, 3)"),
+    "no yes or no": ({"allowed": [[2, 1, 1]] * 3}, "allowed[0, 0] is 2"),
+    "a type without a server": (
+        {"allowed": [[0, 0, 0], [1, 1, 1], [1, 1, 1]]},
+        "allowed[0] is true for no class that holds VM type '0'",
+    ),
+    "none on a server": ({"most_per_server": [0, 1, 1]}, "most_per_server[0] is 0"),
+    "a type apart from itself": ({"apart": [[1, 1]]}, "apart[0] is [1, 1]"),
+    "a triple apart": ({"apart": [[0, 1, 2]]}, "apart is of shape (1, 3)"),
+    "an unknown type": ({"apart": [[0, 3]]}, "apart[0, 1] is 3"),
+    "half a skew": ({"skew": [1.5, 1, 1]}, "skew[0] is 1.5"),
+    "a skew without zones": ({"skew": [1, 1, 1], "zone": ()}, "skew is given without zones"),
+    "zones of other classes": ({"zone": ("a",)}, "zone is of length 1"),
+    "a limit of nothing": ({"limits": [Limit((), 1)]}, "limits[0].types is ()"),
+    "a limit of none": ({"limits": [Limit((0,), 0)]}, "limits[0].most is 0"),
+    "a limit within a rack": ({"limits": [Limit((0,), 1, "rack")]}, "limits[0].within is 'rack'"),
+    "a limit of no type": ({"limits": [Limit((7,), 1)]}, "limits[0].types[0] is 7"),
+    "a type twice": ({"limits": [Limit((0, 0), 1)]}, "limits[0].types is naming 0 twice"),
+    "no limit at all": ({"limits": [3]}, "limits[0] is 3"),
+    "a zone limit without zones": (
+        {"limits": [Limit((0,), 1, "zone")], "zone": ()},
+        "limits is given without zones",
+    ),
+    "an unknown zone": ({"spreads": [Spread((0,), 1, ("north",))]}, "naming 'north'"),
+    "an unknown server": ({"placed": [[5, 0, 1]]}, "placed[0, 0] is 5"),
+    "nothing placed": ({"placed": [[0, 0, 0]]}, "placed[0, 2] is 0"),
+    "more than wanted": ({"placed": [[0, 1, 3]]}, "placed is 3 VMs of type '1'"),
+    "a server and type twice": ({"placed": [[0, 1, 1], [0, 1, 1]]}, "server 0 and VM type 1 twice"),
+    "placed where servers never end": (
+        {"placed": [[0, 0, 1]], "servers": None},
+        "a number of servers of every class",
+    ),
+    "names of other servers": ({"server_names": ("a", "b")}, "server_names is of length 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_naming_field_value_and_cure(case: str) -> None:
+    changes, text = BAD[case]
+    with pytest.raises(InvalidInstance) as error:
+        Packing(**(GOOD | changes))
+    assert text in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_holds_all_rules_and_an_instance_without_any_is_as_before(tmp_path: Path) -> None:
+    cotenant.write(RULED, tmp_path / "ruled.json")
+    assert cotenant.read(tmp_path / "ruled.json") == RULED
+    assert RULED.replace(limits=[{"types": [0], "most": 1}]).limits == (Limit((0,), 1),)
+    free = RULED.replace(
+        allowed=None, most_per_server=None, apart=None, zone=(), skew=None, limits=(), spreads=(),
+        placed=None, server_names=(),
+    )  # fmt: skip
+    assert set(free.document()) == {
+        "capacity", "initial", "servers", "demand", "request", "resources", "names",
+    }  # fmt: skip
+    assert not free.ruled
+    assert free.beyond_proofs == ""
+    assert "placement rules" in RULED.summary()
+
+
+KEPT = ([[1, 1, 0], [1, 0, 1], [1, 0, 1], [0, 1, 0]], [0, 0, 1, 2])
+BROKEN = {
+    "eligible": ([[1, 0, 1], [1, 0, 1], [1, 1, 0], [0, 1, 0]], [0, 1, 2, 2], "there are 1"),
+    "allowed": ([[1, 1, 0], [1, 0, 2], [1, 1, 0]], [0, 1, 2], "which are not allowed there"),
+    "alone": ([[1, 2, 0], [2, 0, 2]], [0, 1], "at most 1 may share a server"),
+    "apart": ([[1, 1, 1], [2, 0, 1], [0, 1, 0]], [0, 1, 2], "which are to be apart"),
+    "together": ([[2, 0, 2], [1, 1, 0], [0, 1, 0]], [0, 1, 2], "limits[0]; at most 3"),
+    "in a zone": (
+        [[1, 1, 0], [1, 1, 0], [1, 0, 2]],
+        [0, 0, 1],
+        "zone 'east' holds 2 VMs of limits[1]",
+    ),
+    "skew": (
+        [[2, 1, 0], [1, 0, 0], [0, 0, 2], [0, 1, 0]],
+        [0, 0, 1, 2],
+        "the largest skew is 1",
+    ),
+    "spread": ([[2, 1, 0], [0, 0, 2], [1, 0, 0], [0, 1, 0]], [0, 0, 1, 2], "spreads[0]"),
+}
+
+
+def test_the_checker_knows_every_rule() -> None:
+    check(RULED, Placement(*KEPT))
+    for count, kind, text in BROKEN.values():
+        with pytest.raises(InfeasibleSolution) as error:
+            check(RULED, Placement(count, kind))
+        assert text in str(error.value)
+
+
+def test_an_empty_zone_counts_where_a_type_is_allowed() -> None:
+    two = Packing(capacity=[[9]] * 3, demand=[[1]], request=[2], zone=("a", "b", "c"), skew=[1.0])
+    with pytest.raises(InfeasibleSolution, match="zone 'a' holds 2"):
+        check(two, Placement([[2]], [0]))
+    check(two, Placement([[1], [1]], [0, 1]))
+    only = two.replace(allowed=[[1, 0, 0]])
+    check(only, Placement([[2]], [0]))
+    gone = two.replace(servers=[1, 0, 0])
+    check(gone, Placement([[2]], [0]))
+
+
+def test_methods_that_do_not_know_rules_refuse_and_are_left_out() -> None:
+    named = {name for names in left_out(RULED).values() for name in names}
+    assert {"arc-flow", "FUGA", "DRF", "max-min-share"} <= named
+    assert not {"min-servers", "cp-sat", "FFD"} & named
+    for method in ("arc-flow", "FUGA", "DRF"):
+        with pytest.raises(InvalidInstance, match="does not know rules"):
+            cotenant.solve(RULED, method)
+
+
+def test_no_proof_file_speaks_of_an_instance_with_rules(tmp_path: Path) -> None:
+    path = tmp_path / "ruled.json"
+    placed = Packing(capacity=[[4]], demand=[[2]], request=[2], servers=[2], placed=[[0, 0, 1]])
+    for instance in (RULED, placed):
+        cotenant.write(instance, path)
+        told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
+        assert told.standing == "claimed"
+        assert "does not know where VMs may run" in told.says
+    case = verify.Case(RULED.document(), {}, None, [[]])
+    with pytest.raises(verify.Refused, match="unknown key"):
+        verify.packing_servers(case)

@@ -1,0 +1,235 @@
+"""Fewest servers and fewest moves with rules on where VMs may run: against enumeration, bounds that
+are checked again, and what happens to the answer when a rule or a server is added.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from placing_reference import best, state
+
+import cotenant
+from cotenant.analysis.packing.frontier import price_frontiers
+from cotenant.analysis.run.proving import prove
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.generators import cluster
+from cotenant.instances.packing.placing import Limit, Spread, stays
+from cotenant.instances.packing.plain import vms_csv
+from cotenant.instances.problem import InvalidFile, InvalidInstance, NoSolution
+from cotenant.models.packing.aggregate import aggregate_program
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound
+from cotenant.solvers.packing.moves import moves_bound
+from cotenant.solvers.packing.ruled import reduce_ruled
+
+POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
+
+DATABASE = Packing(
+    capacity=[[4], [4], [4]], demand=[[1], [1]], request=[3, 3], servers=[1, 1, 2],
+    zone=("a", "b", "c"), most_per_server=[1, np.inf], skew=[1, np.inf], names=("db", "web"),
+    placed=[[0, 0, 1], [1, 0, 1], [2, 0, 1], [3, 1, 3]], server_names=("a1", "b1", "c1", "c2"),
+)  # fmt: skip
+"""Three replicas of a database, no two on one server nor in one zone, and three that go anywhere:
+four servers now, three are enough, and one VM moves.
+"""
+
+
+def states(first: int, number: int) -> list[Packing]:
+    """So many small states that are instances: some allow a type nowhere."""
+    found: list[Packing] = []
+    while len(found) < number:
+        with contextlib.suppress(InvalidInstance):
+            found.append(state(first))
+        first += 1
+    return found
+
+
+def bound_of(instance: Packing) -> int:
+    return aggregate_bound(reduce_ruled(instance), Clock()).bound
+
+
+def test_three_replicas_need_three_servers_whatever_their_size() -> None:
+    result = cotenant.solve(DATABASE, "min-servers")
+    assert (result.status, result.objective, result.bound) == ("optimal", 3, 3)
+    assert (
+        cotenant.solve(DATABASE.replace(most_per_server=None, skew=None), "min-servers").objective
+        == 2
+    )
+    moves = cotenant.solve(DATABASE, "fewest-moves")
+    assert (moves.status, moves.objective, moves.certificate["servers"]) == ("optimal", 1, 3)
+    assert moves.certificate["on"] == [0, 1, 3]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_exact_methods_agree_with_enumeration(seed: int) -> None:
+    for instance in states(1000 + seed, 1):
+        found = best(instance)
+        wanted = (None,) * 3 if found is None else (found.servers, found.cost, found.moves)
+        methods = ("min-servers", "min-cost", "fewest-moves")
+        for method, value in zip(methods, wanted, strict=True):
+            result = cotenant.solve(instance, method)
+            assert result.status == ("infeasible" if value is None else "optimal"), method
+            assert result.objective == value, method
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(0, 2000, 100))
+def test_more_exact_methods_agree_with_enumeration(seed: int) -> None:
+    for instance in states(20_000 + seed, 10):
+        found = best(instance)
+        for method, value in (
+            ("cp-sat", None if found is None else found.servers),
+            ("fewest-moves", None if found is None else found.moves),
+        ):
+            assert cotenant.solve(instance, method).objective == value, method
+
+
+def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
+    for instance in states(5000, 30):
+        found = best(instance)
+        bound = bound_of(instance)
+        assert found is None or bound <= found.servers
+        for method in POLICIES:
+            try:
+                result = cotenant.solve(instance, method)
+            except NoSolution:
+                continue
+            check(instance, result.solution)
+            assert found is not None
+            assert result.objective >= found.servers
+        if found is not None:
+            assert moves_bound(instance, found.servers) <= found.moves
+
+
+def test_a_rule_less_never_raises_the_bound() -> None:
+    for instance in states(7000, 25):
+        bound = bound_of(instance)
+        for name in ("most_per_server", "apart", "skew"):
+            assert bound_of(instance.replace(**{name: None})) <= bound
+        for name in ("limits", "spreads"):
+            assert bound_of(instance.replace(**{name: getattr(instance, name)[1:]})) <= bound
+
+
+def test_a_server_more_never_raises_the_answer() -> None:
+    for instance in states(7000, 10):
+        one = np.eye(instance.classes)[0]
+        less = cotenant.solve(instance, "min-servers")
+        more = cotenant.solve(
+            instance.replace(servers=instance.available + one, placed=None), "min-servers"
+        )
+        assert more.status == "optimal" or less.status == "infeasible"
+        assert less.objective is None or more.objective <= less.objective
+
+
+def test_any_multipliers_prove_a_bound_that_holds() -> None:
+    rng = np.random.default_rng(0)
+    instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
+    problem = reduce_ruled(instance)
+    exact = ExactProgram(aggregate_program(problem, problem.budget + 1).program)
+    program = exact.program
+    for scale in (0.01, 0.1, 1.0, 10.0):
+        dual = rng.normal(size=program.rows) * scale
+        assert exact.bound(dual, program.lower, program.upper) <= found.servers
+    closed = aggregate_bound(problem, Clock())
+    assert closed.closed
+    assert 1 <= closed.bound <= found.servers
+
+
+def test_vms_that_nothing_tells_apart_are_merged_and_handed_back() -> None:
+    rows = Packing(
+        capacity=[[4]] * 4, demand=[[1]] * 6, request=[1] * 6, servers=[1] * 4,
+        zone=("a", "a", "b", "b"), limits=(Limit((0, 1, 2), 1),), spreads=(Spread((0, 1, 2), 1),),
+    )  # fmt: skip
+    problem = reduce_ruled(rows)
+    assert problem.members == ((0, 1, 2), (3, 4, 5))
+    assert problem.kinds == ((0, 1), (2, 3))
+    result = cotenant.solve(rows, "min-servers")
+    assert result.objective == 3
+    assert isinstance(result.solution, Placement)
+    assert result.solution.totals(6).tolist() == [1] * 6
+
+
+def test_servers_that_are_cordoned_are_freed() -> None:
+    instance = cluster(nodes=12, vms=60, types=8, rng=np.random.default_rng(3))
+    shut = instance.server_names[:2]
+    result = cotenant.solve(instance.cordoned(shut), "fewest-moves", servers=10)
+    assert result.status == "optimal"
+    names = instance.cordoned(shut).server_names
+    assert not {names[m] for m in result.certificate["on"]} & set(shut)
+    assert instance.placed is not None
+    held = instance.placed[np.isin(instance.placed[:, 0], [0, 1]), 2].sum()
+    assert result.objective >= held
+    with pytest.raises(InvalidInstance, match="server_names is without 'nobody'"):
+        instance.cordoned(["nobody"])
+
+
+def test_moves_are_counted_at_best_over_servers_of_a_class() -> None:
+    two = Packing(
+        capacity=[[4]], demand=[[1], [2]], request=[2, 1], servers=[3],
+        placed=[[0, 0, 2], [2, 1, 1]],
+    )  # fmt: skip
+    on, moves = stays(two, np.array([[0, 1], [2, 0]]), np.array([0, 0]))
+    assert (on.tolist(), moves) == ([2, 0], 0)
+    assert cotenant.solve(two, "FFD").metrics["moves"] == 1
+    assert cotenant.solve(two, "fewest-moves", servers=1).objective == 1
+    impossible = cotenant.solve(two.replace(capacity=[[3]]), "fewest-moves", servers=1)
+    assert impossible.status == "infeasible"
+
+
+def test_what_breaks_the_rules_now_is_moved_and_no_reason_to_refuse() -> None:
+    full = DATABASE.replace(placed=[[0, 0, 3], [1, 1, 3]])
+    result = cotenant.solve(full, "fewest-moves", servers=4)
+    assert (result.status, result.objective) == ("optimal", 2)
+
+
+def test_the_frontier_of_servers_and_moves() -> None:
+    [frontier] = price_frontiers(DATABASE, points=3)
+    told = [(point.limit, point.value, point.bound) for point in frontier.points]
+    assert told == [(3, 1, 1), (4, 0, 0)]
+    assert "4 are now" in frontier.note
+
+
+def test_a_stored_result_is_looked_over_again(tmp_path: Path) -> None:
+    path = tmp_path / "database.json"
+    cotenant.write(DATABASE, path)
+    for method in ("min-servers", "fewest-moves"):
+        result = cotenant.solve(DATABASE, method)
+        assert prove(DATABASE, path, result, tmp_path / "proof.json").standing == "claimed"
+
+
+def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:
+    (tmp_path / "hosts.csv").write_text("name,cpu,count,zone\nh1,4,1,a\nbig,8,2,b\n")
+    vms = "name,cpu,count,allowed,most_per_server,apart,skew,server\n"
+    rows = "web,1,2,,1,db,1,h1;big/2\ndb,2,1,h1;big,,,,\n"
+    (tmp_path / "vms.csv").write_text(vms + rows)
+    read = vms_csv(tmp_path)
+    assert read.zone == ("a", "b")
+    assert read.server_names == ("h1", "big/1", "big/2")
+    assert read.placed.tolist() == [[0, 0, 1], [2, 0, 1]]
+    assert read.apart.tolist() == [[0, 1]]
+    assert read.most_per_server.tolist() == [1, np.inf]
+    assert read.skew.tolist() == [1, np.inf]
+    assert read.allowed.all()
+    for wrong, text in (
+        ("web,1,2,,1,dbb,1,h1\ndb,2,1,,,,,\n", "column 'apart' is 'dbb'"),
+        ("web,1,2,h3,1,db,1,h1\ndb,2,1,,,,,\n", "column 'allowed' is 'h3'"),
+        ("web,1,2,,1,db,1,big\ndb,2,1,,,,,\n", "column 'server' is 'big'"),
+    ):
+        (tmp_path / "vms.csv").write_text(vms + wrong)
+        with pytest.raises(InvalidFile) as error:
+            vms_csv(tmp_path)
+        assert text in str(error.value)
+
+
+def test_a_cluster_is_feasible_as_it_stands_and_of_the_shape_asked_for() -> None:
+    made = cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
+    assert made.available.sum() == 40
+    now = reduce_ruled(made).now()
+    assert now is not None
+    assert made.placed is not None
+    assert len(now[0]) == len(np.unique(made.placed[:, 0]))
+    assert 0.2 < (made.most_per_server == 1).mean() < 0.5
+    assert made == cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))

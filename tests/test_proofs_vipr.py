@@ -1,0 +1,100 @@
+"""Trees of proofs as VIPR certificates: they follow by the rules of the format, and by viprchk."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proof_cases import drawn, drawn_with_types, proved, written
+from proved import proof_of
+from small_cases import gap, shared
+from terminal import run as terminal
+from vipr_rules import infeasible
+
+from cotenant import verify
+from cotenant.instances.problem.files import locate
+from cotenant.instances.problem.reading import read_bytes
+from cotenant.solvers.proofs.vipr import certificates
+
+CHECKER = shutil.which("viprchk")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Certificates of every kind of tree: of pairings, with cuts and leaves, and of fillings."""
+    cooper: Any = json.loads(read_bytes(locate("colocation/cooper-gaussian-1000")))
+    found = []
+    for document, method in [
+        (cooper, "stable"),
+        (drawn_with_types(), "stable"),
+        (drawn(1002), "fair"),
+        (drawn(1013), "fair"),
+    ]:
+        content, proof = proved(document, method)
+        found += certificates(content, json.dumps(written(content, proof)).encode())
+    for instance, method in ((gap(), "min-servers"), (shared(0), "max-min-share")):
+        content, tree = proof_of(tmp_path_factory.mktemp("trees"), instance, method)
+        found += certificates(content, json.dumps(tree).encode())
+    return found
+
+
+def test_certificates_follow_by_the_rules(made: list[str]) -> None:
+    assert len(made) == 9
+    assert all(infeasible(text) for text in made)
+    used = {word for text in made for word in re.findall(r"\{ (\w+)", text)}
+    assert used == {"asm", "lin", "rnd", "uns"}
+
+
+def weaker(text: str) -> str:
+    """The program with its rows of several columns less tight by enough that it has points."""
+    lines = text.splitlines()
+    for k, line in enumerate(lines):
+        parts = line.split(" ", 4)
+        if line.startswith("C") and " { " not in line and len(parts) == 5 and parts[3] != "1":
+            more = 10**9 if parts[1] == "L" else -(10**9)
+            lines[k] = f"{parts[0]} {parts[1]} {int(parts[2]) + more} {parts[3]} {parts[4]}"
+    return "\n".join(lines) + "\n"
+
+
+def test_a_weaker_program_breaks_a_rule(made: list[str]) -> None:
+    for text in made:
+        with pytest.raises(AssertionError):
+            assert infeasible(weaker(text))
+
+
+@pytest.mark.skipif(CHECKER is None, reason="viprchk is not on the PATH (docs/proofs.md: build it)")
+def test_viprchk_says_the_same(made: list[str], tmp_path: Path) -> None:
+    for text in made:
+        for content, accepted in ((text, True), (weaker(text), False)):
+            file = tmp_path / "tree.vipr"
+            file.write_text(content)
+            done = subprocess.run([str(CHECKER), str(file)], capture_output=True, check=False)
+            assert (done.returncode == 0) == accepted, done.stderr[-300:]
+
+
+def test_the_command_line_writes_one_file_a_tree(tmp_path: Path) -> None:
+    out, vipr = tmp_path / "proof.json", tmp_path / "tree.vipr"
+    chosen = ("--out", str(out), "--vipr", str(vipr))
+    done = terminal("prove", "colocation/no-stable-4", "-m", "stable", *chosen)
+    assert done.returncode == 0, done.stderr
+    assert infeasible(vipr.read_text())
+    again = terminal("prove", "colocation/tiny", "-m", "optimal", *chosen)
+    assert "certificates: none" in again.stdout
+
+
+def test_several_trees_get_a_number_each(tmp_path: Path) -> None:
+    from cotenant.analysis.run.proving import write_certificates
+
+    content, proof = proved(drawn_with_types(), "stable")
+    instance, file = tmp_path / "few.json", tmp_path / "proof.json"
+    instance.write_bytes(content)
+    file.write_text(json.dumps(written(content, proof)))
+    assert verify.verify(content, file.read_bytes())
+    files = write_certificates(instance, file, tmp_path / "tree.vipr")
+    assert [path.name for path in files] == ["tree-1.vipr", "tree-2.vipr"]
+    assert all(infeasible(path.read_text()) for path in files)

@@ -1,0 +1,95 @@
+"""`cotenant measure` and `cotenant profiles`, as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated_machine import SimulatedMachine
+from terminal import run
+
+import cotenant
+from cotenant.cli.measuring import _seconds
+from cotenant.instances.problem.errors import InvalidOption
+from cotenant.running.jobs import Job
+from cotenant.running.measure import measure
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """A store of eight jobs, of which one pair fails, one job drifts and one has a long name."""
+    truth = np.random.default_rng(0).uniform(0, 0.3, (8, 8))
+
+    def crash(number: int, members: list[int | None]) -> str:
+        return "exit 139: no memory" if members in ([2, 5], [5, 2]) else ""
+
+    machine = SimulatedMachine(truth, [5.0] * 8, noise=0.01, drift=0.02, error=crash)
+    jobs = [Job(str(place), ("true",)) for place in range(8)]
+    measure(jobs, tmp_path / "lab.db", machine=machine, half_width=0.03)
+    return tmp_path / "lab.db"
+
+
+def test_profiles_fit_80_columns_with_intervals_looks_age_drift_and_voids(lab: Path) -> None:
+    done = run("profiles", str(lab), COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for words in ("±", "control", "alone s", "looks", "age", "drift %/h", "void"):
+        assert words in done.stdout
+    whole = " ".join(done.stdout.split())
+    assert "hold together with 95 % (Student's t, Bonferroni over 64 entries)" in whole
+    assert "Failed twice: 2 beside 5: exit 139: no memory" in whole
+    assert "pressure 0.00 in the median" in whole
+
+
+def test_profiles_write_an_instance_once_voids_have_a_meaning(lab: Path) -> None:
+    out = lab.with_name("jobs.json")
+    done = run("profiles", str(lab), "--out", str(out))
+    assert done.returncode == 2
+    assert "2 beside 5 failed twice" in done.stderr
+    assert not out.exists()
+    done = run("profiles", str(lab), "--out", str(out), "--voids", "forbid", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["voids"][0]["reason"] == "exit 139: no memory"
+    made = cotenant.read(out)
+    assert not made.allowed[2, 5]
+    assert made.confidence == 0.95
+    assert "uncertainty=possible" in done.stderr
+    wider = run("profiles", str(lab), "--confidence", "0.99", "--json")
+    ends = [
+        np.mean([entry["high"] - entry["low"] for entry in json.loads(text)["penalties"]])
+        for text in (done.stdout, wider.stdout)
+    ]
+    assert ends[0] < ends[1]
+
+
+def test_measure_refuses_what_is_wrong_in_one_line_before_any_run(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text('[[job]]\nname = "a"\ncommand = ["true"]\n')
+    store = tmp_path / "lab.db"
+    for options, says in (
+        (["--cpus", "0-9999"], "cpus is '0-9999': there is no CPU"),
+        (["--cpus", "0"], "cpus names 1 CPU of one cache"),
+        (["--budget", "soon"], "budget is 'soon'; expected a time above 0, such as 90s"),
+        (["--half-width", "0"], "half_width is 0"),
+        (["--store", str(tmp_path / "no" / "lab.db")], "cannot be written"),
+        (["--store", str(jobs)], "given as another file too"),
+    ):
+        done = run("measure", str(jobs), "--store", str(store), *options)
+        assert done.returncode == 2, options
+        assert says in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert not store.exists()
+    done = run("measure", str(jobs), "--store", str(store))
+    assert done.returncode == 2
+    assert "job 'a' ends after" in done.stderr
+
+
+def test_times_are_read_in_their_units() -> None:
+    assert [_seconds(text) for text in ("90", "90s", "1.5 min", "2h", "1d")] == [
+        90, 90, 90, 7200, 86400,
+    ]  # fmt: skip
+    for text in ("", "h", "-3", "0s", "2 weeks", "1h30"):
+        with pytest.raises(InvalidOption, match="budget is"):
+            _seconds(text)

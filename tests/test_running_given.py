@@ -1,0 +1,332 @@
+"""What `cotenant measure` is given: jobs, CPUs, a store; each wrong one refused before any run."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulated_machine import SimulatedMachine, simulated_jobs
+
+from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
+from cotenant.running import command, topology
+from cotenant.running.campaign import Summary
+from cotenant.running.jobs import Job, read_jobs
+from cotenant.running.measure import measure as run
+from cotenant.running.profiles import profiles
+from cotenant.running.store import opened
+from cotenant.running.topology import Topology, choose_seats, cpu_list, cpu_text, read_topology
+
+GOOD = '[[job]]\nname = "a"\ncommand = ["true"]\n'
+TWO = np.array([[0.1, 0.3], [0.05, 0.2]])
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "jobs.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_job_has_all_its_fields_and_a_folder_seen_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    text = GOOD + (
+        'directory = "in"\nenvironment = {LEVEL = "3"}\ntimeout = 20\ncount = 5\nbandwidth = 1.5\n'
+    )
+    (job,) = read_jobs(written(tmp_path, text))
+    assert (job.name, job.command, job.directory) == ("a", ("true",), tmp_path / "in")
+    assert (job.environment, job.timeout, job.count, job.bandwidth) == ({"LEVEL": "3"}, 20, 5, 1.5)
+    assert job.variables["LEVEL"] == "3"
+    (plain,) = read_jobs(written(tmp_path, GOOD))
+    assert (plain.timeout, plain.count, plain.bandwidth) == (None, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", r"has no \[\[job\]\] table"),
+        ("[[job]", "is not TOML"),
+        ("[other]\n", "unknown table 'other'"),
+        ("job = 3", r"has no \[\[job\]\] table"),
+        ('[[job]]\ncommand = ["true"]', r"job 1: name is missing"),
+        ('[[job]]\nname = ""\ncommand = ["true"]', "name is ''"),
+        ('[[job]]\nname = "a\\u001b"\ncommand = ["true"]', "printable letters"),
+        ('[[job]]\nname = "a"', r"job 1 \('a'\): command is missing"),
+        ('[[job]]\nname = "a"\ncommand = "true"', "No shell reads it"),
+        ('[[job]]\nname = "a"\ncommand = []', "a list of strings"),
+        (
+            '[[job]]\nname = "a"\ncommand = ["no-such-program"]',
+            r"command\[0\] is 'no-such-program'",
+        ),
+        (GOOD + "timeut = 3", "did you mean timeout"),
+        (GOOD + "timeout = 0", "timeout is 0; expected seconds"),
+        (GOOD + "timeout = true", "timeout is True"),
+        (GOOD + "count = 0", "count is 0"),
+        (GOOD + "count = 1.5", "count is 1.5"),
+        (GOOD + "bandwidth = -1", "bandwidth is -1"),
+        (GOOD + "bandwidth = nan", "bandwidth is nan"),
+        (GOOD + 'directory = "nowhere"', "directory is 'nowhere'"),
+        (GOOD + "environment = {LEVEL = 3}", "environment.LEVEL is 3"),
+        (GOOD + "environment = 3", "environment is 3"),
+        (GOOD + GOOD, "'a' given twice"),
+        (GOOD + 'bandwidth = 1\n[[job]]\nname = "b"\ncommand = ["true"]', "not given for 'b'"),
+    ],
+)
+def test_a_wrong_file_of_jobs_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(CotenantError, match=says) as error:
+        read_jobs(written(tmp_path, text))
+    assert "jobs.toml" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_changed_program_or_input_is_another_job(tmp_path: Path) -> None:
+    program, data = tmp_path / "program", tmp_path / "data"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    data.write_text("1")
+
+    def now(**fields: object) -> str:
+        return Job("a", ("./program", "data"), directory=tmp_path, **fields).fingerprint
+
+    first = now()
+    assert now() == first
+    assert now(count=7, timeout=3.0) == first
+    assert now(environment={"LEVEL": "3"}) != first
+    data.write_text("2")
+    second = now()
+    assert second != first
+    program.write_text("#!/bin/sh\ntrue\n")
+    assert now() not in (first, second)
+
+
+def sysfs(folder: Path, packages: list[list[list[int]]]) -> Path:
+    """A machine in sysfs: packages of cores of threads, an L2 a core, an L3 a package."""
+
+    def put(path: Path, text: object) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+    put(folder / "online", cpu_text([c for package in packages for core in package for c in core]))
+    for number, package in enumerate(packages):
+        whole = cpu_text([cpu for core in package for cpu in core])
+        for core in package:
+            for cpu in core:
+                at = folder / f"cpu{cpu}"
+                put(at / "topology/thread_siblings_list", cpu_text(core))
+                put(at / "topology/physical_package_id", number)
+                caches = [(1, "Data", core), (1, "Instruction", core), (2, "Unified", core)]
+                for index, (level, kind, shared) in enumerate(caches):
+                    put(at / f"cache/index{index}/level", level)
+                    put(at / f"cache/index{index}/type", kind)
+                    put(at / f"cache/index{index}/shared_cpu_list", cpu_text(shared))
+                put(at / "cache/index3/level", 3)
+                put(at / "cache/index3/type", "Unified")
+                put(at / "cache/index3/shared_cpu_list", whole)
+    return folder
+
+
+TWO_SOCKETS = [[[0, 8], [1, 9], [2, 10], [3, 11]], [[4, 12], [5, 13], [6, 14], [7, 15]]]
+
+
+@pytest.fixture
+def two_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Topology:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    return read_topology(sysfs(tmp_path, TWO_SOCKETS))
+
+
+def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(
+    two_sockets: Topology,
+) -> None:
+    assert two_sockets.domains() == [
+        tuple([*range(4), *range(8, 12)]),
+        (4, 5, 6, 7, *range(12, 16)),
+    ]
+    seats = choose_seats(two_sockets)
+    assert (seats.first, seats.second, seats.shared) == ((0, 1, 8, 9), (2, 3, 10, 11), "L3")
+    asked = choose_seats(two_sockets, "5,6,7")
+    assert (asked.first, asked.second) == ((5,), (6,))
+    siblings = choose_seats(two_sockets, "3,11")
+    assert (siblings.first, siblings.second, siblings.shared) == ((3,), (11,), "core")
+    assert choose_seats(two_sockets, "0,4").shared == "memory"
+
+
+def test_a_machine_that_tells_of_no_cache_has_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "online").write_text("0-1\n")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    seats = choose_seats(read_topology(tmp_path))
+    assert (seats.first, seats.second, seats.shared) == ((0,), (1,), "package")
+
+
+@pytest.mark.parametrize(
+    ("cpus", "says"),
+    [
+        ("0-99", "there is no CPU 16; this machine has 0-15"),
+        ("3", "cpus names 1 CPU of one cache"),
+        ("a", "expected numbers and ranges"),
+        ("", "expected numbers and ranges"),
+        ("3-1", "expected numbers and ranges"),
+    ],
+)
+def test_cpus_that_cannot_be_two_seats_are_refused(
+    two_sockets: Topology, cpus: str, says: str
+) -> None:
+    with pytest.raises(InvalidOption, match=says):
+        choose_seats(two_sockets, cpus)
+
+
+def test_cpus_outside_the_affinity_and_a_machine_of_one_are_refused(
+    two_sockets: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5})
+    with pytest.raises(InvalidOption, match="may not use CPU 0; it may use 5"):
+        choose_seats(two_sockets, "0,5")
+    with pytest.raises(InvalidOption, match="may use 1 CPU of one cache"):
+        choose_seats(two_sockets)
+
+
+def test_without_permission_to_pin_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, cpus: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    with pytest.raises(InvalidOption, match=r"may not pin jobs to CPUs 0 and 1.*not permitted"):
+        topology.require_pinning(topology.Seats((0,), (1,), "L3"))
+
+
+def test_lists_of_cpus_are_read_and_written() -> None:
+    assert cpu_list("0-3, 8,10-11") == (0, 1, 2, 3, 8, 10, 11)
+    assert cpu_text((8, 0, 1, 2, 3, 11, 10)) == "0-3,8,10-11"
+
+
+def measured(store: Path, **options: object) -> Summary:
+    machine = SimulatedMachine(TWO, [5, 7], noise=0.005)
+    given = {"machine": machine, "half_width": 0.05, **options}
+    return run(simulated_jobs(2), store, **given)
+
+
+class AnotherMachine(SimulatedMachine):  # type: ignore[misc]
+    """Of other facts."""
+
+
+def test_a_store_of_another_machine_is_refused_unless_said(tmp_path: Path) -> None:
+    store = tmp_path / "lab.db"
+    measured(store)
+    other = AnotherMachine(TWO, [5, 7], noise=0.005)
+    with pytest.raises(
+        InvalidFile, match=r"another machine .machine SimulatedMachine, now Another"
+    ):
+        measured(store, machine=other)
+    found = measured(store, machine=other, other_machine=True)
+    assert found.stop == "reached"
+    with opened(store) as rows:
+        assert len(rows.looks(1)) == len(rows.looks(2)) > 0
+
+
+def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> None:
+    store = tmp_path / "lab.db"
+    measured(store)
+    with sqlite3.connect(store) as rows:
+        rows.execute("PRAGMA user_version = 99")
+    for use in (measured, profiles):
+        with pytest.raises(InvalidFile, match="version 99; this package reads version 1"):
+            use(store)
+    with sqlite3.connect(tmp_path / "other.db") as rows:
+        rows.execute("CREATE TABLE t (x)")
+    with pytest.raises(InvalidFile, match="not one that cotenant measure wrote"):
+        measured(tmp_path / "other.db")
+    (tmp_path / "text.db").write_text("no database, but text" * 100)
+    with pytest.raises(InvalidFile, match="not a database; give the store"):
+        profiles(tmp_path / "text.db")
+    with pytest.raises(InvalidFile, match="does not exist"):
+        profiles(tmp_path / "nothing.db")
+
+
+def test_two_harnesses_on_one_store_are_refused_naming_the_holder(tmp_path: Path) -> None:
+    store = tmp_path / "lab.db"
+    code = (
+        "import sys, time; from cotenant.analysis.run.lock import locked\n"
+        f"with locked({str(store)!r}, '--store'): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(InvalidFile, match=rf"process {holder.pid} .*another --store"):
+            measured(store)
+        holder.kill()
+    assert measured(store).stop == "reached"  # the system gave the lock of the dead one away
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("half_width", 0.0),
+        ("half_width", float("nan")),
+        ("budget", 0.0),
+        ("pairs", 0.0),
+        ("pairs", 1.5),
+        ("pressure", 2.0),
+        ("confidence", 1.0),
+        ("alpha", -0.1),
+        ("time", "user"),
+        ("runner", "other"),
+    ],
+)
+def test_an_option_out_of_range_is_refused(tmp_path: Path, option: str, value: object) -> None:
+    with pytest.raises(InvalidOption, match=option):
+        measured(tmp_path / "lab.db", **{option: value})
+    assert not (tmp_path / "lab.db").exists()
+
+
+def test_a_full_disk_ends_it_with_every_row_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "lab.db"
+    measured(store)
+    before = profiles(store).surroundings["ok"]
+    connect = sqlite3.connect
+
+    def small(*given: Any, **keywords: Any) -> sqlite3.Connection:
+        made = connect(*given, **keywords)
+        pages = made.execute("PRAGMA page_count").fetchone()[0]
+        made.execute(f"PRAGMA max_page_count = {pages}")
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", small)
+        with pytest.raises(InvalidFile, match=r"is full; make room and give the same command"):
+            measured(store, half_width=0.001)
+    after = profiles(store).surroundings["ok"]
+    assert after >= before
+    with sqlite3.connect(store) as rows:  # whole visits only
+        assert rows.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        lonely = "SELECT COUNT(*) FROM visit WHERE id NOT IN (SELECT visit FROM run)"
+        assert rows.execute(lonely).fetchone() == (0,)
+
+
+def test_benchexec_is_refused_clearly_when_missing_or_not_permitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InvalidOption, match="no program runexec"):
+        command.benchexec()
+    program = tmp_path / "runexec"
+    program.write_text("#!/bin/sh\necho 'cannot use cgroups' >&2\nexit 1\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(InvalidOption, match=r"not permitted to measure here \(cannot use cgroups"):
+        command.benchexec()
+
+
+def test_other_systems_and_a_missing_psutil_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    with pytest.raises(InvalidOption, match=r"pip install 'cotenant\[measure\]'"):
+        command.require_linux()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(InvalidOption, match="needs Linux"):
+        command.require_linux()

@@ -1,0 +1,332 @@
+"""Campaigns on a simulated machine: known penalties come back inside their intervals, and every way
+to stop is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated_machine import SimulatedMachine, simulated_jobs
+
+import cotenant
+from cotenant.instances.colocation.stability import blocking_pairs
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption
+from cotenant.running.campaign import Status
+from cotenant.running.measure import measure
+from cotenant.running.plan import LEAST_LOOKS, first_pairs, useful_pairs
+from cotenant.running.profiles import profiles
+from cotenant.running.statistics import (
+    Observations,
+    estimate,
+    jackknife_plus,
+    paired_loss,
+    rounds_needed,
+    student,
+)
+from cotenant.running.store import Look, opened
+
+TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
+WORK = (5.0, 8.0, 12.0)
+
+
+def machine(**given: object) -> SimulatedMachine:
+    return SimulatedMachine(TRUTH, WORK, **{"noise": 0.01, "gap": 0.05, **given})
+
+
+def test_known_penalties_come_back_within_two_points_and_inside(tmp_path: Path) -> None:
+    told: list[Status] = []
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), progress=told.append)
+    assert (found.stop, found.done, found.cells) == ("reached", 9, 9)  # 6 pairs, 3 controls
+    assert found.widest <= 0.01
+    assert told[-1].cells == 9
+    assert 0 < told[20].left < math.inf
+    shown = profiles(tmp_path / "lab.db")
+    for entry, guess in shown.held.estimates.items():
+        assert abs(guess.mid - TRUTH[entry]) < 0.02
+        assert guess.low <= TRUTH[entry] <= guess.high
+    assert all(abs(guess.mid) < 0.01 for guess in shown.held.controls.values())
+    made = shown.instance()
+    assert made.names == ("0", "1", "2")
+    assert made.confidence == 0.95
+    assert (made.looks >= LEAST_LOOKS).all()
+    assert "Bonferroni over 9 entries" in made.certainty
+
+
+@pytest.mark.slow
+def test_95_percent_intervals_hold_together_in_90_to_99_percent_of_200_matrices(
+    tmp_path: Path,
+) -> None:
+    inside = close = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        truth, work = rng.uniform(-0.01, 0.35, (4, 4)), rng.uniform(5, 20, 4)
+        store = tmp_path / f"{seed}.db"
+        simulated = SimulatedMachine(truth, work, noise=0.015, gap=0.1, drift=0.02, seed=seed)
+        jobs = simulated_jobs(4)
+        measure(jobs, store, half_width=0.02, machine=simulated, control=False, seed=seed)
+        found = profiles(store).held.estimates
+        inside += all(guess.low <= truth[at] <= guess.high for at, guess in found.items())
+        close += all(abs(guess.mid - truth[at]) <= 0.02 for at, guess in found.items())
+        store.unlink()
+    assert 180 <= inside <= 198
+    assert close >= 198
+
+
+def test_a_round_has_every_open_cell_once_in_an_order_of_its_own(tmp_path: Path) -> None:
+    simulated = machine()
+    measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.2)
+    rounds = [simulated.asked[3 + 12 * k : 15 + 12 * k] for k in range(LEAST_LOOKS)]
+    cells = [Counter(tuple(members) for members in one) for one in rounds]
+    assert all(one == cells[0] for one in cells)
+    assert set(cells[0].values()) == {1}
+    assert len({str(one) for one in rounds}) == LEAST_LOOKS
+
+
+def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> None:
+    store, calls = tmp_path / "lab.db", []
+
+    def stop(status: Status) -> None:
+        calls.append(status.now)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+
+    simulated = machine()
+    found = measure(simulated_jobs(3), store, machine=simulated, progress=stop)
+    assert (found.stop, found.visits) == ("interrupted", 29)
+    before = simulated.asked[3:]
+    measure(simulated_jobs(3), store, machine=simulated, half_width=0.1)
+    rest = simulated.asked[29 + 3 :]
+    assert len(before) == 26  # two rounds of twelve, and two of the third
+    third = before[24:] + rest[:10]
+    assert Counter(map(tuple, third)) == Counter(map(tuple, before[:12]))
+    with opened(store) as rows:
+        keys = Counter((k.round, k.first, k.second, k.kind) for k in rows.looks(1))
+    assert set(keys.values()) == {1}
+
+
+def test_after_a_long_standstill_a_new_round_begins(tmp_path: Path) -> None:
+    simulated, calls = machine(), []
+
+    def stop(status: Status) -> None:
+        calls.append(status.now)
+        if len(calls) == 10:
+            raise KeyboardInterrupt
+
+    store = tmp_path / "lab.db"
+    measure(simulated_jobs(3), store, machine=simulated, progress=stop)
+    simulated.clock += 3600
+    found = measure(simulated_jobs(3), store, machine=simulated, half_width=0.3)
+    assert found.rounds == LEAST_LOOKS + 1
+
+
+def test_a_noisy_machine_is_not_worth_starting_and_told_in_time(tmp_path: Path) -> None:
+    simulated = machine(noise=0.13)
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
+    assert found.stop == "hopeless"
+    assert found.rounds <= 6
+    assert "needs" in found.why
+    assert "Give a wider --half-width" in found.why
+    on = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.4)
+    assert on.stop == "reached"  # the rows so far serve the wider one
+
+
+def test_a_budget_that_holds_no_six_rounds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="not worth starting, 6 rounds of 9 cells take about"):
+        measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), budget=300.0)
+
+
+def test_the_budget_ends_it_between_runs(tmp_path: Path) -> None:
+    simulated = machine(noise=0.02)
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, budget=1200.0)
+    assert found.stop in ("budget", "hopeless")
+    assert simulated.clock - 1e9 <= 1200
+
+
+def test_a_busy_machine_counts_nothing_and_says_so(tmp_path: Path) -> None:
+    simulated = machine(pressure=lambda number: 0.6)
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
+    assert (found.stop, found.rounds) == ("busy", 3)
+    shown = profiles(tmp_path / "lab.db")
+    assert shown.held.estimates == {}
+    assert shown.surroundings["median pressure"] == 0.6
+    with pytest.raises(InvalidOption, match="no pair was measured in two rounds yet"):
+        shown.instance()
+
+
+def test_busy_runs_in_between_are_kept_and_not_used(tmp_path: Path) -> None:
+    simulated = machine(pressure=lambda number: 0.6 if number % 3 == 0 else 0.01)
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.03)
+    assert found.stop == "reached"
+    with opened(tmp_path / "lab.db") as rows:
+        assert rows.surroundings(1)["busy"] == found.busy > 10
+        assert len(rows.looks(1)) == found.visits - found.busy - 3
+
+
+def test_a_failure_voids_the_cell_is_tried_once_more_and_is_no_number(tmp_path: Path) -> None:
+    def crash(number: int, members: list[int | None]) -> str:
+        return "signal 11" if members in ([0, 1], [1, 0]) else ""
+
+    simulated = machine(error=crash)
+    store = tmp_path / "lab.db"
+    found = measure(simulated_jobs(3), store, machine=simulated, half_width=0.05)
+    assert (found.stop, found.failed, found.cells) == ("reached", 2, 8)
+    assert "0 beside 1 failed twice: signal 11" in found.notes
+    assert simulated.asked.count([0, 1]) == 2
+    shown = profiles(store)
+    assert shown.voids == {(0, 1): "signal 11"}
+    with pytest.raises(InvalidOption, match=r"0 beside 1 failed twice .signal 11.*--voids forbid"):
+        shown.instance()
+    assert not shown.instance("forbid").allowed[0, 1]
+    guess = shown.instance("predict")
+    assert guess.allowed.all()
+    assert guess.looks is not None
+    assert guess.looks[0, 1] == 0
+    assert guess.confidence is None  # a prediction's interval is not one that holds with the others
+    with opened(store) as rows:
+        bad = rows._rows.execute("SELECT DISTINCT wall, cpu FROM run WHERE state = 'failed'")
+        assert bad.fetchall() == [(None, None)]
+
+
+def test_a_job_that_fails_once_is_run_again_and_counts(tmp_path: Path) -> None:
+    simulated = machine(error=lambda number, members: "signal 9" if number == 8 else "")
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.05)
+    assert (found.stop, found.failed, found.done) == ("reached", 1, 9)
+    assert profiles(tmp_path / "lab.db").voids == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("timeout after 600 s", "timeout after 600 s; give it a timeout, or less work"),
+        ("exit 3: no such file", "exit 3: no such file; mend its command"),
+    ],
+)
+def test_a_job_that_fails_alone_at_first_is_refused(tmp_path: Path, error: str, says: str) -> None:
+    simulated = machine(error=lambda number, members: error if members == [1] else "")
+    with pytest.raises(InvalidOption, match=f"job '1', run alone: {says}"):
+        measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
+
+
+def test_a_command_that_ends_at_once_is_refused(tmp_path: Path) -> None:
+    simulated = SimulatedMachine(TRUTH, (5.0, 0.01, 5.0))
+    with pytest.raises(InvalidOption, match=r"job '1' ends after 0.010 s; expected at least 0.05"):
+        measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
+
+
+def test_a_share_of_the_pairs_leaves_no_job_out() -> None:
+    for jobs in (2, 3, 7, 20):
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            pairs = first_pairs([2] * jobs, 0.25, rng)
+            assert {job for pair in pairs for job in pair} == set(range(jobs))
+            assert len(pairs) == max(math.ceil(jobs * (jobs + 1) / 8), math.ceil(jobs / 2))
+    assert first_pairs([1, 2], 1.0, np.random.default_rng(0)) == [(0, 1), (1, 1)]
+
+
+def test_the_next_pairs_are_those_on_which_stability_depends(tmp_path: Path) -> None:
+    truth = cotenant.read("colocation/cooper-1000").penalty[:6, :6]
+    simulated = SimulatedMachine(truth, [5.0] * 6, noise=0.004)
+    jobs, store = simulated_jobs(6), tmp_path / "lab.db"
+    found = measure(
+        jobs, store, machine=simulated, pairs=0.5, control=False, alpha=0.03, half_width=0.01
+    )
+    assert found.stop == "reached"
+    shown = profiles(store)
+    assert useful_pairs(shown.instance(), shown.held.known, 0.03) == []
+    assert len(shown.held.estimates) < 36  # not everything had to be measured
+    made = shown.instance().replace(machines=None)
+    found = cotenant.solve(made, "stable", alpha=0.03, uncertainty="possible", time_limit=20)
+    assert found.objective == 0
+    exact = made.without_intervals(penalty=truth)
+    assert blocking_pairs(exact, found.solution, 0.03).count == 0
+
+
+def test_predictions_have_intervals_that_hold_as_often_as_said() -> None:
+    inside = entries = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        truth = np.outer(rng.uniform(0.5, 1.5, 10), rng.uniform(0, 0.3, 10))
+        truth += rng.normal(0, 0.02, truth.shape)
+        known = np.triu(rng.random(truth.shape) < 0.5)
+        known |= known.T
+        middle, low, high = jackknife_plus(truth, known, 0.9, (truth, truth), (-1, 1))
+        assert (middle[known] == truth[known]).all()
+        assert ((low <= middle) & (middle <= high)).all()
+        inside += ((low <= truth) & (truth <= high))[~known].sum()
+        entries += (~known).sum()
+    assert 0.86 <= inside / entries <= 0.97
+
+
+def test_of_few_measured_entries_a_prediction_may_be_anything() -> None:
+    truth = np.full((3, 3), 0.1)
+    known = np.array([[True, True, False], [True, False, False], [False, False, False]])
+    _, low, high = jackknife_plus(truth, known, 0.95, (truth, truth), (-1, 1))
+    assert (low[~known] == -1).all()
+    assert (high[~known] == 1).all()
+
+
+def test_a_loss_seen_for_a_part_of_the_time_is_divided_by_that_part() -> None:
+    alone, penalty, covered = 10.0, 0.3, 0.9
+    seconds = alone / (1 - penalty * covered)
+    assert 1 - math.exp(-paired_loss(seconds, alone, covered)) == pytest.approx(penalty)
+    assert paired_loss(seconds, alone, 0.4) is None
+    assert paired_loss(0.0, alone, 1.0) is None
+
+
+def test_intervals_and_rounds_agree_with_students_t() -> None:
+    assert student(8, 0.05) == pytest.approx(2.364624)
+    guess = estimate(np.array([0.1, 0.12, 0.08, 0.1]), 0.05)
+    reach = 3.182446 * math.sqrt(0.0008 / 3) / 2
+    assert (guess.mid, guess.low, guess.high) == pytest.approx(
+        (1 - math.exp(-0.1), 1 - math.exp(-(0.1 - reach)), 1 - math.exp(-(0.1 + reach))), rel=1e-6
+    )
+    assert guess.low <= guess.mid <= guess.high
+    assert estimate(np.array([0.1]), 0.05) is None
+    needed = rounds_needed(0.13, 0.0, 0.01, 0.05)
+    assert 640 <= needed <= 665  # the note of the design: 13 % of noise, one point, 650 rounds
+    for looks in (needed, needed - 1):
+        narrow = student(looks, 0.05) * 0.13 / math.sqrt(looks) <= math.log1p(0.01)
+        assert narrow == (looks == needed)
+
+
+def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
+    rng = np.random.default_rng(0)
+    for slope, drifts in ((0.0, False), (0.2, True)):
+        seen = Observations([1], "wall")
+        for number in range(1, 13):
+            hours = number / 10
+            seconds = 5 * math.exp(slope * hours + rng.normal(0, 0.005))
+            seen.add(Look(number, 1, None, "alone", hours * 3600, ((0, seconds, seconds, 0.0),)))
+        told = seen.drift(0)
+        assert told is not None
+        found, low, high = told
+        assert low <= slope <= high
+        assert found == pytest.approx(slope, abs=0.03)
+        assert drifts == (not low <= 0 <= high)
+
+
+def test_a_job_beside_itself_is_one_entry_and_its_two_runs_one_look(tmp_path: Path) -> None:
+    measure(simulated_jobs(1), tmp_path / "lab.db", machine=machine(), control=False)
+    shown = profiles(tmp_path / "lab.db")
+    assert list(shown.held.estimates) == [(0, 0)]
+    guess = shown.held.estimates[0, 0]
+    assert guess.low <= TRUTH[0, 0] <= guess.high
+
+
+def test_an_odd_number_of_agents_gets_a_machine_for_the_last(tmp_path: Path) -> None:
+    jobs = simulated_jobs(3, agents=1)
+    measure(jobs, tmp_path / "lab.db", machine=machine(), half_width=0.05)
+    made = profiles(tmp_path / "lab.db").instance()
+    assert (made.agents, made.machines) == (3, 2)
+    assert cotenant.solve(made, "optimal").status == "optimal"
+
+
+def test_a_store_without_measurement_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path / "lab.db", new=True):
+        pass
+    with pytest.raises(InvalidFile, match="holds no measurement yet"):
+        profiles(tmp_path / "lab.db")

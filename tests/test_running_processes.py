@@ -1,0 +1,302 @@
+"""Real commands: pinned, restarted, failing, killed; whoever dies, no row is wrong and no process
+stays.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cotenant.running import sleeper
+from cotenant.running.command import TOKEN, Computer, kill_leftovers
+from cotenant.running.jobs import Job, read_jobs
+from cotenant.running.measure import measure
+from cotenant.running.profiles import profiles
+from cotenant.running.store import opened
+from cotenant.running.topology import Seats
+
+psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
+    reason="needs Linux and two CPUs",
+)
+
+PATIENCE = 30.0  # seconds that a loaded machine may take for what is done at once
+
+
+def seats() -> Seats:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    return Seats((first,), (second,), "L3")
+
+
+@pytest.fixture
+def computer() -> Iterator[Computer]:
+    with Computer(seats()) as made:
+        yield made
+
+
+def shell(text: str, folder: Path, name: str = "a") -> Job:
+    return Job(name, ("sh", "-c", text), directory=folder)
+
+
+def sleeping(name: str, seconds: float, folder: Path, count: int = 2, **beside: float) -> Job:
+    """A job of known penalties."""
+    others = [f"{other}={penalty}" for other, penalty in beside.items()]
+    words = (sys.executable, "-I", "-S", sleeper.__file__, name, str(seconds), str(folder))
+    return Job(name, (*words, *others), count=count)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def carrying(token: str) -> list[int]:
+    """The processes that carry a store's token."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(TOKEN) == token and process.status() != "zombie":
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
+    computer: Computer, tmp_path: Path
+) -> None:
+    text = "import os; open('cpus', 'w').write(str(os.sched_getaffinity(0)))\nsum(range(4*10**6))"
+    job = shell(f'{sys.executable} -c "{text}"', tmp_path)
+    for swapped, cpus in ((False, seats().first), (True, seats().second)):
+        visit = computer.visit([job], [60.0], swapped=swapped)
+        assert visit.error == ""
+        assert (tmp_path / "cpus").read_text() == str(set(cpus))
+        (run,) = visit.members[0].runs
+        assert run.wall > 0.02
+        assert run.cpu > 0.02  # of the shell's child
+        assert abs(run.begin - time.time()) < PATIENCE
+
+
+def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
+    computer: Computer, tmp_path: Path
+) -> None:
+    short = shell("echo >> starts; sleep 0.2", tmp_path)
+    long = shell("sleep 1", tmp_path, "b")
+    visit = computer.visit([short, long], [60.0, 60.0])
+    one, other = visit.members
+    assert visit.error == ""
+    assert 1 <= len(one.runs) < (tmp_path / "starts").read_text().count("\n") + 1 <= 7
+    assert len(other.runs) == 1
+    assert 0.5 < other.runs[0].covered <= 1
+    assert one.runs[0].covered > 0.8
+    assert not carrying(computer._token)
+
+
+def test_the_control_spins_beside_and_is_no_run(computer: Computer, tmp_path: Path) -> None:
+    visit = computer.visit([shell("sleep 0.3", tmp_path), None], [60.0, 60.0])
+    assert visit.error == ""
+    assert len(visit.members[0].runs) == 1
+    assert visit.members[0].runs[0].covered > 0.8
+    assert visit.members[1].runs == ()
+    assert visit.pressure is None or 0 <= visit.pressure <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "says"),
+    [
+        ("echo no such input >&2; exit 3", 60.0, "exit 3: no such input"),
+        ("kill -9 $$", 60.0, "signal 9"),
+        ("kill -SEGV $$", 60.0, "signal 11"),
+        ("sleep 60", 0.3, "timeout after 0.3 s"),
+        ("sleep 60 & exit 0", 60.0, "left 1 processes running"),
+        ("setsid sh -c 'sleep 60 & sleep 60' & sleep 0.1", 60.0, "left 1 processes running"),
+    ],
+)
+def test_a_run_that_fails_is_told_voids_both_and_leaves_nothing(
+    computer: Computer, tmp_path: Path, text: str, limit: float, says: str
+) -> None:
+    job, other = shell(text, tmp_path), shell("sleep 2", tmp_path, "b")
+    visit = computer.visit([job, other], [limit, 60.0], keep_errors=True)
+    assert visit.error.startswith(says)
+    assert visit.members[0].runs == ()
+    assert not carrying(computer._token)
+
+
+def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: Path) -> None:
+    gone = Job("a", ("./gone",), directory=tmp_path)
+    assert computer.visit([gone], [60.0]).error == "cannot be started: No such file or directory"
+    elsewhere = Job("a", ("true",), directory=tmp_path / "gone")
+    assert "cannot be started" in computer.visit([elsewhere], [60.0]).error
+    with Computer(Seats((4000,), (4001,), "L3")) as other:
+        assert "cannot be pinned to CPUs [4000]" in other.visit([shell("", tmp_path)], [9.0]).error
+
+
+@pytest.mark.parametrize(
+    ("said", "wall", "error"),
+    [
+        ("returnvalue=0\\nwalltime=1.5s\\ncputime=0.75s", 1.5, ""),
+        ("returnvalue=3\\nwalltime=1.5s\\ncputime=0.75s", None, "exit 3"),
+        ("exitsignal=9\\nwalltime=1.5s\\ncputime=0.75s", None, "signal 9"),
+        ("terminationreason=memory\\nwalltime=1s", None, "BenchExec ended it: memory"),
+        ("nothing", None, "BenchExec told no times: nothing"),
+    ],
+)
+def test_benchexecs_own_measurement_takes_the_place_of_ours(
+    tmp_path: Path, said: str, wall: float | None, error: str
+) -> None:
+    meter = tmp_path / "runexec"
+    meter.write_text(f"#!/bin/sh\necho \"$@\" > asked\nprintf '{said}\\n'\n")
+    meter.chmod(0o755)
+    with Computer(seats(), meter=[str(meter)]) as metered:
+        (member,) = metered.visit([shell("true", tmp_path)], [60.0]).members
+    assert member.error == error
+    assert [run.wall for run in member.runs] == ([] if wall is None else [pytest.approx(wall)])
+    assert all(run.cpu == 0.75 for run in member.runs)
+    assert (tmp_path / "asked").read_text() == f"--cores {seats().first[0]} -- sh -c true\n"
+
+
+def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
+    computer: Computer, tmp_path: Path
+) -> None:
+    kill = "kill -9 $PPID; sleep 60 & setsid sleep 60 & sleep 60"
+    visit = computer.visit([shell(kill, tmp_path)], [60.0])
+    assert visit.error.startswith("the supervisor ended")
+    until(lambda: not carrying(computer._token))
+    assert computer.visit([shell("sleep 0.1", tmp_path)], [60.0]).error == ""
+
+
+def harness(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    """A `cotenant measure` of its own, of jobs that have children."""
+    (folder / "jobs.toml").write_text(
+        '[[job]]\nname = "a"\ncommand = ["sh", "-c", "sleep 0.12; true"]\n'
+        '[[job]]\nname = "b"\ncommand = ["sh", "-c", "echo >> started; sleep 0.15; true"]\n'
+    )
+    words = [sys.executable, "-m", "cotenant", "measure", "jobs.toml", "--store", "lab.db"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [*words, "--time", "wall", "--pressure", "1", *options],
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def rows_of(store: Path) -> int:
+    if not store.exists():
+        return 0
+    with opened(store) as rows:
+        return len(rows.looks(1))
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_a_killed_harness_loses_one_run_leaves_no_process_and_is_gone_on_with(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    store = tmp_path / "lab.db"
+    with harness(tmp_path, "--half-width", "0.5") as first:
+        started = tmp_path / "started"
+        until(lambda: started.exists() and started.read_text().count("\n") >= 4)
+        with opened(store) as rows:
+            token = rows.token
+        supervisor = psutil.Process(first.pid).children()
+        first.send_signal(number)
+        first.wait(PATIENCE)
+        until(lambda: not carrying(token))
+        until(lambda: not any(process.is_running() for process in supervisor))
+    before = rows_of(store)
+    assert before > 0
+    if number == signal.SIGINT:
+        assert first.returncode == 130
+    calls: list[object] = []
+
+    def stop(status: object) -> None:
+        calls.append(status)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+
+    jobs = read_jobs(tmp_path / "jobs.toml")
+    again = measure(jobs, store, half_width=0.5, time="wall", pressure=1.0, progress=stop)
+    assert (again.stop, again.failed, again.visits) == ("interrupted", 0, 7)
+    assert rows_of(store) == before + 5
+    with opened(store) as rows:
+        assert all(run[1] > 0.1 for look in rows.looks(1) for run in look.runs)  # no cut run
+
+
+def test_a_command_that_disappears_is_void_and_no_number(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nsleep 0.1\n")
+    program.chmod(0o755)
+    jobs = [Job("a", ("./program",), directory=tmp_path), shell("sleep 0.1", tmp_path, "b")]
+    store = tmp_path / "lab.db"
+
+    def vanish(status: object) -> None:
+        if "first run" not in status.now:
+            program.unlink(missing_ok=True)
+
+    found = measure(
+        jobs, store, half_width=0.5, time="wall", pressure=1.0, control=False, progress=vanish
+    )
+    assert found.failed >= 2
+    shown = profiles(store)
+    assert set(shown.voids) == {(0, 0), (0, 1)}
+    assert all("cannot be started" in reason for reason in shown.voids.values())
+    assert all(0 not in entry for entry in shown.held.estimates)
+
+
+def test_leftovers_of_a_store_are_found_by_their_token_alone() -> None:
+    words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with (
+        subprocess.Popen(words, env={**os.environ, TOKEN: "of this test"}) as ours,
+        subprocess.Popen(words) as others,
+    ):
+        until(lambda: carrying("of this test") == [ours.pid])
+        assert kill_leftovers("of this test") == 1
+        assert ours.wait(PATIENCE) == -signal.SIGKILL
+        assert others.poll() is None
+        others.kill()
+
+
+def held(jobs: list[Job], truth: np.ndarray, store: Path, **options: object) -> None:
+    """Measure sleeping jobs, and find their penalties: within two points, or as near as the
+    interval says where this machine is too loaded for that.
+    """
+    measure(jobs, store, time="wall", pressure=1.0, control=False, **options)
+    found = profiles(store).held.estimates
+    assert found
+    for entry, guess in found.items():
+        assert abs(guess.mid - truth[entry]) <= max(0.02, guess.half), (entry, guess)
+
+
+def test_known_penalties_of_sleeping_jobs_come_back(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    there = tmp_path / "there"
+    jobs = [
+        sleeping("a", 0.25, there, count=1, b=0.3),
+        sleeping("b", 0.3, there, count=1, a=0.1),
+    ]
+    held(jobs, np.array([[0, 0.3], [0.1, 0]]), tmp_path / "lab.db", half_width=0.5)
+
+
+@pytest.mark.slow
+def test_a_matrix_of_sleeping_jobs_comes_back_within_a_minute(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    there = tmp_path / "there"
+    jobs = [
+        sleeping("a", 0.7, there, a=0.1, b=0.3, c=0.02),
+        sleeping("b", 0.8, there, a=0.05, b=0.2, c=0.01),
+        sleeping("c", 0.9, there, a=0.0, b=0.15, c=0.05),
+    ]
+    truth = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
+    held(jobs, truth, tmp_path / "lab.db", half_width=0.5)

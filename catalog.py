@@ -250,10 +250,8 @@ METHODS: tuple[Method, ...] = (
     Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95",
            "this package: policies by the shares of the LP"),
-    Method("optimal", "groups", "solvers.groups:optimal", "exact",
-           "value", "this package", ("greedy",)),
-    Method("greedy", "groups", "baselines.groups:greedy", "heuristic",
-           "value", "this package"),
+    Method("optimal", "groups", "solvers.groups.optimal:optimal", "exact", "penalty",
+           f"{_COOPER} VII, by column generation"),
 )
 # fmt: on
 

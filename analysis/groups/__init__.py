@@ -1,4 +1,4 @@
-"""Metrics of a choice."""
+"""Groups: metrics, claims, the price of stability, pictures, and residuals of the models."""
 
 from __future__ import annotations
 

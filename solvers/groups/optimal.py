@@ -79,7 +79,7 @@ def optimal(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("groups/tiny"), "optimal")
     >>> print(result.status, round(result.objective, 4))
-    optimal 0.0925
+    optimal 0.0625
     """
     clock = Clock(time_limit, report)
     columns = columns_of(instance)

@@ -6,6 +6,7 @@ from ..problem.registry import Plain, Problem
 from .conversion import groups_from
 from .instance import Grouping, Groups, check
 from .penalties import rising
+from .residuals import residuals
 from .stability import BlockingGroups, blocking_groups
 
 PROBLEM = Problem(
@@ -23,9 +24,10 @@ PROBLEM = Problem(
     },
     formats={
         "groups-csv": "instances.groups.formats:groups_csv",
+        "curves-csv": "instances.groups.formats:curves_csv",
         "colocation": "instances.groups.formats:colocation",
     },
-    plain=Plain("groups-csv", "groups.csv", ("group", "job"), "group,job,penalty|slowdown"),
+    plain=Plain("groups-csv", "groups.csv", ("group", "job"), "group,job,penalty|slowdown[,class]"),
     scale="instances.groups.conversion:scale",
 )
 
@@ -37,5 +39,6 @@ __all__ = [
     "blocking_groups",
     "check",
     "groups_from",
+    "residuals",
     "rising",
 ]

@@ -21,13 +21,11 @@ class Pairs(Protocol):
     name: str
 
 
-def groups_from(
-    colocation: Pairs, *, seats: int = 4, machines: float | None = None
-) -> Groups:
+def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = None) -> Groups:
     """The jobs of a colocation on machines of more seats, penalties added up over the jobs beside.
 
     That penalties add is an assumption: hold it against measured groups where there are some
-    (`cotenant.analysis.groups.residuals`). With two seats and as many machines as the colocation
+    (`cotenant.instances.groups.residuals`). With two seats and as many machines as the colocation
     has, optimum and blocking pairs are those of the colocation.
 
     Parameters

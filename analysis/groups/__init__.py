@@ -7,4 +7,5 @@ from ..registry import Analysis
 ANALYSIS = Analysis(
     metric_table_at="analysis.groups.metrics:METRICS",
     metrics_at="analysis.groups.metrics:metrics",
+    claims_at="analysis.groups.claims:claims",
 )

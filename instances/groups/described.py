@@ -27,8 +27,10 @@ def described(instance: Groups, grouping: Grouping, most: int | None = None) -> 
             f"{'' if times == 1 else f'{times} '}{names[kind]}"
             for kind, times in zip(kinds.tolist(), number.tolist(), strict=True)
         )
-        rows.append((group, places[place], many, float(lost.mean()), float(lost.max())))
+        where = [places[place]] if len(places) > 1 else []
+        rows.append((group, *where, many, float(lost.mean()), float(lost.max())))
         parts.append(f"{group}{'' if many == 1 else f' ({many}x)'}")
-    columns = ("together", "class", "machines", "mean penalty", "worst penalty")
+    classes = ["class"] if len(places) > 1 else []
+    columns = ("together", *classes, "machines", "mean penalty", "worst penalty")
     sentence = f"group {told(parts, total, 'kinds of groups')}"
     return Described(sentence, columns, tuple(rows[:most]), total)

@@ -158,6 +158,8 @@ def curves_csv(
         Options that a table answers already.
     """
     main, others = tables_of(path, "curves.csv", jobs=jobs, classes=classes, groups=groups)
+    table = CsvTable(main, "job", "pressure", lower=True)
+    what = _measure(table)
     if "jobs" not in others:
         raise InvalidFile(
             f"{main}: no table of jobs; expected job,pressure: what each puts on the jobs beside "
@@ -167,8 +169,6 @@ def curves_csv(
     if given.pressure is None:
         raise InvalidFile(f"{others['jobs']}, line 1: no column 'pressure'; expected job,pressure")
     points: dict[tuple[int, int], dict[float, list[float]]] = {}
-    table = CsvTable(main, "job", "pressure", lower=True)
-    what = _measure(table)
     for row in table:
         where = (given.place(row), given.kind(row, row.word("job"), "job"))
         at = row.number("pressure", AMOUNT)

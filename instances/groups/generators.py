@@ -69,7 +69,9 @@ def pressure(
 
     Parameters
     ----------
-    types, jobs, seats, machines, rng : as for `additive`.
+    types, jobs, seats : how many; each job's type is drawn at random.
+    machines : how many there are; just enough when not given.
+    rng : source of the draw.
     """
     from .penalties import rising
 
@@ -102,8 +104,9 @@ def table(
 
     Parameters
     ----------
-    types, jobs, seats, rng : as for `additive`.
+    types, jobs, seats : how many; each job's type is drawn at random.
     noise : standard deviation of what a group of three or more deviates from the sum, a member.
+    rng : source of the draw.
     """
     plain = additive(types=types, jobs=jobs, seats=seats, machines=np.inf, rng=rng)
     rows: Integers = groups_listed(plain, 0)

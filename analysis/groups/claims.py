@@ -1,0 +1,46 @@
+"""What a certificate of groups proves, looked over again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.groups.instance import Grouping, Groups
+from ...instances.problem.errors import InvalidOption
+from ...models.groups.columns import Columns, columns_of
+from ...solvers.groups.common import mean_of, price_bound
+from ...solvers.groups.feasible import starting_grouping
+from ...solvers.outcome import Clock, Status
+from ..findings import Findings, Stored
+
+
+def claims(instance: Groups, stored: Stored) -> Findings:
+    """The bound that the prices of jobs prove, in whole numbers, and that no grouping exists."""
+    found = Findings(bounds={"blocking_groups": 0.0, "least_alpha": 0.0})
+    if stored.solution is not None and stored.bound is None:
+        return found
+    try:
+        columns = columns_of(instance)
+    except InvalidOption:  # too many to list: nothing is proved again
+        return found
+    if stored.solution is None:
+        begin = starting_grouping(instance, columns, None, Clock(None))
+        found.impossible = not isinstance(begin, Grouping) and begin.status is Status.INFEASIBLE
+        return found
+    _prices(found, instance, columns, stored)
+    return found
+
+
+def _prices(found: Findings, instance: Groups, columns: Columns, stored: Stored) -> None:
+    """What the jobs lose together at least, by a price of each type's jobs."""
+    certificate = stored.certificate
+    found.compare(certificate, {"groups_listed": len(columns)})
+    given = found.numbers(certificate, "prices", (instance.types,))
+    if given is None:
+        return
+    price = np.rint(given).astype(np.int64)
+    if (price != given).any() or (np.abs(given) >= 2.0**52).any():
+        found.witness("prices", "are not whole numbers of 1e-12")
+        return
+    total = price_bound(instance, columns, price)
+    found.compare(certificate, {"price_bound": total}, ["price_bound"])
+    found.bounds["penalty"] = mean_of(instance, total)

@@ -239,8 +239,12 @@ class Groups(Instance):
 
     def _per_class(self, name: str, last: int) -> Floats:
         """A field that is (T, last), or (C, T, last)."""
-        depth = np.ndim(getattr(self, name))
-        value = frozen_array(name, getattr(self, name), float, 3 if depth == 3 else 2)
+        value = getattr(self, name)
+        try:
+            depth = np.ndim(value)
+        except ValueError:  # ragged, as the next line says
+            depth = 2
+        value = frozen_array(name, value, float, 3 if depth == 3 else 2)
         wanted = (self.types, last) if depth < 3 else (len(self.seats), self.types, last)
         if value.shape != wanted:
             raise InvalidInstance(

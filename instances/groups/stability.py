@@ -1,8 +1,8 @@
 """Who would break away: groups of jobs that would all gain on a full machine of their own.
 
 k jobs that sit on machines of k seats, wherever, can claim one such machine together: each brings
-the seat it has. Such a group *blocks* at alpha when each of its jobs would lose more than alpha less
-there than now; with two seats this is Cooper's blocking pair (section III.B), and a grouping that
+the seat it has. Such a group *blocks* at alpha when each of its jobs would lose more than alpha
+less there than now; with two seats this is Cooper's blocking pair (section III.B), and a grouping that
 no group blocks is in the core. Jobs on machines of another class have no claim to it, and a job
 that is alone stays alone.
 
@@ -201,6 +201,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
         after[here] = lost.reshape(len(here), -1)  # of each type in the entry's seat
     now = after[np.arange(number), own]
     many, held = grouping.number[kind], times[kind, seat]
+    jobs = many * held
     total = 0
     for part in np.array_split(np.arange(number), 1 + number // 256):
         both = now[part, None] - after[:, own[part]].T > least
@@ -211,7 +212,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
         )
         # of one kind of group: two jobs of one machine exchange nothing
         same = (both & (kind[part, None] == kind)) @ held
-        total -= sum((many[part] * held[part] * same).tolist())
+        total -= sum((jobs[part] * same).tolist())
     return total // 2
 
 

@@ -2,9 +2,9 @@
 
 k jobs that sit on machines of k seats, wherever, can claim one such machine together: each brings
 the seat it has. Such a group *blocks* at alpha when each of its jobs would lose more than alpha
-less there than now; with two seats this is Cooper's blocking pair (section III.B), and a grouping that
-no group blocks is in the core. Jobs on machines of another class have no claim to it, and a job
-that is alone stays alone.
+less there than now; with two seats this is Cooper's blocking pair (section III.B), and a grouping
+that no group blocks is in the core. Jobs on machines of another class have no claim to it, and a
+job that is alone stays alone.
 
 Let W[a, S] be the jobs of type a (on that class) that lose more than alpha more than they would in
 the group S. S blocks exactly if W[a, S] >= m for every type a that S holds m times, and the product

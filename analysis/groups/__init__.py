@@ -8,4 +8,6 @@ ANALYSIS = Analysis(
     metric_table_at="analysis.groups.metrics:METRICS",
     metrics_at="analysis.groups.metrics:metrics",
     claims_at="analysis.groups.claims:claims",
+    record_at="analysis.groups.pictures:record",
+    pictures_at="analysis.groups.pictures:pictures",
 )

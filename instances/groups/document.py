@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..problem.base_document import InstanceDocument
 from ..problem.documents import Entries
+from ..problem.errors import InvalidInstance
 from .instance import Groups
 
 Rows = Entries[Entries[float | None]] | Entries[Entries[Entries[float | None]]]
@@ -54,6 +55,7 @@ class GroupsDocument(InstanceDocument):
     )
     table: Entries[Group] = Field(
         default=None,  # type: ignore[arg-type]
+        min_length=1,
         description="table model: the groups that may be formed",
     )
     names: Entries[str] = Field(default_factory=list, description="names of the types")
@@ -66,7 +68,13 @@ class GroupsDocument(InstanceDocument):
             if name in found:
                 found[name] = _infinite(getattr(self, name))
         if found.pop("table", None) is not None:
-            width = max(len(group.members) for group in self.table)
+            for place, group in enumerate(self.table):
+                if len(group.penalty) != len(group.members):
+                    raise InvalidInstance(
+                        f"table[{place}].penalty", f"of length {len(group.penalty)}",
+                        f"a number for each of the {len(group.members)} members",
+                    )  # fmt: skip
+            width = max((len(group.members) for group in self.table), default=0)
             for name, fill in (("members", -1), ("penalty", 0.0)):
                 rows = [getattr(group, name) for group in self.table]
                 found["losses" if name == "penalty" else name] = [

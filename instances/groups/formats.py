@@ -266,9 +266,7 @@ class _Given:
         if not row["class"]:
             return -1
         if row["class"] not in self.classes:
-            raise row.wrong(
-                "class", ", ".join(self.classes) or "no class: there is no table of them"
-            )
+            raise row.wrong("class", ", ".join(self.classes) or "no class without a table of them")
         return self.classes.index(row["class"])
 
     def fields(self, width: int) -> dict[str, Any]:

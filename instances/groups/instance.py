@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,10 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import names_of, refuse, set_array
+from ..problem.frames import aligned, labels_of, names, require_frame, table
+
+if TYPE_CHECKING:
+    import pandas
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -106,6 +110,48 @@ class Groups(Instance):
         set_field(self, "classes", names_of("classes", self.classes, len(seats), "class"))
         self._set_machines()
         self._set_model()
+
+    @classmethod
+    def from_frame(
+        cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
+        pressure: Any = None, **fields: Any,
+    ) -> Self:  # fmt: skip
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        frame : types down. Across, the same types: the penalty that the row's job has from the
+            column's, which add up; or pressures, ascending numbers: the row's sensitivity curve.
+        seats, machines : of one class a number each, of several a Series or a mapping by class.
+        count, pressure : a Series or a mapping by type, a number for all, or a list in the order of
+            the rows.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        require_frame(frame, "frame")
+        types, across = labels_of(frame.index, "frame.index"), labels_of(frame.columns, "columns")
+        if set(across) == set(types) or pressure is None:
+            data: dict[str, Any] = {"penalty": table(frame, types, types, "frame")}
+        else:
+            data = {"knots": across, "sensitivity": table(frame, types, across, "frame")}
+        if hasattr(seats, "keys"):
+            data["classes"] = names(places := list(seats.keys()))
+            seats = aligned(seats, places, "seats")
+            machines = None if machines is None else aligned(machines, places, "machines")
+        loads = None if pressure is None else aligned(pressure, types, "pressure")
+        return cls(
+            count=aligned(count, types, "count"),  # type: ignore[arg-type]
+            seats=seats,
+            machines=machines,
+            pressure=loads,  # type: ignore[arg-type]
+            names=names(types),
+            **data,
+            **fields,
+        )
 
     @property
     def types(self) -> int:
@@ -239,8 +285,12 @@ class Groups(Instance):
 
     def _per_class(self, name: str, last: int) -> Floats:
         """A field that is (T, last), or (C, T, last)."""
-        depth = np.ndim(getattr(self, name))
-        value = frozen_array(name, getattr(self, name), float, 3 if depth == 3 else 2)
+        value = getattr(self, name)
+        try:
+            depth = np.ndim(value)
+        except ValueError:  # ragged, as the next line says
+            depth = 2
+        value = frozen_array(name, value, float, 3 if depth == 3 else 2)
         wanted = (self.types, last) if depth < 3 else (len(self.seats), self.types, last)
         if value.shape != wanted:
             raise InvalidInstance(

@@ -1,10 +1,10 @@
 """Who would break away: groups of jobs that would all gain on a full machine of their own.
 
 k jobs that sit on machines of k seats, wherever, can claim one such machine together: each brings
-the seat it has. Such a group *blocks* at alpha when each of its jobs would lose more than alpha less
-there than now; with two seats this is Cooper's blocking pair (section III.B), and a grouping that
-no group blocks is in the core. Jobs on machines of another class have no claim to it, and a job
-that is alone stays alone.
+the seat it has. Such a group *blocks* at alpha when each of its jobs would lose more than alpha
+less there than now; with two seats this is Cooper's blocking pair (section III.B), and a grouping
+that no group blocks is in the core. Jobs on machines of another class have no claim to it, and a
+job that is alone stays alone.
 
 Let W[a, S] be the jobs of type a (on that class) that lose more than alpha more than they would in
 the group S. S blocks exactly if W[a, S] >= m for every type a that S holds m times, and the product
@@ -29,8 +29,8 @@ from .penalties import groups_listed, units
 Alpha = Annotated[float, AtLeast(0, "a least gain", cure="0.05 is five points of penalty")]
 
 _EXACT = 2.0**52
-_MOST_EXCHANGES = 4 * 10**6
-"""Exchanges of two jobs between kinds of groups that are looked at for a count."""
+_MOST_EXCHANGES = 4 * 10**7
+"""Exchanges of two types between kinds of groups that are looked at for a count."""
 
 
 @dataclass(frozen=True)
@@ -183,54 +183,37 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
     """Pairs of jobs on two machines that would both gain more than alpha by exchanging their seats;
     None where there are too many kinds of groups to look.
     """
-    kinds = len(grouping.where)
-    seats = grouping.members.shape[1]
-    if kinds * kinds * seats * seats > _MOST_EXCHANGES:
+    least, times = whole_alpha(alpha), times_of(grouping.members)
+    kind, seat = np.nonzero(times > 0)  # an entry for each type of each kind of group
+    number, types = len(kind), np.arange(instance.types)
+    if number * max(number, 10 * instance.types) > _MOST_EXCHANGES:
         return None
-    least = whole_alpha(alpha)
-    lost = np.concatenate([np.zeros((0, seats), dtype=np.int64)] + [
-        units(instance, int(place), grouping.members[[at]])
-        for at, place in enumerate(grouping.where.tolist())
-    ])  # fmt: skip
-    times = times_of(grouping.members)
+    own, place = grouping.members[kind, seat], grouping.where[kind]
+    after: Integers = np.zeros((number, instance.types), dtype=np.int64)
+    for one in np.unique(place).tolist():
+        here = np.flatnonzero(place == one)
+        rows = np.repeat(grouping.members[kind[here]], instance.types, axis=0)
+        comes = np.tile(types, len(here))
+        rows[np.arange(len(rows)), np.repeat(seat[here], instance.types)] = comes
+        rows = ascending(rows)
+        spot = np.argmax(rows == comes[:, None], axis=1)
+        lost = units(instance, one, rows)[np.arange(len(rows)), spot]
+        after[here] = lost.reshape(len(here), -1)  # of each type in the entry's seat
+    now = after[np.arange(number), own]
+    many, held = grouping.number[kind], times[kind, seat]
+    jobs = many * held
     total = 0
-    heads = [np.flatnonzero(row > 0) for row in times]
-    for one in range(kinds):
-        for here in heads[one].tolist():
-            total += sum(
-                exchanges
-                for other in range(one, kinds)
-                for exchanges in _exchanges(instance, grouping, lost, times, heads, least, one,
-                                            here, other)
-            )  # fmt: skip
-    return total
-
-
-def _exchanges(
-    instance: Groups, grouping: Grouping, lost: Integers, times: Integers, heads: list[Integers],
-    least: int, one: int, here: int, other: int,
-) -> Iterator[int]:  # fmt: skip
-    """Pairs of jobs, the first of the kind on seat `here` of group `one`, that both gain."""
-    members, number, where = grouping.members, grouping.number.tolist(), grouping.where
-    mine = members[one, here]
-    machines = number[one] * (number[other] - 1 if one == other else number[other])
-    if machines == 0:
-        return
-    theirs = [at for at in heads[other].tolist()
-              if members[other, at] != mine and (one != other or members[other, at] > mine)]  # fmt: skip
-    if not theirs:
-        return
-    left, right = np.tile(members[one], (len(theirs), 1)), np.tile(members[other], (len(theirs), 1))
-    left[:, here] = members[other, theirs]
-    right[np.arange(len(theirs)), theirs] = mine
-    left, right = ascending(left), ascending(right)
-    after_left = units(instance, int(where[one]), left)
-    after_right = units(instance, int(where[other]), right)
-    for at, seat in enumerate(theirs):
-        now_right = int(after_left[at][np.argmax(left[at] == members[other, seat])])
-        now_left = int(after_right[at][np.argmax(right[at] == mine)])
-        if lost[one, here] - now_left > least and lost[other, seat] - now_right > least:
-            yield machines * int(times[one, here]) * int(times[other, seat])
+    for part in np.array_split(np.arange(number), 1 + number // 256):
+        both = now[part, None] - after[:, own[part]].T > least
+        both &= now - after[part][:, own] > least
+        ways = both @ (many * held)
+        total += sum(
+            a * b for a, b in zip((many * held)[part].tolist(), ways.tolist(), strict=True)
+        )
+        # of one kind of group: two jobs of one machine exchange nothing
+        same = (both & (kind[part, None] == kind)) @ held
+        total -= sum((jobs[part] * same).tolist())
+    return total // 2
 
 
 def _places(instance: Groups) -> list[int]:

@@ -1,29 +1,29 @@
-"""Heuristics."""
+"""Policies for groups as plain functions.
 
-from __future__ import annotations
+Each is `method(instance, *, rng=None, time_limit=None, **options) -> Grouping` and answers with a
+grouping that passes `check`, or raises NoSolution. What several of them share:
 
-import numpy as np
+- They work over kinds of groups, not single jobs. Jobs come type by type, machines of most seats
+  are filled first, and ties go to the lowest type and to the machine that was opened first.
+- Where the jobs need fewer machines than there are, the policies that fill machines use the fewest;
+  `greedy` and `threshold` use the others as their rules say.
+- *Pressure* is the instance's, or where it has none what a type does to the others on average
+  (`instances.groups.penalties.pressures`).
+- Where a rule ends in a forbidden group, or leaves jobs without a place, the answer is another
+  grouping that may be formed (`solvers.groups.feasible`).
+"""
 
-from ...instances.groups.instance import Choice, Groups
+from .dealing import random_grouping, serpentine, sorted_by_pressure
+from .hierarchical import hierarchical
+from .sequential import greedy, threshold
+from .swaps import local_search
 
-
-def greedy(
-    instance: Groups,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> Choice:
-    """Items by decreasing value for their weight, each where it still fits.
-
-    Examples
-    --------
-    >>> import cotenant
-    >>> cotenant.solve(cotenant.read("groups/tiny"), "greedy").objective
-    7.0
-    """
-    room, items = instance.capacity, []
-    for item in np.argsort(-instance.value / instance.weight, kind="stable").tolist():
-        if instance.weight[item] <= room:
-            room -= int(instance.weight[item])
-            items.append(item)
-    return Choice(items)
+__all__ = [
+    "greedy",
+    "hierarchical",
+    "local_search",
+    "random_grouping",
+    "serpentine",
+    "sorted_by_pressure",
+    "threshold",
+]

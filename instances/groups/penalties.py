@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.errors import InvalidInstance, InvalidOption
+from ..problem.errors import InvalidOption
 from .instance import FORBIDDEN, UNIT, Floats, Groups, Integers
 
 MOST_GROUPS = 10**7
@@ -36,6 +36,25 @@ def units(instance: Groups, place: int, members: Integers) -> Integers:
     return lost
 
 
+def groups_number(instance: Groups) -> int:
+    """How many kinds of groups are listed on all classes of machines, at most."""
+    return sum(
+        _number(instance, place, max(1, int(instance.seats[place]) - instance.spare))
+        for place in np.flatnonzero(
+            (instance.limits > 0) & (instance.alike() == range(len(instance.seats)))
+        ).tolist()
+    )
+
+
+def _number(instance: Groups, place: int, least: int) -> int:
+    if instance.members is not None:
+        return len(instance.members) + instance.types
+    present = int(np.count_nonzero(instance.count))
+    return sum(
+        comb(present + size - 1, size) for size in range(least, int(instance.seats[place]) + 1)
+    )
+
+
 def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
     """(N, seats) every multiset of types that the jobs at hand can form on a machine of a class,
     without those that leave more seats empty than there are to spare.
@@ -54,7 +73,7 @@ def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
     least = seats if full else max(1, seats - instance.spare)
     if instance.model == "table":
         return _tabled(instance, place, seats, least)
-    number = sum(comb(len(present) + size - 1, size) for size in range(least, seats + 1))
+    number = _number(instance, place, least)
     if number > MOST_GROUPS:
         raise InvalidOption(
             f"{number} kinds of groups of up to {seats} among {len(present)} types; at most "
@@ -118,7 +137,9 @@ def _whole(value: Floats) -> Integers:
     return cast("Integers", found.astype(np.int64))
 
 
-def _additive(instance: Groups, place: int, members: Integers, taken: npt.NDArray[np.bool_]) -> Integers:
+def _additive(
+    instance: Groups, place: int, members: Integers, taken: npt.NDArray[np.bool_]
+) -> Integers:
     matrix = np.zeros((instance.types + 1, instance.types + 1), dtype=np.int64)
     matrix[:-1, :-1] = _whole(instance.curves(place))  # an empty seat, type -1, is the last
     lost: Integers = np.zeros(members.shape, dtype=np.int64)

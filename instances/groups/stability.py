@@ -67,9 +67,8 @@ class Losses:
     def __init__(self, instance: Groups, grouping: Grouping) -> None:
         self.instance = instance
         kinds, places, lost, number, size = agent_losses(instance, grouping)
-        self.kind, self.place, self.lost, self.number, self.size = (
-            kinds, places, lost, number, size,
-        )  # fmt: skip
+        self.kind, self.lost, self.number, self.size = kinds, lost, number, size
+        self.place = instance.alike()[places]
 
     def of(self, place: int, kind: int) -> tuple[Integers, Integers]:
         """Losses of a type's jobs that share a machine of a class, ascending, and at each place how
@@ -217,7 +216,8 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
 
 
 def _places(instance: Groups) -> list[int]:
-    return [place for place in range(len(instance.seats)) if instance.limits[place] > 0]
+    """The classes of which there are machines, of those that are alike the first."""
+    return np.unique(instance.alike()[instance.limits > 0]).tolist()
 
 
 def _willing(

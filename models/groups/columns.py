@@ -10,6 +10,7 @@ cost_c(S) is what the members of S lose together, in units of 1e-12.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_listed, units
 from ...instances.groups.stability import times_of
-from ..program import Floats, LinearProgram, ProgramBuilder
+from ..program import LinearProgram, ProgramBuilder
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +39,22 @@ class Columns:
     lost: Integers
     limits: Integers
 
-    @property
+    @cached_property
     def cost(self) -> Integers:
         """(N,) what the members of each lose together, in units."""
         total: Integers = self.lost.sum(axis=1)
         return total
+
+    @cached_property
+    def step(self) -> int:
+        """The largest number of units that divides every cost, at least 1."""
+        return max(1, int(np.gcd.reduce(self.cost, initial=0)))
+
+    @cached_property
+    def size(self) -> Integers:
+        """(N,) jobs in each."""
+        number: Integers = (self.members >= 0).sum(axis=1)
+        return number
 
     def __len__(self) -> int:
         return len(self.where)
@@ -51,16 +63,51 @@ class Columns:
         """Those of the columns."""
         return Columns(self.members[chosen], self.where[chosen], self.lost[chosen], self.limits)
 
-    def program(self, instance: Groups, upper: Floats | None = None) -> LinearProgram:
-        """The program above, costs in penalties."""
+    def program(
+        self, instance: Groups, count: Integers | None = None, limits: Integers | None = None
+    ) -> LinearProgram:
+        """The program above, costs in penalties; or for so many jobs (T,) and machines (C,)."""
+        count = instance.count if count is None else count
+        limits = self.limits if limits is None else limits
         builder = ProgramBuilder()
-        most = np.minimum(self.most(instance), np.inf if upper is None else upper)
+        most = np.minimum(self.most_of(count), limits[self.where])
         x = builder.columns(len(self), upper=most, cost=self.cost / UNIT, integer=True)
-        row, column = self.incidence()
-        count = instance.count.astype(float)
-        builder.block(row, x[column], 1.0, count, count)
-        builder.block(self.where, x, 1.0, np.full(len(self.limits), -np.inf), self.limits)
+        self.rows(builder, x, count, limits)
         return builder.build()
+
+    def rows(self, builder: ProgramBuilder, x: Integers, count: Integers, limits: Integers) -> None:
+        """Every job is placed once, and machines suffice; x are the columns of the groups."""
+        row, column = self.incidence()
+        wanted = count.astype(float)
+        builder.block(row, x[column], 1.0, wanted, wanted)
+        builder.block(self.where, x, 1.0, np.full(len(limits), -np.inf), limits.astype(float))
+
+    def find(self, instance: Groups, grouping: Grouping) -> Integers:
+        """(G,) the columns of a grouping's groups."""
+        weight = np.append(np.random.default_rng(0).integers(1, 2**62, size=instance.types), 0)
+
+        def keys(members: Integers, where: Integers) -> Integers:
+            total: Integers = weight[members].sum(axis=1) + where * weight[0]
+            return total
+
+        width = self.members.shape[1]
+        wide = ((0, 0), (0, width - grouping.members.shape[1]))
+        rows = np.pad(grouping.members, wide, constant_values=-1)
+        where = instance.alike()[grouping.where]
+        near = np.flatnonzero(np.isin(keys(self.members, self.where), keys(rows, where)))
+        known = {
+            (place, tuple(row)): at
+            for at, place, row in zip(
+                near.tolist(), self.where[near].tolist(), self.members[near].tolist(), strict=True
+            )
+        }
+        return np.array(
+            [
+                known[key, tuple(row)]
+                for key, row in zip(where.tolist(), rows.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
 
     def incidence(self) -> tuple[Integers, Integers]:
         """Types and columns of all seats that are taken, one entry a job."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
-from ...instances.groups.instance import UNIT, Grouping, Groups, Integers, check
-from ...instances.groups.penalties import pressures
-from ...instances.problem.errors import InfeasibleSolution
+from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
+from ...instances.groups.penalties import pressures, units
 from ...models.groups.columns import Columns
 
 
@@ -26,15 +26,22 @@ def price_bound(instance: Groups, columns: Columns, price: Integers) -> int:
     A machine of class c whose group S costs cost_c(S) = price(S) + rest has rest >= r_c, the least
     of all groups on c; so at most machines[c] machines add at least min(0, r_c) each:
 
-        sum over a of price[a] count[a] + sum over c of machines[c] min(0, r_c).
+        sum over a of price[a] count[a] + sum over c of machines[c] min(0, r_c),
+
+    rounded up to a multiple of what divides every cost.
     """
     rest = reduced_costs(columns, price)
+    paid = sum(a * b for a, b in zip(price.tolist(), instance.count.tolist(), strict=True))
+    least = least_rests(columns, rest).tolist()
+    total = paid + sum(a * b for a, b in zip(least, columns.limits.tolist(), strict=True))
+    return -(-total // columns.step) * columns.step
+
+
+def least_rests(columns: Columns, rest: Integers) -> Integers:
+    """(C,) the least reduced cost of a group on each class; no more than 0."""
     least = np.zeros(len(columns.limits), dtype=np.int64)
     np.minimum.at(least, columns.where, rest)
-    paid = sum(a * b for a, b in zip(price.tolist(), instance.count.tolist(), strict=True))
-    return paid + sum(
-        a * b for a, b in zip(least.tolist(), columns.limits.tolist(), strict=True)
-    )
+    return least
 
 
 def mean_of(instance: Groups, total: int) -> float:
@@ -74,34 +81,60 @@ def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
     return None
 
 
-def dealt(instance: Groups, snake: bool = True) -> Grouping | None:
-    """Jobs by falling pressure dealt to machines, there and back again (`snake`), or machine after
-    machine; None where that is not feasible.
-    """
-    load = pressures(instance)
-    order = np.argsort(-load, kind="stable")
-    jobs = np.repeat(order, instance.count[order])
-    # classes of most seats first, and as few machines as do
-    places = np.argsort(-instance.seats, kind="stable")
-    place = np.repeat(places, instance.limits[places])
-    upto = int(np.searchsorted(np.cumsum(instance.seats[place]), instance.jobs)) + 1
-    place = place[:upto]
-    seats = instance.seats[place]
-    members = np.full((upto, int(seats.max())), -1)
-    if snake:
-        begin = 0
-        for layer in range(members.shape[1]):
-            here = np.flatnonzero(seats > layer)[:: -1 if layer % 2 else 1]
-            here = here[: max(0, len(jobs) - begin)]
-            members[here, layer] = jobs[begin : begin + len(here)]
-            begin += len(here)
-    else:
-        rows = np.repeat(np.arange(upto), seats)[: len(jobs)]
-        columns = np.arange(len(rows)) - np.concatenate([[0], np.cumsum(seats)[:-1]])[rows]
-        members[rows, columns] = jobs
-    found = Grouping(members, place, np.ones(upto, dtype=np.int64))
-    try:
-        check(instance, found)
-    except InfeasibleSolution:
-        return None
+def forbidden(instance: Groups, members: Integers, where: Integers) -> npt.NDArray[np.bool_]:
+    """(N,) which groups (N, S), whatever the order of their seats, may not be formed."""
+    found = np.zeros(len(where), dtype=bool)
+    for place in np.unique(where).tolist():
+        here = np.flatnonzero(where == place)
+        lost = units(instance, place, ascending(members[here]))
+        found[here] = (lost >= FORBIDDEN).any(axis=1) & (members[here] >= 0).any(axis=1)
     return found
+
+
+def machines_used(instance: Groups) -> tuple[Integers, Integers]:
+    """Classes, those of most seats first, and how many machines of each the jobs fill."""
+    places = np.argsort(-instance.seats, kind="stable")
+    number, left = [], instance.jobs
+    for place in places.tolist():
+        number.append(min(int(instance.limits[place]), -(-left // int(instance.seats[place]))))
+        left = max(0, left - number[-1] * int(instance.seats[place]))
+    used = np.array(number) > 0
+    return places[used], np.array(number)[used]
+
+
+def dealt(instance: Groups, snake: bool = True) -> Grouping:
+    """Jobs by falling pressure dealt to machines, there and back again (`snake`), or machine after
+    machine; groups that are forbidden may be among them.
+
+    Along the machines each seat's type changes where the jobs of a type end: only as many machines
+    are looked at as there are such places.
+    """
+    order = np.argsort(-pressures(instance), kind="stable")
+    ends = np.cumsum(instance.count[order])
+    places, number = machines_used(instance)
+    seats, first = instance.seats[places], np.concatenate([[0], np.cumsum(number)])
+    if snake:
+        layers = [int(number[seats > layer].sum()) for layer in range(int(seats[0]))]
+        begin = np.concatenate([[0], np.cumsum(layers)])
+        cuts = [first]
+        for layer, wide in enumerate(layers):
+            inside = ends[(ends >= begin[layer]) & (ends <= begin[layer + 1])] - begin[layer]
+            cuts.append(wide - inside if layer % 2 else inside)
+    else:
+        begin = np.concatenate([[0], np.cumsum(number * seats)])
+        there = np.clip(ends[:, None] - begin[:-1], 0, number * seats) // seats + first[:-1]
+        cuts = [first, there.reshape(-1), np.minimum(there + 1, first[1:]).reshape(-1)]
+    machine = np.unique(np.concatenate(cuts))
+    machine, many = machine[:-1], np.diff(machine)
+    at = np.searchsorted(first, machine, side="right") - 1
+    members = np.full((len(machine), int(seats[0])), -1)
+    for seat in range(members.shape[1]):
+        if snake:
+            turned = layers[seat] - 1 - machine if seat % 2 else machine
+            job = begin[seat] + np.where(machine < layers[seat], turned, instance.jobs)
+        else:
+            job = begin[at] + (machine - first[at]) * seats[at] + seat
+            job[seat >= seats[at]] = instance.jobs
+        here = job < instance.jobs
+        members[here, seat] = order[np.searchsorted(ends, job[here], side="right")]
+    return Grouping(members, places[at], many)

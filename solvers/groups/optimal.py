@@ -10,6 +10,7 @@ import numpy as np
 
 from ...instances.groups.conversion import scale
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers, check
+from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units
 from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
@@ -17,20 +18,32 @@ from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
 from ..engines import LivingProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import mean_of, price_bound, reduced_costs
-from .feasible import starting_grouping
+from .common import least_rests, mean_of, price_bound, reduced_costs
+from .feasible import holds, starting_grouping
 
 ENTERING = 200
 """Columns that enter at a round of pricing, the cheapest."""
 
-FIRST_COLUMNS = 1_500
-"""Columns of least reduced cost among which the first integer program looks."""
+NEAR = 5
+"""So many columns a type, those of least reduced cost, are in the first integer program."""
 
-FIRST_SECONDS = 2.0
-"""Time for the best answer among the priced columns, without a limit."""
+ROUNDING = 10
+"""The same for the program over the jobs that the relaxation, rounded down, leaves."""
 
-LISTED = 60_000
-"""Columns that the prices may leave for the last program under a time limit."""
+STEP_SECONDS = 2.0
+"""Time for an integer program that is not the last."""
+
+MOST_ROUNDING = 4_000
+"""Columns in which that program is looked at at most."""
+
+A_COLUMN = 1.5e-3
+"""Seconds that an engine may take for a column before it looks at a clock."""
+
+A_GROUP = 2e-6
+"""Seconds that a kind of group takes to be listed, with what it costs."""
+
+NOISE = 1e-9
+"""What is taken off an engine's bound, relative to 1 + |bound|."""
 
 
 @checked
@@ -82,6 +95,8 @@ def optimal(
     optimal 0.0625
     """
     clock = Clock(time_limit, report)
+    if clock.left is not None and A_GROUP * groups_number(instance) > clock.left:
+        return too_large(instance, start, clock)
     columns = columns_of(instance)
     begin = starting_grouping(instance, columns, start, clock)
     if isinstance(begin, Outcome):
@@ -97,17 +112,24 @@ def optimal(
 
 
 class Search:
-    """The best grouping so far, in units, and the prices that bound it."""
+    """The best grouping so far, in units, and what all groupings cost at least.
 
-    def __init__(
-        self, instance: Groups, columns: Columns, begin: Grouping, clock: Clock
-    ) -> None:
+    Attributes
+    ----------
+    best, value : the grouping and what its jobs lose together.
+    price, priced : whole prices of jobs, and the bound that they prove.
+    rest : (N,) the columns' reduced costs by these prices, less the least of their class: a
+        grouping that holds the group costs at least `priced` and this.
+    bound : the best bound known.
+    """
+
+    def __init__(self, instance: Groups, columns: Columns, begin: Grouping, clock: Clock) -> None:
         self.instance, self.columns, self.clock = instance, columns, clock
         self.best, self.value = begin, total_units(instance, begin)
         self.price: Integers = np.zeros(instance.types, dtype=np.int64)
-        self.rent: Integers = np.zeros(len(columns.limits), dtype=np.int64)
-        self.bound = price_bound(instance, columns, self.price)
-        self.chosen = np.zeros(len(columns), dtype=bool)
+        self.priced = self.bound = price_bound(instance, columns, self.price)
+        self.rest = self._rest(self.price)
+        self.fraction: tuple[Integers, np.ndarray] | None = None
         self.stop = Stop.FINISHED
         self.proof = "prices of jobs"
         self.note("start")
@@ -115,165 +137,194 @@ class Search:
     @property
     def proved(self) -> bool:
         """Whether nothing loses less."""
-        return self.value <= self.bound
+        return self.value <= self.bound or agree(
+            self.value / UNIT / self.instance.jobs, mean_of(self.instance, self.bound),
+            scale(self.instance, "penalty"),
+        )  # fmt: skip
 
     def note(self, text: str) -> None:
         """Progress."""
         jobs, bound = self.instance, min(self.bound, self.value)
         self.clock.note(self.value / UNIT / jobs.jobs, mean_of(jobs, bound), text)
 
-    def offer(self, columns: Columns, point: np.ndarray) -> None:
-        """Keep the grouping of a point if it is feasible and better."""
-        found = columns.grouping(self.instance, np.rint(point).astype(np.int64))
-        check(self.instance, found)
+    def offer(self, number: Integers) -> None:
+        """Keep the grouping of so many machines of each column if it is feasible and better."""
+        found = self.columns.grouping(self.instance, number)
+        if not holds(self.instance, found):  # no engine is believed on its word
+            return
         if (value := total_units(self.instance, found)) < self.value:
             self.best, self.value = found, value
 
     def relax(self) -> None:
         """The linear program by pricing columns in."""
         instance, columns = self.instance, self.columns
-        own = self._of(self.best)
-        self.chosen[own] = True
-        every = np.flatnonzero(self.chosen)
         types, classes = instance.types, len(columns.limits)
-        count = instance.count.astype(float)
         builder = ProgramBuilder()
         # jobs that nothing holds yet cost more than any group
-        dear = 2.0 * max(1.0, float(np.abs(columns.cost).max()) / UNIT)
+        count, dear = instance.count.astype(float), 2.0 * max(1, instance.seats.max())
         builder.columns(types, cost=dear)
         builder.block(np.arange(types), np.arange(types), 1.0, count, count)
         none = np.zeros(0, dtype=np.int64)
         builder.block(none, none, 1.0, np.full(classes, -np.inf), columns.limits.astype(float))
         living = LivingProgram(builder.build())
-        cost = columns.cost / UNIT
+        new = np.unique(columns.find(instance, self.best))
+        chosen = np.zeros(0, dtype=np.int64)
         while not self.proved and not self.clock.over:
-            self._enter(living, every, cost)
+            self._enter(living, new)
+            chosen = np.concatenate([chosen, new])
             answer = living.solve(self.clock.share())
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
-            if answer.row_dual is None or answer.status is not Status.OPTIMAL:
+            if (
+                answer.row_dual is None or answer.point is None
+                or answer.status is not Status.OPTIMAL
+            ):  # fmt: skip
                 break
+            self.fraction = chosen, answer.point[types:]
             price = np.rint(answer.row_dual[:types] * UNIT).astype(np.int64)
             rent = np.rint(answer.row_dual[types:] * UNIT).astype(np.int64)
-            bound = price_bound(instance, columns, price)
-            if bound > self.bound:
-                self.bound, self.price, self.rent = bound, price, rent
+            priced = price_bound(instance, columns, price)
+            if priced > self.priced:
+                self.price, self.priced, self.rest = price, priced, self._rest(price)
+                self.bound = max(self.bound, priced)
                 self.note("pricing")
             rest = reduced_costs(columns, price) - rent[columns.where]
-            rest[self.chosen] = 0
+            rest[chosen] = 0
             new = np.flatnonzero(rest < -UNIT // 10**9)
             if len(new) > ENTERING:
                 new = new[np.argpartition(rest[new], ENTERING)[:ENTERING]]
             if not len(new):
                 break
-            self.chosen[new] = True
-            every = new
 
     def round(self) -> None:
-        """The best answer of the columns that were priced in."""
-        if self.proved or self.clock.over:
+        """The relaxation rounded down, and an integer program over the jobs that are left."""
+        if self.fraction is None:
             return
-        rest = reduced_costs(self.columns, self.price) - self.rent[self.columns.where]
-        near = min(len(rest), max(FIRST_COLUMNS, 20 * self.instance.types))
-        self.chosen[np.argpartition(rest, near - 1)[:near]] = True
-        part = self.columns.some(np.flatnonzero(self.chosen))
-        start = self._point(part)
-        limit = self.clock.share(2, FIRST_SECONDS)
-        answer = solve_program(part.program(self.instance), time_limit=limit, start=start)
-        if answer.point is not None:
-            self.offer(part, answer.point)
-            self.note("groups of the relaxation")
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-
-    def close(self) -> None:
-        """The integer program over all groups that a better answer could hold."""
-        gap = self.value - self.bound
-        while not self.proved:
-            if self.clock.over:
-                self.stop = Stop.TIME_LIMIT
+        columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
+        chosen, share = self.fraction
+        number[chosen] = np.floor(share + NOISE).astype(np.int64)
+        taken = columns.some(np.flatnonzero(number))
+        placed = taken.grouping(self.instance, number[number > 0])
+        left = self.instance.count - placed.placed(self.instance.types)
+        limits = columns.limits - np.bincount(
+            columns.where, weights=number, minlength=len(columns.limits)
+        ).astype(np.int64)
+        if (left < 0).any() or (limits < 0).any():  # the engine's point was not one
+            return
+        possible = np.flatnonzero(columns.most_of(left) > 0)
+        near = ROUNDING * self.instance.types
+        while not self.proved and not self.clock.over:
+            some = self.nearest(possible, near)
+            if len(some) * A_COLUMN > (self.clock.left or np.inf):
                 return
-            rest = reduced_costs(self.columns, self.price)
-            least = np.zeros(len(self.columns.limits), dtype=np.int64)
-            np.minimum.at(least, self.columns.where, rest)
-            # an answer that holds this group costs at least the bound and what it is above r_c
-            near = np.flatnonzero(rest - least[self.columns.where] < gap)
-            part = self.columns.some(near)
-            limit = self.clock.share()
-            start = self._point(part)
-            answer = solve_program(part.program(self.instance), time_limit=limit, start=start)
+            program = columns.some(some).program(self.instance, left, limits)
+            answer = solve_program(program, time_limit=self.clock.share(3, STEP_SECONDS))
             if answer.point is not None:
-                self.offer(part, answer.point)
+                number[some] += np.rint(answer.point).astype(np.int64)
+                self.offer(number)
+                self.note("the relaxation, rounded")
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
-            bound = None if answer.bound is None else int(np.floor(answer.bound * UNIT))
-            if answer.status is Status.OPTIMAL or answer.status is Status.INFEASIBLE:
-                # the engine says that no better one is among these, and there is none elsewhere
-                bound = self.value
-            if bound is not None and bound > self.bound:
-                self.bound = min(bound, self.value)
-                self.proof = "prices of jobs, and an integer program over the groups they leave"
-            self.note("groups within the gap")
-            if not self.proved:
+            if answer.point is not None or len(some) == len(possible) or near > MOST_ROUNDING:
+                return
+            near *= 2
+
+    def close(self) -> None:
+        """Integer programs over the groups of least reduced cost, more and more, up to all that a
+        better answer could hold.
+        """
+        near = NEAR * self.instance.types
+        while not self.proved:
+            possible = np.flatnonzero(self.rest < self.value - self.priced)
+            some = self.nearest(possible, near)
+            last = len(some) == len(possible)
+            beyond = self.value
+            if not last:
+                outside = np.ones(len(self.rest), dtype=bool)
+                outside[some] = False
+                beyond = self.priced + int(self.rest[outside].min())
+            some = np.union1d(some, own := self.columns.find(self.instance, self.best))
+            if self.clock.over or len(some) * A_COLUMN > (self.clock.left or np.inf):
+                self.stop = Stop.TIME_LIMIT
+                return
+            start = np.zeros(len(some))
+            np.add.at(start, np.searchsorted(some, own), self.best.number)
+            limit = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)
+            program = self.columns.some(some).program(self.instance)
+            answer = solve_program(program, time_limit=limit, start=start)
+            if answer.point is not None:
+                number = np.zeros(len(self.columns), dtype=np.int64)
+                number[some] = np.rint(answer.point).astype(np.int64)
+                self.offer(number)
+            if answer.bound is not None and answer.status is not Status.INFEASIBLE:
+                self._claimed(answer.bound, beyond)
+            self.note(f"{len(some)} kinds of groups")
+            if answer.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+            if last and not self.proved:
                 self.stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
-            return
+                return
+            near *= 4
 
     def outcome(self) -> Outcome:
         """The checked outcome."""
         check(self.instance, self.best)
         value = self.value / UNIT / self.instance.jobs
         bound = mean_of(self.instance, min(self.bound, self.value))
-        met = self.proved or agree(value, bound, scale(self.instance, "penalty"))
         certificate: dict[str, Any] = {
             "proof": self.proof,
             "prices": self.price.tolist(),
-            "price_bound": price_bound(self.instance, self.columns, self.price),
+            "price_bound": self.priced,
             "groups_listed": len(self.columns),
         }
-        status = Status.OPTIMAL if met else Status.FEASIBLE
-        stop = self.stop if not met or self.stop is Stop.INTERRUPTED else Stop.FINISHED
+        status = Status.OPTIMAL if self.proved else Status.FEASIBLE
+        stop = self.stop if not self.proved or self.stop is Stop.INTERRUPTED else Stop.FINISHED
+        self.clock.note(value, bound, "done")
         return Outcome(self.best, bound, status, stop, certificate, tuple(self.clock.trace))
 
-    def _enter(self, living: LivingProgram, new: Integers, cost: np.ndarray) -> None:
-        rows = self.columns.members[new]
-        starts, flat, values = [], [], []
-        for row, place in zip(rows.tolist(), self.columns.where[new].tolist(), strict=True):
-            starts.append(len(flat))
+    def _rest(self, price: Integers) -> Integers:
+        rest = reduced_costs(self.columns, price)
+        rest -= least_rests(self.columns, rest)[self.columns.where]
+        return rest
+
+    def nearest(self, among: Integers, many: int) -> Integers:
+        """The columns of least reduced cost."""
+        if len(among) <= many:
+            return among
+        return np.sort(among[np.argpartition(self.rest[among], many)[:many]])
+
+    def _claimed(self, bound: float, beyond: int) -> None:
+        """An engine's bound for the groupings of some columns; those that hold another cost
+        `beyond` at least.
+        """
+        step = self.columns.step
+        least = int(np.floor((bound - NOISE * (1 + abs(bound))) * UNIT))
+        least = min(-(-least // step) * step, beyond, self.value)
+        if least > self.bound:
+            self.bound = least
+            self.proof = "prices of jobs, and an integer program over the groups that they leave"
+
+    def _enter(self, living: LivingProgram, new: Integers) -> None:
+        part = self.columns.some(new)
+        starts: list[int] = []
+        rows: list[int] = []
+        values: list[float] = []
+        for row, place in zip(part.members.tolist(), part.where.tolist(), strict=True):
+            starts.append(len(rows))
             types = sorted({kind for kind in row if kind >= 0})
-            flat += [*types, self.instance.types + place]
+            rows += [*types, self.instance.types + place]
             values += [*(float(row.count(kind)) for kind in types), 1.0]
         upper = np.full(len(new), np.inf)
-        living.add_columns(cost[new], upper, starts, flat, np.array(values))
+        living.add_columns(part.cost / UNIT, upper, starts, rows, np.array(values))
 
-    def _of(self, grouping: Grouping) -> Integers:
-        """The columns of a grouping."""
-        width = self.columns.members.shape[1]
-        alike = self.instance.alike()
-        wide = ((0, 0), (0, width - grouping.members.shape[1]))
-        rows = np.column_stack(
-            [alike[grouping.where], np.pad(grouping.members, wide, constant_values=-1)]
-        )
-        known = {row.tobytes(): at for at, row in enumerate(
-            np.ascontiguousarray(np.column_stack([self.columns.where, self.columns.members])))}  # fmt: skip
-        return np.array([known[np.ascontiguousarray(row).tobytes()] for row in rows])
 
-    def _point(self, part: Columns) -> np.ndarray | None:
-        """The best grouping as a point of a part of the columns; None where it has others."""
-        where = {
-            (int(place), row.tobytes()): at
-            for at, (place, row) in enumerate(
-                zip(part.where.tolist(), np.ascontiguousarray(part.members), strict=True)
-            )
-        }
-        width = part.members.shape[1]
-        alike = self.instance.alike()
-        point = np.zeros(len(part))
-        for row, place, number in zip(
-            self.best.members, self.best.where.tolist(), self.best.number.tolist(), strict=True
-        ):
-            wide = np.pad(row, (0, width - len(row)), constant_values=-1)
-            at = where.get((int(alike[place]), wide.tobytes()))
-            if at is None:
-                return None
-            point[at] += number
-        return point
+def too_large(
+    instance: Groups, start: Solution | None, clock: Clock, bound: float | None = None
+) -> Outcome:
+    """A grouping without a bound: listing the groups would take longer than there is time."""
+    begin = starting_grouping(instance, None, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
+    clock.note(total_units(instance, begin) / UNIT / instance.jobs, None, "start")
+    why = {"proof": "none: there is no time to list the kinds of groups"}
+    return Outcome(begin, bound, Status.FEASIBLE, Stop.TIME_LIMIT, why, tuple(clock.trace))

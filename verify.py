@@ -16,7 +16,6 @@ objects, numbers of 4,000 digits.
 
 import gzip
 import hashlib
-import itertools
 import json
 import math
 import sys
@@ -2494,7 +2493,10 @@ class Groups:
             sizes = range(least, seats + 1)
             if sum(math.comb(len(there) + k - 1, k) for k in sizes) > MOST_GROUPS:
                 raise Refused(f"more than {MOST_GROUPS} groups can be formed")
-            listing = [g for k in sizes for g in itertools.combinations_with_replacement(there, k)]
+            listing, longer = [], [()]
+            for size in range(1, seats + 1):
+                longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
+                listing += longer if size >= least else []
         return [
             g for g in listing
             if least <= len(g) <= seats and all(g.count(a) <= self.count[a] for a in g)

@@ -2493,7 +2493,7 @@ class Groups:
             sizes = range(least, seats + 1)
             if sum(math.comb(len(there) + k - 1, k) for k in sizes) > MOST_GROUPS:
                 raise Refused(f"more than {MOST_GROUPS} groups can be formed")
-            listing, longer = [], [()]
+            listing, longer = list[tuple[int, ...]](), [tuple[int, ...]()]
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
                 listing += longer if size >= least else []
@@ -2573,8 +2573,8 @@ class Groups:
             least[place] = min(least[place], more)
         total = sum(p * n for p, n in zip(prices, self.count, strict=True))
         total += sum(r * n for r, n in zip(least, self.machines, strict=True))
-        more = [r - least[c] for (c, _, _), r in zip(self.columns, rest, strict=True)]
-        return total, more, over
+        extra = [r - least[c] for (c, _, _), r in zip(self.columns, rest, strict=True)]
+        return total, extra, over
 
     def program(self, made: dict[str, object] | None, most: int) -> tuple[Program, Terms]:
         """What every answer that costs no more than `most` satisfies, and its cost: columns that

@@ -92,7 +92,7 @@ def test_the_readable_core_is_the_one_that_is_solved(seed: int) -> None:
         model = core_model(instance, alpha)
         answer = solve_program(from_pyomo(model))
         assert answer.status == arrays.status
-        if answer.point is None or arrays.objective is None:
+        if arrays.point is None or arrays.objective is None:
             continue
         assert answer.objective == pytest.approx(arrays.objective / instance.jobs)
         answer.load(model)

@@ -108,8 +108,9 @@ def every_cost(made: dict[str, Any]) -> Iterator[Fraction]:
     def placed(k: int, filled: tuple[tuple[int, Group], ...]) -> Iterator[Fraction]:
         if k == len(jobs):
             parts = [priced(*one) for one in filled]
-            if None not in parts:
-                yield sum(parts, Fraction(0)) / len(jobs)
+            told = [part for part in parts if part is not None]
+            if len(told) == len(parts):
+                yield sum(told, Fraction(0)) / len(jobs)
             return
         used = Counter(place for place, _ in filled)
         tried = set()

@@ -32,7 +32,9 @@ def optimal(task: Task) -> Proof:
     over = UNIT // math.gcd(UNIT, given.unit)
     prices = [price * given.unit * over // UNIT for price in task.outcome.certificate["prices"]]
     shared = math.gcd(over, *prices)
-    hint = {"prices": multipliers([price // shared for price in prices], over // shared)}
+    hint: dict[str, Any] = {
+        "prices": multipliers([price // shared for price in prices], over // shared)
+    }
     total, more, over = given.priced(hint)
     steps: list[dict[str, Any]] = [{"kind": "dual", **hint}]
     assert given.total is not None

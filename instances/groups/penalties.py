@@ -118,9 +118,7 @@ def _whole(value: Floats) -> Integers:
     return cast("Integers", found.astype(np.int64))
 
 
-def _additive(
-    instance: Groups, place: int, members: Integers, taken: npt.NDArray[np.bool_]
-) -> Integers:
+def _additive(instance: Groups, place: int, members: Integers, taken: npt.NDArray[np.bool_]) -> Integers:
     matrix = np.zeros((instance.types + 1, instance.types + 1), dtype=np.int64)
     matrix[:-1, :-1] = _whole(instance.curves(place))  # an empty seat, type -1, is the last
     lost: Integers = np.zeros(members.shape, dtype=np.int64)

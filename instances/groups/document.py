@@ -37,8 +37,8 @@ class GroupsDocument(InstanceDocument):
         default=None,  # type: ignore[arg-type]
         description="machines of each class, null for as many as needed; absent: just enough",
     )
-    penalty: Rows = Field(
-        default=None,  # type: ignore[arg-type]
+    penalty: Rows = Field(  # type: ignore[assignment]
+        default=None,
         description="additive model: T x T, or one such table a class; null: never in one group",
     )
     pressure: Entries[float] = Field(
@@ -49,8 +49,8 @@ class GroupsDocument(InstanceDocument):
         default=None,  # type: ignore[arg-type]
         description="pressure model: pressures at which the curves are given",
     )
-    sensitivity: Rows = Field(
-        default=None,  # type: ignore[arg-type]
+    sensitivity: Rows = Field(  # type: ignore[assignment]
+        default=None,
         description="pressure model: T x K penalties at the knots, or one such table a class",
     )
     table: Entries[Group] = Field(

@@ -117,7 +117,7 @@ def groups_csv(
             f"{main}: the pair {a} + {b} was not measured, and the additive model adds up pairs; "
             "measure it, or keep model=table"
         )
-    added = Groups(penalty=penalty if len(penalty) > 1 else penalty[0], **common)  # type: ignore[arg-type]
+    added = Groups(penalty=penalty if len(penalty) > 1 else penalty[0], **common)
     return added.replace(source=f"{said}; {residual_words(residuals(added, whole))}")
 
 
@@ -182,10 +182,9 @@ def curves_csv(
             if curve is None:
                 on = f" on class {given.classes[place]}" if wide else ""
                 raise InvalidFile(f"{main}: no row for {name!r}{on}; expected its curve")
-            at = np.array(sorted(curve))
-            curves[place, kind] = np.interp(
-                knots, at, rising([float(np.mean(curve[x])) for x in at.tolist()])
-            )
+            loads = sorted(curve)
+            means = rising([float(np.mean(curve[load])) for load in loads])
+            curves[place, kind] = np.interp(knots, loads, means)
     said = f"{_MEASURES[what]} of {main.name}{f'; {table.written}' if table.written else ''}"
     common = given.fields(seats) | {"name": name_of(path)}
     found = Groups(knots=knots, sensitivity=curves if wide else curves[0], source=said, **common)

@@ -45,7 +45,7 @@ def additive(
         count=count,
         seats=[seats],  # type: ignore[arg-type]
         machines=machines,  # type: ignore[arg-type]
-        penalty=np.round(np.clip(pairs, -0.05, 0.99), 4),
+        penalty=np.clip(pairs, -0.05, 0.99).round(4),
         pressure=pressure,
         name=f"additive-{types}-{seats}-seats-{jobs}",
         source="synthetic: sensitivity x pressure + noise, added up",

@@ -10,4 +10,5 @@ ANALYSIS = Analysis(
     claims_at="analysis.groups.claims:claims",
     record_at="analysis.groups.pictures:record",
     pictures_at="analysis.groups.pictures:pictures",
+    frontiers_at="analysis.groups.frontier:price_frontiers",
 )

@@ -1,5 +1,7 @@
 """Small groups instances, and everything about them by enumeration: jobs one by one, losses as
 fractions, partitions listed.
+
+`wrongs` holds every method against it: tests/test_groups_*.py and benchmarks/fuzz_groups.py.
 """
 
 from __future__ import annotations
@@ -12,12 +14,20 @@ from functools import cache
 
 import numpy as np
 
-from cotenant.instances.groups import Grouping, Groups
+from cotenant.baselines import groups as policies
+from cotenant.instances.groups import Grouping, Groups, blocking_groups, check
+from cotenant.instances.groups.instance import UNIT
+from cotenant.instances.groups.stability import (
+    least_alpha_of,
+    swap_blocking_pairs,
+    total_units,
+)
+from cotenant.instances.problem.errors import InvalidInstance, NoSolution
+from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.optimal import optimal
 
 Group = tuple[int, tuple[int, ...]]
 """Class and types of one machine."""
-
-ABSENT = Fraction(10**6)
 
 
 class Counted:
@@ -121,6 +131,26 @@ class Counted:
         """The least alpha at which nobody blocks."""
         return max([Fraction(0), *self.gains(made)])
 
+    def swaps(self, made: tuple[Group, ...], alpha: float) -> int:
+        """Pairs of jobs on two machines that would both gain more than alpha in each other's
+        seat.
+        """
+        found = 0
+        for one, other in itertools.combinations(made, 2):
+            for a, b in itertools.product(range(len(one[1])), range(len(other[1]))):
+                gains = (self._moved(one, a, other, b), self._moved(other, b, one, a))
+                found += min(gains) > _fraction(alpha)
+        return found
+
+    def _moved(self, one: Group, a: int, other: Group, b: int) -> Fraction:
+        """What a job gains in the seat of another; less than nothing where that is forbidden."""
+        kind = one[1][a]
+        types = tuple(sorted((*other[1][:b], *other[1][b + 1 :], kind)))
+        there = self.loss(other[0], types)
+        if there is None or kind == other[1][b]:
+            return Fraction(-1)
+        return self.loss(*one)[a] - there[types.index(kind)]
+
 
 def machines_of(grouping: Grouping) -> tuple[Group, ...]:
     """A grouping as its machines in order."""
@@ -182,6 +212,83 @@ def small(rng: np.random.Generator) -> Groups:
     if not rows:
         return Groups(**given, penalty=penalty)
     return Groups(**given, members=rows, losses=lost, where=where)
+
+
+def wrongs(seed: int) -> Iterator[str]:
+    """What is wrong with the answers to a small instance."""
+    rng = np.random.default_rng(seed)
+    try:
+        instance = small(rng)
+    except InvalidInstance:  # too few seats
+        return
+    counted = Counted(instance)
+    every = {made: counted.least_alpha(made) for made in sorted(counted.groupings())}
+    alpha = float(rng.choice([0, 0, 0.01, 0.05, 0.1]))
+    if not every:
+        for method in (optimal, core, least_alpha):
+            if method(instance).status != "infeasible":
+                yield f"{method.__name__}: an answer where there is none"
+        return
+    yield from _counts(instance, counted, list(every)[int(rng.integers(len(every)))], alpha)
+    yield from _exact(instance, counted, every, alpha)
+    for name in policies.__all__:
+        try:
+            check(instance, getattr(policies, name)(instance, rng=np.random.default_rng(seed)))
+        except NoSolution as error:
+            yield f"{name}: {error}"
+
+
+def _counts(
+    instance: Groups, counted: Counted, made: tuple[Group, ...], alpha: float
+) -> Iterator[str]:
+    """The counters of a grouping."""
+    width = max(len(types) for _, types in made)
+    rows = [[*types, *[-1] * (width - len(types))] for _, types in made]
+    grouping = Grouping(rows, [place for place, _ in made], [1] * len(made))
+    check(instance, grouping)
+    for what, found, wanted in (
+        ("total", Fraction(total_units(instance, grouping), UNIT), counted.total(made)),
+        ("blocking", blocking_groups(instance, grouping, alpha).count,
+         counted.blocking(made, alpha)),
+        ("swaps", swap_blocking_pairs(instance, grouping, alpha), counted.swaps(made, alpha)),
+        ("alpha", Fraction(least_alpha_of(instance, grouping), UNIT), counted.least_alpha(made)),
+    ):  # fmt: skip
+        if found != wanted:
+            yield f"{what}: {found}, counted {wanted}"
+
+
+def _exact(
+    instance: Groups, counted: Counted, every: dict[tuple[Group, ...], Fraction], alpha: float
+) -> Iterator[str]:
+    """Every level of the exact methods."""
+    least = min(every.values())
+    stable = [made for made, enough in every.items() if enough <= _fraction(alpha)]
+    at_least = [made for made, enough in every.items() if enough == least]
+    for name, outcome, among in (
+        ("optimal", optimal(instance), list(every)),
+        ("core", core(instance, alpha=alpha), stable),
+        ("least alpha", least_alpha(instance), at_least),
+    ):
+        made, facts = machines_of(outcome.solution), outcome.certificate
+        if made not in every:
+            yield f"{name}: not a grouping"
+            continue
+        if name == "core" and not stable:
+            number = counted.blocking(made, alpha)
+            if outcome.bound != 1 or (outcome.status == "optimal") != (number == 1):
+                yield f"core: {outcome.status} {outcome.bound} where it is empty"
+            known = facts.get("least_alpha", {}), every[made], facts.get("confirmed")
+            if known != ({"value": float(least), "bound": float(least)}, least, True):
+                yield f"core: least alpha {known}, enumerated {float(least)}"
+            continue
+        value = {"optimal": counted.total(made) / instance.jobs, "core": Fraction(0)}
+        first = value.get(name, every[made])
+        if outcome.status != "optimal" or abs(float(first) - outcome.bound) > 1e-9:
+            yield f"{name}: {outcome.status}, value {float(first)}, bound {outcome.bound}"
+        if made not in among or counted.total(made) != min(map(counted.total, among)):
+            yield f"{name}: not the least penalty"
+        if name != "optimal" and facts["levels"][1]["status"] != "optimal":
+            yield f"{name}: the least penalty is not proved"
 
 
 def _fraction(value: float) -> Fraction:

@@ -45,6 +45,9 @@ SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty without a limit, once the first level is settled."""
 
 
+PART = 6
+"""A part of the differences in question lies below the one that is tried, one in so many."""
+
 MANY = 10**6
 """Differences of losses that are listed at once."""
 
@@ -347,15 +350,16 @@ class _Search:
         return _Found(grouping, answer.status is Status.INFEASIBLE, answer)
 
     def bisect(self) -> None:
-        """Halve until no difference of losses lies between an alpha at which there is none and the
-        least of the best grouping.
+        """Try alphas until no difference of losses lies between one at which there is none and the
+        least of the best grouping: 0, and then nearer to the low end, for least alphas are small
+        and the programs of small alphas the quickest.
         """
         while True:
             between = self._between()
             if not between:
                 self.decided = True
                 break
-            if not self._tried(between[len(between) // 2]):
+            if not self._tried(between[len(between) // PART]):
                 break
             self.note("bisection")
         if not self.confirmed:
@@ -397,13 +401,16 @@ class _Search:
 
     def _between(self) -> list[int]:
         """The differences of losses above the alpha at which there is none, and below the least of
-        the best grouping; when there are very many, the middle alone.
+        the best grouping; 0 alone before anything is known, and one alpha between where there are
+        very many.
         """
-        low, high = max(self.below, -1), self.enough
+        low, high = self.below, self.enough
         if high <= 0:
             return []
-        found: set[int] = {0} if low < 0 else set()
-        columns, low = self.columns, max(low, 0)
+        if low < 0:
+            return [0]
+        found: set[int] = set()
+        columns = self.columns
         for place in np.flatnonzero(columns.limits > 0).tolist():
             here = (columns.where == place) & (columns.size > 1)
             full = here & (columns.size == self.instance.seats[place])
@@ -414,7 +421,7 @@ class _Search:
                 last = np.searchsorted(leaves, joins + high, side="left")
                 number = np.maximum(last - first, 0)
                 if number.sum() + len(found) > MANY:
-                    return [low + (high - low) // 2]
+                    return [low + (high - low) // PART]
                 at = np.repeat(first, number) + np.arange(number.sum())
                 at -= np.repeat(np.cumsum(number) - number, number)
                 found |= set(np.unique(leaves[at] - np.repeat(joins, number)).tolist())

@@ -29,6 +29,8 @@ def optimal(task: Task) -> Proof:
         raise Claimed(str(error)) from None
     if task.outcome.solution is None:
         return _nobody(task, given)
+    if "prices" not in task.outcome.certificate:
+        raise Claimed("the method had no time for prices of jobs")
     over = UNIT // math.gcd(UNIT, given.unit)
     prices = [price * given.unit * over // UNIT for price in task.outcome.certificate["prices"]]
     shared = math.gcd(over, *prices)

@@ -58,6 +58,7 @@ def _core(found: Findings, instance: Groups, stored: Stored) -> None:
     assert isinstance(stored.solution, Grouping)
     certificate = stored.certificate
     needed = ["alpha"] if "levels" in certificate else []
+    needed += ["least_alpha"] if "empty_at" in certificate else []
     found.compare(certificate, {"alpha": stored.options["alpha"]}, needed)
     if isinstance(least := certificate.get("least_alpha"), dict):
         inner, value = Findings(), least_alpha_of(instance, stored.solution) / UNIT

@@ -1,5 +1,5 @@
-"""The commands `advise nodes`, `advise drain`, `advise fairness` and `advise pairs`: a cluster's own
-state in, advice out.
+"""The commands `advise nodes`, `drain`, `fairness` and `pairs`: a cluster's own state in, advice
+out.
 """
 
 from __future__ import annotations

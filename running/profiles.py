@@ -28,7 +28,7 @@ LONGEST_NAME = 14
 
 
 @dataclass(frozen=True)
-class Profile:
+class JobProfiles:
     """What a store shows of the jobs of its last command.
 
     Attributes
@@ -230,7 +230,7 @@ def profiles(
     *,
     time: Time | None = None,
     confidence: Annotated[float | None, Above(0, most=0.9999)] = None,
-) -> Profile:
+) -> JobProfiles:
     """What a store shows of the jobs of its last command.
 
     Parameters
@@ -256,7 +256,7 @@ def profiles(
         facts = rows.facts(machine)
         if not settings["names"]:
             raise InvalidFile(f"{os.fspath(store)} names no jobs")
-        return Profile(
+        return JobProfiles(
             names=tuple(settings["names"]),
             counts=tuple(settings["counts"]),
             bandwidth=None if None in loads else tuple(loads),

@@ -190,7 +190,9 @@ def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulati
     return run
 
 
-@pytest.mark.parametrize(("policy", "pools"), [("Local", 16), ("IP-2", 4), ("IB", 1)])
+@pytest.mark.parametrize(
+    ("policy", "pools"), [("Local", 16), ("IP-2", 4), pytest.param("IB", 1, marks=pytest.mark.slow)]
+)
 def test_without_penalties_each_pool_is_an_erlang_c_queue(policy: str, pools: int) -> None:
     rate = 5600.0 if pools == 16 else 6100.0
     run = solved(free(rate), policy, tasks=1_000_000)
@@ -204,7 +206,13 @@ def test_one_processor_is_m_m_k(servers: int, load: float) -> None:
     agrees(solved(server, "Local", tasks=400_000), erlang_c_wait(servers, rate, 0.04), 0.04)
 
 
-@pytest.mark.parametrize("law", ["deterministic", "gamma", "lognormal"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        "deterministic",
+        *(pytest.param(law, marks=pytest.mark.slow) for law in ("gamma", "lognormal")),
+    ],
+)
 def test_one_core_is_pollaczek_and_khinchine(law: Any) -> None:
     scv = None if law == "deterministic" else 2.0
     server = free(15.0, blades=1, rows=1, columns=1, cores=1, law=law, scv=scv)
@@ -212,6 +220,7 @@ def test_one_core_is_pollaczek_and_khinchine(law: Any) -> None:
     agrees(solved(server, "IB", tasks=1_000_000), exact, 0.04)
 
 
+@pytest.mark.slow
 def test_one_hop_pools_beat_local_ones_when_distance_is_free() -> None:
     waits = [solved(free(6000.0), policy, tasks=200_000).mean_wait for policy in POLICIES]
     assert waits[0] > waits[1] > waits[3]
@@ -331,6 +340,7 @@ def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
     for seed in range(5):
         assert solved(free(6200.0), "Local", seed=seed, tasks=200_000).stable

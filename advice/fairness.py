@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from ..analysis.scheduling.accounts import waits
+import numpy as np
+
 from ..analysis.scheduling.causes import Cause
 from ..analysis.scheduling.fairness import HOUR, Fairness, fit_shares, moment
 from ..instances.problem.errors import InvalidOption
 from ..instances.problem.text import printable
+from ..instances.scheduling.accounts import waits
 from .words import NAMED, wrapped
 
 EVEN = 0.001
 """Debts below this part of all work are called even."""
+
+EXPLAINED = 8
+"""Accounts whose causes are printed, those of the largest debts; --json has all."""
 
 GAME = {
     "REF": "what coalitions would have done is REF, recursively fair, each of them played",
@@ -29,11 +34,14 @@ def fairness_lines(judged: Fairness) -> list[str]:
     """
     lines = [_first(judged), f"  {_when(judged)}"]
     even = []
-    for u in sorted(range(len(judged.names)), key=lambda u: -judged.owed[u]):
+    largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
+    for u in np.argsort(-judged.owed, kind="stable").tolist():
         if abs(judged.owed[u]) <= _known_to(judged, u):
             even.append(judged.names[u])
             continue
         lines.append(f"  {_debt(judged, u)}")
+        if u not in largest:
+            continue
         lines += [f"    {_because(judged, u, cause)}" for cause in judged.causes(u)]
         lines.append(f"    {_alone(judged, u)}")
     if even:
@@ -142,7 +150,12 @@ def _debt(judged: Fairness, u: int) -> str:
     owed, work = float(judged.owed[u]), float(judged.work[u])
     sure = []
     if judged.spread is not None:
-        sure.append(f"the order of ties moves it by up to {amount(float(judged.spread[u]))}")
+        moved = amount(float(judged.spread[u]))
+        sure.append(
+            f"the order of ties moves it by up to {moved}"
+            if judged.spread[u] > 1e-9 * max(1.0, abs(owed))
+            else "whatever the order of ties"
+        )
     if judged.error[u] > 0:
         sure.append(
             f"sampled: give or take {amount(float(judged.error[u]))}, surely within "
@@ -155,7 +168,7 @@ def _debt(judged: Fairness, u: int) -> str:
     delay = float(judged.delay[u]) * HOUR
     if not work:
         return f"{text}: it had no work done, and its CPUs served the others."
-    if abs(delay) > max(each.instance.horizon for each in judged.audits) / 2:
+    if abs(delay) > max(each.instance.horizon for each in judged.audits):
         return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
     return (
         f"{text}, as if its work, {amount(work)} core hours, had come {span(abs(delay))} "
@@ -187,10 +200,15 @@ def _alone(judged: Fairness, u: int) -> str:
         return "alone, without CPUs of its own, it would have run nothing"
     if not each.work and not each.work_alone:
         return f"alone its {cpus:,} CPUs would have been idle"
-    return (
+    text = (
         f"alone on its {cpus:,} CPUs it would have waited {span(each.wait_alone)} on average, not "
-        f"{span(each.wait)}, and done {amount(each.work_alone / HOUR)} core hours in this time, "
-        f"not {amount(each.work / HOUR)}"
+        f"{span(each.wait)}"
+    )
+    if amount(each.work) == amount(each.work_alone):
+        return f"{text}, and done as much in this time"
+    return (
+        f"{text}, and done {amount(each.work_alone / HOUR)} core hours in this time, not "
+        f"{amount(each.work / HOUR)}"
     )
 
 

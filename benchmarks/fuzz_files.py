@@ -261,6 +261,13 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         "JobID|User|Account|Submit|Start|Elapsed|AllocCPUS\n1|u|g|2024-01-01T00:00:00|2024-01-01T00:01:00|00:10:00|2\n"
         "2|v|h|2024-01-01T00:00:30|2024-01-01T00:02:00|1-00:00:05|1\n2.batch|v|h|2024-01-01T00:00:30|Unknown|0|1\n",
     ),
+    "sacct": (
+        ".txt",
+        "|",
+        "JobID|Account|Submit|Eligible|Start|End|ElapsedRaw|AllocCPUS|State|JobName\n"
+        "1|g|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T00:01:00|Unknown|600|2|RUNNING|a|b\n"
+        "2_[1-3]|h|2024-01-01T00:00:30|2024-01-01T00:00:30|Unknown|Unknown|0|1|PENDING|c\n",
+    ),
 }
 PODS = (
     "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
@@ -312,7 +319,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
     for form, (suffix, delimiter, text) in texts.items():
         (folder / f"good-{form}").write_text(text)
         convert = partial(_converted, form, tuple(needed.get(form, ())))
-        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv") else ()
+        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv", "sacct") else ()
         yield Subject("foreign", form, suffix, text, (convert, *audit), delimiter)
     for option, (delimiter, text) in TABLES.items():
         form = OWNERS[option]

@@ -224,9 +224,9 @@ def fairness(
 ) -> None:
     """Say who is owed what by whom, and why, from a Slurm's own accounting."""
     from ..advice.fairness import emit_slurm, fairness_lines
-    from ..analysis.scheduling.accounts import Source
     from ..analysis.scheduling.fairness import fairness as judge
     from ..instances.problem.errors import InvalidOption
+    from ..instances.scheduling.accounts import Source
 
     most = None if fail_above is None else _share(fail_above)
     if emit not in (None, "slurm"):

@@ -44,7 +44,7 @@ Command = Callable[..., str]
 
 @contextmanager
 def lab(folder: Path) -> Iterator[Command]:
-    """Start everything, and stop what was started; gives a function that runs a command of it."""
+    """Start everything as root, whose folder it is, and stop what was started; gives a function that runs a command of it."""
     started: list[subprocess.Popen[bytes]] = []
     before = _CONF.read_bytes() if _CONF.exists() else None
     env = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf"), "TZ": "UTC"}
@@ -62,7 +62,6 @@ def lab(folder: Path) -> Iterator[Command]:
 
     for name in ("state", "run", "mysql", *NODES):
         (folder / name).mkdir()
-    folder.chmod(0o755)
     try:
         ports = _configure(folder)
         _munge(start)
@@ -151,15 +150,13 @@ def _munge(start: Callable[..., None]) -> None:
 
 
 def _database(folder: Path, port: int, start: Callable[..., None], command: Command) -> None:
-    for name in ("mysql", "run"):
-        shutil.chown(folder / name, "mysql")
     command(
-        "mariadb-install-db", "--user=mysql", f"--datadir={folder}/mysql",
+        "mariadb-install-db", "--user=root", f"--datadir={folder}/mysql",
         "--auth-root-authentication-method=socket",
     )  # fmt: skip
     where = f"--socket={folder}/run/db.sock"
     start(
-        "mariadbd", "--no-defaults", "--user=mysql", f"--datadir={folder}/mysql", where,
+        "mariadbd", "--no-defaults", "--user=root", f"--datadir={folder}/mysql", where,
         f"--port={port}", "--bind-address=127.0.0.1",
     )  # fmt: skip
     _until(lambda: command("mariadb", where, "-e", "select 1"))

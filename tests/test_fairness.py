@@ -11,12 +11,12 @@ from measured import DATA
 from terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
-from cotenant.analysis.scheduling.accounts import Source, waits
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, fit_shares
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
+from cotenant.instances.scheduling.accounts import Source, waits
 from cotenant.instances.scheduling.formats import read_log
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares
@@ -157,8 +157,8 @@ def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
         "repeated lines": 1, "jobs with no run time above 0": 1,
     }  # fmt: skip
     words = " ".join(found.remarks)
-    for what in ("1 jobs start before", "1 jobs were suspended", "1 jobs hold more CPUs",
-                 "1 jobs still run", "1 jobs asked for GPUs", "1 jobs are held"):  # fmt: skip
+    for what in ("eligible or submitted: 1", "suspended jobs: 1", "(whole nodes): 1",
+                 "still run: 1", "not seen: 1", "not eligible yet: 1"):  # fmt: skip
         assert what in words
     assert found.processors[found.jobs.index("11")] == 8
     late = found.jobs.index("12")
@@ -190,7 +190,7 @@ def test_a_bad_line_is_counted_listed_and_refused_when_strict(exported, changed,
     assert len(found.run) == 3
     assert len(found.bad) == 1
     assert f"line 5: {words}" in found.bad[0]
-    assert any("1 bad lines left out" in note for note in Source(machines=4).read(path).notes)
+    assert any("bad lines left out: 1" in note for note in Source(machines=4).read(path).notes)
     with pytest.raises(InvalidFile, match="line 5"):
         read_sacct(path, strict=True)
 

@@ -10,10 +10,10 @@ import pytest
 from slurm_lab import ACCOUNTS, CPUS, NODES, lab, why_not
 from terminal import run
 
-from cotenant.analysis.scheduling.accounts import Source
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import fairness, in_core_hours
 from cotenant.instances.scheduling import Scheduling
+from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.slurm import COMMAND
 from cotenant.solvers.scheduling.event_loop import simulate

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import AtLeast, Between, checked
 from ...instances.scheduling import Scheduling, psi, utilities
+from ...instances.scheduling.accounts import Source, Who
 from ...instances.scheduling.formats import Form
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import (
@@ -36,7 +37,6 @@ from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 from ..report.table import Column, Table
-from .accounts import Source, Who
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
@@ -86,7 +86,7 @@ class Audit:
     work: Integers
     unfairness: dict[str, float]
     notes: tuple[str, ...]
-    reference: str
+    reference: Reference
     judged: Window
     wanted: Floats
     error: Floats
@@ -173,12 +173,9 @@ def audit_file(
         machines, split, initial, by, mapping, assignment_seed, jobs, backfilling,
     )  # fmt: skip
     found = source.read(path)
-    settings = replace(found.settings, begin=begin, length=length)
-    if begin is None and length is None:
-        settings = replace(settings, length=found.log.over - found.log.begin)
     return audit(
-        window(found.log, settings), reference=reference, reading=reading, orderings=orderings,
-        points=points,
+        window(*found.span(begin, length)), reference=reference, reading=reading,
+        orderings=orderings, points=points,
         rng=np.random.default_rng(seed_of_rand), notes=found.notes, time_limit=time_limit,
     )  # fmt: skip
 
@@ -197,7 +194,7 @@ def audit(
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`."""
     instance, start = judged.instance, judged.start
-    chosen = _affordable(instance) if reference == "auto" else reference
+    chosen: Reference = _affordable(instance) if reference == "auto" else reference
     if chosen == "RAND" or time_limit is not None:
         validate_orderings(orderings, instance.organizations)
     if chosen == "FIFO" and instance.organizations > MOST_ENUMERATED:
@@ -391,8 +388,8 @@ def _sampled(
     bound = sampling_bound(last, 2.0 * max(instance.most_utility, values[:, -1].max()))
     if orderings < 2:
         return gains.mean(axis=0), bound, bound
-    times = NormalDist().inv_cdf(1 - _RISK / (2 * k))
-    error = times * last.std(axis=0, ddof=1) / np.sqrt(orderings)
+    deviations = NormalDist().inv_cdf(1 - _RISK / (2 * k))
+    error = deviations * last.std(axis=0, ddof=1) / np.sqrt(orderings)
     return gains.mean(axis=0), np.minimum(error, bound), bound
 
 

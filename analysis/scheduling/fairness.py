@@ -21,11 +21,11 @@ from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import Between, checked
 from ...instances.scheduling import Scheduling
+from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
 from ...solvers.scheduling.event_loop import simulate
 from ..report.picture import Chart, Series
-from .accounts import Accounts, Source, waits
 from .audit import Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
 
@@ -75,7 +75,8 @@ class Fairness:
     @cached_property
     def owed(self) -> Floats:
         """(k,) what each is owed (above 0) or owes [core hours]."""
-        return self.course[-1]
+        found: Floats = self.course[-1]
+        return found
 
     @cached_property
     def course(self) -> Floats:
@@ -436,9 +437,7 @@ def _spread(audits: list[Audit], number: int) -> Floats | None:
         for each in audits:
             order = rng.permutation(len(found))
             shuffled = audit(
-                _reordered(each.judged, order, rng),
-                reference=each.reference,
-                points=1,  # type: ignore[arg-type]
+                _reordered(each.judged, order, rng), reference=each.reference, points=1
             )
             moved += in_core_hours(shuffled)[order] - in_core_hours(each)
         found = np.maximum(found, np.abs(moved))

@@ -29,6 +29,7 @@ PROBLEM = Problem(
         "organizations-csv": "instances.scheduling.plain:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
         "accounting-csv": "instances.scheduling.formats:accounting_csv",
+        "sacct": "instances.scheduling.accounts:sacct",
     },
     plain=Plain(
         "organizations-csv",

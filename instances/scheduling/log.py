@@ -324,24 +324,25 @@ def with_waiting(log: Log, machines: int | None = None) -> Log:
         return log
     users, user = labeled([*(log.users[u] for u in log.user), *(job.user for job in jobs)])
     groups, group = labeled([*(log.groups[g] for g in log.group), *(job.account for job in jobs)])
-    new = {
-        "submit": [job.submit for job in jobs],
-        "wait": [over - job.submit for job in jobs],
-        "run": [job.limit for job in jobs],
-        "processors": [job.processors for job in jobs],
-        "eligible": [job.eligible for job in jobs],
-    }
-    old = {"eligible": log.submit if log.eligible is None else log.eligible}
-    columns: dict[str, Integers] = {
-        name: np.concatenate([old.get(name, getattr(log, name)), values]).astype(np.int64)
-        for name, values in new.items()
-    }
+
+    def longer(old: Integers, values: list[int]) -> Integers:
+        return np.concatenate([old, np.array(values, dtype=np.int64)])
+
     more = replace(
-        log, **columns, user=user, users=users, group=group, groups=groups, last=over,
+        log,
+        submit=longer(log.submit, [job.submit for job in jobs]),
+        wait=longer(log.wait, [over - job.submit for job in jobs]),
+        run=longer(log.run, [job.limit for job in jobs]),
+        processors=longer(log.processors, [job.processors for job in jobs]),
+        eligible=longer(
+            log.submit if log.eligible is None else log.eligible,
+            [job.submit if job.eligible is None else job.eligible for job in jobs],
+        ),
+        user=user, users=users, group=group, groups=groups, last=over,
         jobs=(*log.jobs, *(job.job for job in jobs)) if log.jobs else (),
         partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
         waiting=tuple(job for job in log.waiting if job not in jobs),
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
     return _of_jobs(more, np.argsort(more.submit, kind="stable"))
 
 
@@ -357,14 +358,14 @@ def most_processors(log: Log) -> int:
 
 def _of_jobs(log: Log, chosen: Integers) -> Log:
     """The jobs at these places, in this order."""
-    columns = ("submit", "wait", "run", "processors", "user", "group")
     return replace(
         log,
-        **{name: getattr(log, name)[chosen] for name in columns},
+        submit=log.submit[chosen], wait=log.wait[chosen], run=log.run[chosen],
+        processors=log.processors[chosen], user=log.user[chosen], group=log.group[chosen],
         eligible=None if log.eligible is None else log.eligible[chosen],
         jobs=tuple(log.jobs[n] for n in chosen) if log.jobs else (),
         partition=tuple(log.partition[n] for n in chosen) if log.partition else (),
-    )
+    )  # fmt: skip
 
 
 def _in_window(

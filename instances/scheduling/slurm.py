@@ -381,18 +381,18 @@ def _log_of(where: str, found: _Found) -> Log:
 
 def _remarks(seen: Counter[str], held: int) -> Iterator[str]:
     words = {
-        "started before it was eligible or submitted": "{} jobs start before they were eligible "
-        "or submitted: they count as not waiting. A changed clock? Export with TZ=UTC",
-        "suspended": "{} jobs were suspended: they count from their start, without the pause",
-        "exclusive": "{} jobs hold more CPUs than they asked for (whole nodes): all count",
-        "running": "{} jobs still run: they count up to the end of the export",
-        "devices": "{} jobs asked for GPUs or other devices, which are not seen",
+        "started before it was eligible or submitted": "jobs that start before they were eligible "
+        "or submitted: {}; they count as not waiting (a changed clock? export with TZ=UTC)",
+        "suspended": "suspended jobs: {}; they count from their start, without the pause",
+        "exclusive": "jobs that hold more CPUs than they asked for (whole nodes): {}; all count",
+        "running": "jobs that still run: {}; they count up to the end of the export",
+        "devices": "jobs that asked for GPUs or other devices, which are not seen: {}",
     }
     for mark, sentence in words.items():
         if seen[mark]:
             yield sentence.format(seen[mark])
     if held:
-        yield f"{held} jobs are held, or not eligible yet: their users' own waiting"
+        yield f"jobs held, or not eligible yet: {held}; their users' own waiting"
 
 
 def _moment(column: str, text: str) -> int | None:

@@ -32,7 +32,7 @@ def fifo_values(
 
     masks = np.asarray(masks, dtype=np.int64)
     times = np.asarray(times, dtype=np.int64)
-    order, arrays, heap = _served(instance)
+    order, jobs, heap = _served(instance)
     values = np.zeros((len(masks), len(times)), dtype=np.int64)
     starts = np.empty(len(order), dtype=np.int64)
     step = max(1, _SLICE // max(1, len(order)))
@@ -41,8 +41,8 @@ def fifo_values(
             return None
         part = slice(first, first + step)
         serve(
-            masks[part], *arrays, instance.backfilling, instance.horizon, times, heap,
-            values[part], starts,
+            masks[part], instance.machines, *jobs, instance.backfilling, instance.horizon, times,
+            heap, values[part], starts,
         )  # fmt: skip
     return values
 
@@ -53,28 +53,31 @@ def fifo_starts(instance: Scheduling, mask: int) -> Integers:
     """
     from .fifo_kernel import serve
 
-    order, arrays, heap = _served(instance)
+    order, jobs, heap = _served(instance)
     values = np.zeros((1, 0), dtype=np.int64)
     starts = np.empty(len(order), dtype=np.int64)
     none = np.zeros(0, dtype=np.int64)
-    one = np.array([mask])
-    serve(one, *arrays, instance.backfilling, instance.horizon, none, heap, values, starts)
+    serve(
+        np.array([mask]), instance.machines, *jobs, instance.backfilling, instance.horizon, none,
+        heap, values, starts,
+    )  # fmt: skip
     found = np.empty(len(order), dtype=np.int64)
     found[order] = starts
     return found
 
 
-def _served(instance: Scheduling) -> tuple[Integers, tuple[Integers, ...], Integers]:
-    """The order of service, the arrays of the kernel in it, and its scratch."""
+def _served(
+    instance: Scheduling,
+) -> tuple[Integers, tuple[Integers, Integers, Integers, Integers], Integers]:
+    """The order of service, the jobs as the kernel takes them in it, and its scratch."""
     order = np.lexsort((np.arange(instance.jobs), instance.organization, instance.release))
-    arrays = (
-        np.asarray(instance.machines),
+    jobs = (
         instance.organization[order],
         instance.release[order],
         instance.processing[order],
         instance.width[order],
     )
-    return order, arrays, np.zeros(instance.jobs + 1, dtype=np.int64)
+    return order, jobs, np.zeros(instance.jobs + 1, dtype=np.int64)
 
 
 def exact_shares(values: npt.NDArray[np.generic], players: int) -> list[list[Fraction]]:

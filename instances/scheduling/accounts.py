@@ -12,13 +12,17 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ...instances.problem.errors import InvalidFile, InvalidOption
-from ...instances.problem.rules import AtLeast, checked
-from ...instances.scheduling.formats import Form, read_log
-from ...instances.scheduling.log import (
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.rules import AtLeast, checked
+from ..problem.tables import PathLike
+from .formats import Form, read_log
+from .instance import Scheduling
+from .log import (
+    Begin,
     By,
     Initial,
     JobsAs,
+    Length,
     Log,
     Machines,
     Settings,
@@ -27,10 +31,11 @@ from ...instances.scheduling.log import (
     most_processors,
     of_partition,
     released_when_eligible,
+    window,
     with_waiting,
 )
-from ...instances.scheduling.slurm import SlurmNode, read_nodes, read_shares
-from ...instances.scheduling.split import Organizations
+from .slurm import SlurmNode, read_nodes, read_shares
+from .split import Organizations
 
 MOST_ACCOUNTS = 62
 """More are merged, or refused: coalitions are bits of a whole number."""
@@ -64,6 +69,15 @@ class Accounts:
     notes: tuple[str, ...]
     kind: str
     dealt: str
+
+    def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
+        """The log, and the settings of a window from `begin` on (the first job when not given), to
+        the end of the export when it has no length.
+        """
+        first = self.log.begin if begin is None else begin
+        whole = max(1, self.log.over - first)
+        settings = replace(self.settings, begin=begin, length=whole if length is None else length)
+        return self.log, settings
 
 
 Who = Literal["account", "each-user", "user", "group", "job"]
@@ -159,10 +173,10 @@ class Source:
             notes += _down(nodes)
         if weights is not None:
             notes += _shares_notes(log, weights)
-        names = {*_ran(log), *(weights or {})}
-        if by_account and len(names) > MOST_ACCOUNTS:
+        number = len({*_ran(log), *(weights or {})})
+        if by_account and number > MOST_ACCOUNTS:
             raise InvalidOption(
-                f"there are {len(names)} {'accounts' if self.by == 'account' else 'users'}; at "
+                f"there are {number} {'accounts' if self.by == 'account' else 'users'}; at "
                 f"most {MOST_ACCOUNTS} are judged. Merge the small ones: top 12 keeps 12"
             )
         eligible = released_when_eligible(log)
@@ -200,6 +214,42 @@ class Source:
         return most_processors(log), "the most in use at one time; better with --nodes"
 
 
+@checked
+def sacct(
+    path: PathLike,
+    *,
+    nodes: str | None = None,
+    shares: str | None = None,
+    release: Literal["eligible", "submit"] = "eligible",
+    waiting: Literal["shown", "limit"] = "shown",
+    partition: str | None = None,
+    strict: bool = False,
+    delimiter: str = "",
+    top: Annotated[int, AtLeast(1)] | None = None,
+    begin: Begin | None = None,
+    length: Length | None = None,
+    machines: Machines | None = None,
+    initial: Initial = "warm",
+    jobs: JobsAs = "parallel",
+    backfilling: bool = True,
+) -> Scheduling:
+    """A window of what Slurm's sacct prints (see `slurm.COMMAND`), each account an organization.
+
+    Parameters
+    ----------
+    nodes ... top, jobs, backfilling : see `Source`. Waiting jobs that are "shown" are left out.
+    begin : first second of the window, from 1970 on; the first job when not given.
+    length : seconds; to the end of the export when not given.
+    machines : in all, instead of `nodes`.
+    initial : "warm": also the jobs in the system at the window's begin, see `log.Settings`.
+    """
+    source = Source(
+        "sacct", nodes, shares, release, waiting, partition, strict, delimiter, top,
+        machines=machines, initial=initial, jobs=jobs, backfilling=backfilling,
+    )  # fmt: skip
+    return window(*source.read(path).span(begin, length)).instance
+
+
 def waits(found: Accounts) -> dict[str, tuple[int, int, float]]:
     """Account -> jobs that wait at the end of the log, their processors, and the processor seconds
     they have waited so far; without those that their users hold.
@@ -217,11 +267,11 @@ def waits(found: Accounts) -> dict[str, tuple[int, int, float]]:
 def _left_out(log: Log) -> Iterator[str]:
     for why, number in log.dropped.items():
         if number:
-            yield f"{number} lines left out: {why}"
+            yield f"left out: {number} ({why})"
     if log.bad:
         shown = "; ".join(log.bad[:3])
         more = f"; and {len(log.bad) - 3} more" if len(log.bad) > 3 else ""
-        yield f"{len(log.bad)} bad lines left out ({shown}{more}); --strict refuses them"
+        yield f"bad lines left out: {len(log.bad)} ({shown}{more}); --strict refuses them"
 
 
 def _down(nodes: list[SlurmNode]) -> Iterator[str]:
@@ -231,7 +281,7 @@ def _down(nodes: list[SlurmNode]) -> Iterator[str]:
     if down:
         names = ", ".join(node.name for node in down[:4])
         yield (
-            f"{len(down)} of {len(nodes)} nodes are down or drained now ({names}); their "
+            f"nodes down or drained now: {len(down)} of {len(nodes)} ({names}); their "
             f"{sum(node.cpus for node in down)} CPUs count all the time"
         )
 

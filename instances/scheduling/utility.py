@@ -129,9 +129,10 @@ def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integer
 
 def durations(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers:
     """(j,) how long each job runs on its machine, which is needed when machines have speeds."""
-    if instance.speed is None:
+    each = rates(instance, machine)
+    if instance.speed is None or each is None:
         return instance.processing
-    return cast("Integers", -(-instance.processing // rates(instance, machine)))
+    return cast("Integers", -(-instance.processing // each))
 
 
 def job_psi(instance: Scheduling, schedule: Schedule, t: int) -> Integers:

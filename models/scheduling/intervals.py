@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 
@@ -94,6 +95,8 @@ def interval_model(
     """
     from ortools.sat.python import cp_model as library
 
+    if instance.speed is not None:
+        refuse_speeds()
     model = library.CpModel()
     horizon = instance.horizon
     jobs = instance.order[instance.release[instance.order] < horizon]
@@ -131,6 +134,14 @@ def interval_model(
         model.maximize(total)
     return IntervalModel(
         model, jobs, [variable.index for variable in starts], [variable.index for variable in units]
+    )
+
+
+def refuse_speeds() -> NoReturn:
+    """Raise InvalidOption: intervals are of machines of one speed."""
+    raise InvalidOption(
+        "engine is 'cp-sat'; its intervals know machines of one speed only. Take the program by "
+        "time, engine='highs'"
     )
 
 

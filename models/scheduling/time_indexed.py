@@ -47,9 +47,9 @@ class TimeIndexed:
         speed = instance.pace[schedule.machine]
         chosen = (schedule.start[self.job] == self.time) & (speed[self.job] == self.speed)
         if self.near is None:
-            return chosen.astype(float)
+            return np.where(chosen, 1.0, 0.0)
         own = utilities(instance, schedule)
-        return np.append(chosen, np.abs(own - self.near.psi)).astype(float)
+        return np.append(np.where(chosen, 1.0, 0.0), np.abs(own - self.near.psi).astype(float))
 
 
 def columns_needed(instance: Scheduling) -> int:

@@ -4,12 +4,13 @@ the horizon.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
 from ...instances.problem.rules import checked
 from ...instances.scheduling import (
     Schedule,
@@ -26,6 +27,7 @@ from ...models.scheduling import (
     entries_needed,
     fluid_bound,
     interval_model,
+    refuse_speeds,
     time_indexed,
 )
 from ...models.scheduling.intervals import Objective
@@ -42,7 +44,7 @@ inside organizations.
 """
 
 
-_STARTS = ("FIFO", "ROUNDROBIN", "CURRFAIRSHARE")
+_STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 
 QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
 """Programs by time up to this size go to HiGHS."""
@@ -143,9 +145,7 @@ def optimum(
     must be.
     """
     if instance.speed is not None and engine == "cp-sat":
-        raise InvalidOption(
-            "engine is 'cp-sat'; its intervals know machines of one speed only. Leave engine out"
-        )
+        refuse_speeds()
     large = engine == "highs" and (
         columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES
     )
@@ -299,8 +299,9 @@ def _given(
         if not instance.sequential and stop is Stop.FINISHED:  # greedy schedules differ much there
             for passing in (instance, instance.replace(backfilling=True)):
                 for rule in _STARTS:
-                    other = simulate(passing, rule).schedule
-                    best = max(best, other, key=lambda each: worth_of(instance, each, objective))
+                    with suppress(InvalidInstance):  # numbers too large for its comparisons
+                        other = simulate(passing, rule).schedule
+                        best = max(best, other, key=lambda one: worth_of(instance, one, objective))
         return best, stop
     if not isinstance(start, Schedule):
         raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")

@@ -1,5 +1,5 @@
-"""The commands `advise nodes`, `advise drain` and `advise fairness`: a cluster's own state in,
-advice out.
+"""The commands `advise nodes`, `drain`, `fairness` and `pairs`: a cluster's own state in, advice
+out.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import typer
 from ..analysis.report.console import (
     console,
     print_json,
+    print_tables,
     require_folder,
     require_writable,
     waiting,
 )
 from ..instances.problem.text import printable
-from .arguments import Json
+from .arguments import Json, Options
 from .codes import NO_ANSWER
+from .functions import given_method
+from .measuring import Voids
 
 if TYPE_CHECKING:
     from ..advice.plan import Advice
@@ -65,12 +68,14 @@ Emit = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
     advising = typer.Typer(
-        help="Advise on a cluster from files of its state; nothing connects to it.",
+        help="Advise on a whole cluster from files of its state; nothing connects to it. What one "
+        "job of a queue is told: `advice`.",
         no_args_is_help=True,
     )
     advising.command()(nodes)
     advising.command()(drain)
     advising.command()(fairness)
+    advising.command()(pairs)
     app.add_typer(advising, name="advise")
 
 
@@ -271,6 +276,72 @@ def _drawn(chart: Chart, folder: Path, partition: str | None) -> None:
 
     name = chart.name if partition is None else f"{chart.name}-{file_name(partition)}"
     save([replace(chart, name=name)], folder)
+
+
+def pairs(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SLOWDOWNS.csv|LAB.db",
+            help="Slowdowns of types beside types, or what `measure` wrote; or an instance.",
+        ),
+    ],
+    jobs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQUEUE",
+            help="The jobs that wait: squeue -t PENDING -S -p,i -o '%i|%j|%T|%D', or --json.",
+        ),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Free nodes, two jobs on each: n[1-4],big1."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "-m", "--method", help="Pairs the jobs, see `cotenant methods colocation`; or your own."
+        ),
+    ] = "stable",
+    option: Options = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds for the method.")
+    ] = 10.0,
+    voids: Annotated[
+        Voids | None, typer.Option(help="What pairs that failed twice when measured mean.")
+    ] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(metavar="FORM", help="Print what to run, and run nothing: slurm, csv."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which jobs that wait should share a node with which, by their ids, and what that costs
+    them.
+    """
+    from ..catalog import find
+    from ..instances.problem.options import parse_options
+    from ..running.pairs import advise_pairs, emit_pairs
+    from ..running.run import agent_options
+
+    chosen = given_method(method)
+    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    with waiting("pairing the jobs"):
+        found = advise_pairs(
+            source,
+            jobs=jobs,
+            nodes=nodes,
+            method=chosen,
+            options=parse_options((function, agent_options), option or [], f"method {method!r}"),
+            time_limit=time_limit,
+            voids=None if voids is None else voids.value,
+        )
+    if emit is not None:
+        typer.echo(emit_pairs(found, emit), nl=False)
+    elif as_json:
+        print_json(found.document())
+    else:
+        print_tables(found.tables())
 
 
 def _read(states: list[str], cpu_ratio: float | None, *outputs: Path | None) -> ClusterState:

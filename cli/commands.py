@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit advise measure profiles prove verify warm new completion`.
+reproduce audit advise measure profiles run advice prove verify warm new completion`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
-from . import advice, measuring, parts, proofs
+from . import advice, measuring, parts, proofs, running
 from .arguments import As, Json, Options, Parts, TimeLimit
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
@@ -965,6 +965,7 @@ def warm() -> None:
 advice.add_to(app)
 proofs.add_to(app)
 measuring.add_to(app)
+running.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True

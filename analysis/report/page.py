@@ -103,6 +103,12 @@ def write_report(
     return written
 
 
+def write_content(made: Content, path: str | os.PathLike[str]) -> Path:
+    """Write a page of other content than comparisons; see `write_report`."""
+    require_report(Path(path))
+    return write_text(path, _html(made, lambda words: None))
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,746 @@
+"""The coordinator: epochs in which the jobs that wait are paired on the machines that are free,
+begun there, and heard of again.
+
+Everything that is decided is in the store before it is done, and everything that is done once it is
+heard of: whoever dies, what is in the store is true, and the same command goes on from it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
+from ..analysis.run.workers import Interrupts
+from ..instances.colocation.instance import Colocation, Integers, Pairing
+from ..instances.problem.errors import EngineError, InvalidFile
+from .agents import Assessment, Types, assess, counted, leaving
+from .beliefs import believe, to_instance
+from .command import ENDED
+from .dispatch import Ended, Machines
+from .ledger import Entry, Group, Ledger, State
+from .machine import fingerprint
+from .profiles import JobProfiles
+from .queue import QueuedJob
+from .store import Look, Store
+from .visit import Member
+
+MOST_ATTEMPTS = 3
+"""Times that a job which may be begun again is begun in all."""
+
+CUT_SECONDS = 10.0
+"""Seconds for what was killed to end."""
+
+_TICK = 0.5  # seconds between two looks at whether an epoch is due
+
+Agents = Literal["participate", "strict"]
+References = Literal["spare", "hourly", "never"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a queue is run.
+
+    Attributes
+    ----------
+    epoch : seconds from one decision to the next, unless all machines are free.
+    alpha : the least gain for which an agent moves.
+    agents : whether agents that certainly gain leave before they are begun.
+    references : when a job runs alone, so that runs of its type can be compared with it, if none
+        did in the last hour: where a machine is spare, at once, or never.
+    pressure : share of a group's time in which somebody waited for a processor, above which its
+        times do not count.
+    voids : what pairs that failed twice when they were measured mean.
+    seed : of every draw.
+    """
+
+    epoch: float
+    alpha: float
+    agents: Agents
+    references: References
+    pressure: float
+    voids: Literal["forbid", "predict"] | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a queue stands, for whoever waits.
+
+    Attributes
+    ----------
+    predicted, half, measured : mean penalty believed of the jobs that ended, half of its interval,
+        and seen of them, over those of which something could be seen; None while there are none.
+    certain, possible : agents of the last epoch advised to leave.
+    void : groups whose times did not count, and why the last one's did not.
+    """
+
+    epoch: int
+    waiting: int
+    running: int
+    machines: int
+    done: int
+    failed: int
+    predicted: float | None
+    half: float | None
+    measured: float | None
+    certain: int
+    possible: int
+    void: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What running a queue came to.
+
+    Attributes
+    ----------
+    stop : "finished", or "interrupted".
+    states : jobs of the queue by state.
+    epochs, void : of this command; groups whose times did not count.
+    predicted, half, measured : see `Status`.
+    seconds : it took.
+    unfinished : jobs that failed or are lost, with the reason.
+    """
+
+    stop: Literal["finished", "interrupted"]
+    states: Mapping[str, int]
+    epochs: int
+    void: int
+    predicted: float | None
+    half: float | None
+    measured: float | None
+    seconds: float
+    unfinished: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class _Counts:
+    """Of this command."""
+
+    epochs: int = 0
+    done: int = 0
+    failed: int = 0
+    void: int = 0
+    why: str = ""
+    certain: int = 0
+    possible: int = 0
+    predicted: float = 0.0
+    half: float = 0.0
+    measured: float = 0.0
+    seen: int = 0
+
+    def mean(self, total: float) -> float | None:
+        """Over what was seen."""
+        return total / self.seen if self.seen else None
+
+
+class Knowledge:
+    """What is believed of the penalties, kept up to date with every run.
+
+    Parameters
+    ----------
+    profile : of the store.
+    voids : what pairs that failed twice mean.
+    """
+
+    def __init__(
+        self, profile: JobProfiles, voids: Literal["forbid", "predict"] | None = None
+    ) -> None:
+        self.profile, self._voids = profile, voids
+        self._instance: Colocation | None = None
+
+    @property
+    def seen(self) -> Any:
+        """The observations behind it."""
+        return self.profile.seen
+
+    def add(self, look: Look) -> None:
+        """Take a look into account."""
+        self.seen.add(look)
+        self._instance = None
+
+    def instance(self) -> Colocation:
+        """The matrix with its intervals; two agents of each type."""
+        if self._instance is None:
+            profile = self.profile
+            self._instance = to_instance(
+                believe(self.seen, profile.held.confidence),
+                profile.names,
+                [2] * len(profile.names),
+                bandwidth=profile.bandwidth,
+                voids=profile.voids,
+                on_void=self._voids,
+            )
+        return self._instance
+
+
+@dataclass
+class _Running:
+    """A group that runs: its jobs' rows of the store, and its machine's."""
+
+    group: Group
+    jobs: list[int]
+    machine: int
+    half: tuple[float, ...] = ()
+
+
+class Coordinator:
+    """Runs the jobs of a queue.
+
+    Parameters
+    ----------
+    store : open to write, the queue entered.
+    entries : the queue's jobs.
+    running : groups that an earlier command began.
+    knowledge : of the penalties.
+    machines : where groups run.
+    policy : pairs a batch; see `batches.Policy`.
+    settings, session : of this command.
+    progress : called when something changed.
+    tell : called with a line that a person should read.
+    accepts : whether a machine of these facts may be used; it says why not, or "".
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        entries: Sequence[Entry],
+        running: Sequence[Group],
+        knowledge: Knowledge,
+        machines: Machines,
+        policy: Policy,
+        settings: Settings,
+        session: int,
+        *,
+        progress: Callable[[Status], None] | None = None,
+        tell: Callable[[str], None] | None = None,
+        accepts: Callable[[Mapping[str, str]], str] = lambda facts: "",
+    ) -> None:
+        self.store, self.ledger = store, Ledger(store)
+        self.knowledge, self.machines, self.policy = knowledge, machines, policy
+        self.settings, self._session = settings, session
+        self._progress = progress or (lambda status: None)
+        self._tell = tell or (lambda line: None)
+        self._accepts = accepts
+        self._counts = _Counts()
+        self._types = {name: place for place, name in enumerate(knowledge.instance().names)}
+        self._names = tuple(self._types)
+        self._waiting = Waiting(len(self._types))
+        self._ids: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+        self._entries: dict[int, Entry] = {}
+        self._attempts: dict[int, int] = {}
+        self._reserved: list[tuple[int, ...]] = []
+        self._machine_rows: dict[str, int] = {}
+        self._job_rows: dict[tuple[str, str], int] = {}
+        self._commands = store.commands()
+        self._refused: set[str] = set()
+        self._pending: list[Ended] = []
+        self._stopping = False
+        self._epoch = self.ledger.next_epoch()
+        self._last = -math.inf
+        self._running: dict[str, _Running] = {}
+        self.arrive(entries)
+        for group in running:
+            for entry in self.ledger.entries(
+                "id IN (SELECT value FROM json_each(?))", (json.dumps(group.jobs),)
+            ):
+                self._entries.setdefault(entry.number, entry)
+                self._attempts.setdefault(entry.number, entry.attempts)
+            jobs = self.ledger.jobs(group.jobs)
+            rows = [self._job_row(jobs[number]) for number in group.jobs]
+            self._running[group.id] = _Running(group, rows, 0)
+        self._free()  # knows the machines
+
+    def arrive(self, entries: Iterable[Entry]) -> None:
+        """Let the waiting ones of these jobs wait, the oldest first."""
+        added: dict[int, Integers] = {}
+        for entry in entries:
+            self._entries[entry.number] = entry
+            self._attempts[entry.number] = entry.attempts
+            if entry.state == "waiting":
+                kind = self._types[entry.kind]
+                self._ids[entry.age, kind].append(entry.number)
+                counts = added.setdefault(entry.age, np.zeros(len(self._types), dtype=np.int64))
+                counts[kind] += 1
+        for age, counts in added.items():
+            self._waiting.add(age, counts)
+
+    def run(self) -> Summary:
+        """Until every job ended; after Ctrl-C until what runs ended; a second one kills that.
+
+        Raises
+        ------
+        InvalidFile
+            The store cannot be written.
+        EngineError
+            The scheduler, or every machine, is gone.
+        """
+        begin = self.machines.now()
+        try:
+            with Interrupts(self._stop):
+                while self._going():
+                    self.step(self.machines.ended(self._patience()))
+        except KeyboardInterrupt:
+            self._stopping = True
+            self.machines.end_all()
+            self._cut()
+        self._show()
+        stop: Literal["finished", "interrupted"] = "interrupted" if self._stopping else "finished"
+        self.store.end_session(self._session, self.machines.now(), stop)
+        return self._summary(stop, self.machines.now() - begin)
+
+    def step(self, ended: Sequence[Ended]) -> None:
+        """Hear of what ended, and decide an epoch when one is due."""
+        failure: InvalidFile | None = None
+        try:
+            self._hear([*self._pending, *ended])
+            self._pending = []
+            if self._due():
+                self.decide()
+        except InvalidFile as error:  # the disk is full: what runs goes on meanwhile
+            failure = error
+        if failure is not None and not self._running.keys() - {e.group for e in self._pending}:
+            raise failure
+        self._show()
+
+    def decide(self) -> None:
+        """One epoch: pair the oldest jobs on the free machines, ask their agents, begin them."""
+        free, begin = self._free(), self.machines.now()
+        clock = time.perf_counter()
+        instance = self.knowledge.instance()
+        waiting = self._waiting.waiting + sum(map(len, self._reserved))
+        placed = self._reserved[: len(free)]
+        room = len(free) - len(placed)
+        found = None
+        if room:
+            found = pair_oldest(instance, self.policy, self._waiting, room, self.random())
+        notes: list[str] = []
+        left: list[tuple[int, ...]] = []
+        assessment = None
+        if found is not None:
+            problem, pairing, batch = found
+            assessment = assess(problem, pairing, self.settings.alpha)
+            pairs = self._named(pairing, self._taken(batch))
+            if self.settings.agents == "strict":
+                pairs, left = self._broken(assessment, pairs, notes)
+            placed = [
+                *placed,
+                *self._references(pairs, len(free) - len(placed) - len(pairs), begin),
+            ]
+        groups = [
+            self._group(numbers, machine, instance)
+            for numbers, machine in zip(placed, free, strict=False)
+        ]
+        decided = time.perf_counter() - clock
+        means = self._means(groups, instance)
+        row = {
+            "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
+            "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
+            "placed": sum(len(group.jobs) for group in groups), **means,
+            "certain": assessment and assessment.certain,
+            "possible": assessment and assessment.possible, "note": "; ".join(notes),
+        }  # fmt: skip
+        try:
+            self.ledger.begin_epoch(row, groups, begin)
+        except InvalidFile:  # nothing was begun
+            for group in groups[len(self._reserved[: len(free)]) :]:
+                self._put_back(group.jobs)
+            self._reserved += left
+            self._last = begin
+            raise
+        self._reserved = [*self._reserved[len(free) :], *left]
+        self._epoch, self._last = self._epoch + 1, begin
+        self._counts.epochs += 1
+        if assessment is not None:
+            self._counts.certain = assessment.certain
+            self._counts.possible = assessment.possible
+        for note in notes:
+            self._tell(f"epoch {row['id']}: {note}")
+        self._begin(groups, instance)
+
+    def random(self) -> np.random.Generator:
+        """Where this epoch's draws come from: the same ones if it is decided again."""
+        return np.random.default_rng([self.settings.seed, self._epoch])
+
+    def _stop(self) -> None:
+        self._stopping = True
+
+    def _going(self) -> bool:
+        if self._running or self._pending:
+            return True
+        return not self._stopping and bool(self._waiting.waiting or self._reserved)
+
+    def _patience(self) -> float:
+        """Seconds to wait for the end of a group."""
+        waits = self._waiting.waiting or self._reserved
+        if self._stopping or not waits or len(self._running) >= len(self.machines.all()):
+            return _TICK
+        return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
+
+    def _due(self) -> bool:
+        if self._stopping or not (self._waiting.waiting or self._reserved):
+            return False
+        free = len(self._free())
+        waited = self.machines.now() - self._last >= self.settings.epoch
+        return free > 0 and (waited or not self._running)
+
+    def _free(self) -> list[str]:
+        """The machines that run nothing and may be used."""
+        there = self.machines.all()
+        busy = {one.group.machine for one in self._running.values()}
+        for machine, told in there.items():
+            if machine not in self._machine_rows and machine not in self._refused:
+                if why := self._accepts(told.facts):
+                    self._refused.add(machine)
+                    self._tell(f"{machine} is not used: {why}")
+                    continue
+                facts = dict(told.facts)
+                self._machine_rows[machine] = self.store.machine(
+                    fingerprint(facts), facts, other=True
+                )
+        return sorted(there.keys() - busy - self._refused)
+
+    def _taken(self, batch: Batch) -> list[deque[int]]:
+        """The jobs that a batch takes, by type, the oldest first."""
+        found: list[deque[int]] = [deque() for _ in self._types]
+        for age, counts in batch:
+            for kind in np.flatnonzero(counts).tolist():
+                waits = self._ids[age, kind]
+                found[kind].extend(waits.popleft() for _ in range(counts[kind]))
+                if not waits:
+                    del self._ids[age, kind]
+        return found
+
+    @staticmethod
+    def _named(pairing: Pairing, jobs: list[deque[int]]) -> list[tuple[int, ...]]:
+        """A pairing of types as groups of jobs."""
+        found: list[tuple[int, ...]] = []
+        for first, second, pairs in zip(
+            pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
+        ):
+            found += [(jobs[first].popleft(), jobs[second].popleft()) for _ in range(pairs)]
+        for kind, number in enumerate(pairing.single.tolist()):
+            found += [(jobs[kind].popleft(),) for _ in range(number)]
+        return found
+
+    def _kinds(self, numbers: Iterable[int]) -> Types:
+        return tuple(self._types[self._entries[number].kind] for number in numbers)
+
+    def _broken(
+        self, assessment: Assessment, pairs: list[tuple[int, ...]], notes: list[str]
+    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The groups that stay, and the pairs that leave to be together at the next epoch; whom
+        they leave goes back to the queue.
+        """
+        gone = leaving(assessment.advice, [self._kinds(numbers) for numbers in pairs])
+        together: list[tuple[int, ...]] = [(pairs[g][s], pairs[h][t]) for g, s, h, t in gone]
+        leave = {number for pair in together for number in pair}
+        broken = {place for g, _, h, _ in gone for place in (g, h)}
+        for place in broken:
+            self._put_back(number for number in pairs[place] if number not in leave)
+        if together:
+            told = counted(self._names, [tuple(sorted(self._kinds(pair))) for pair in together])
+            notes.append(f"left their co-runners to be together next: {told}")
+        return [pair for place, pair in enumerate(pairs) if place not in broken], together
+
+    def _references(
+        self, pairs: list[tuple[int, ...]], spare: int, now: float
+    ) -> list[tuple[int, ...]]:
+        """The groups, some of them split where a type has no fresh run alone."""
+        mode = self.settings.references
+        if mode == "never" or (mode == "spare" and spare < 1):
+            return pairs
+        alone = {self._kinds(pair)[0] for pair in pairs if len(pair) == 1}
+        jobs = self.ledger.jobs([number for pair in pairs for number in pair])
+        found: list[tuple[int, ...]] = []
+        back: list[int] = []
+        for pair in pairs:
+            stale = [
+                number
+                for number, kind in zip(pair, self._kinds(pair), strict=True)
+                if kind not in alone
+                and _words(jobs[number]) in self._commands  # else nothing is like it
+                and not self.knowledge.seen.fresh(self._job_row(jobs[number]), now)
+            ]
+            if len(pair) == 1 or not stale or (spare < 1 and mode == "spare"):
+                found.append(pair)
+                continue
+            rest = tuple(number for number in pair if number != stale[0])
+            alone |= set(self._kinds(pair if spare else stale[:1]))
+            found.append((stale[0],))
+            if spare:
+                found.append(rest)
+                spare -= 1
+            else:
+                back += rest
+        self._put_back(back)
+        return found
+
+    def _put_back(self, numbers: Iterable[int]) -> None:
+        """Let jobs wait again, each at its age."""
+        batch = []
+        for number in numbers:
+            entry = self._entries[number]
+            kind = self._types[entry.kind]
+            counts = np.zeros(len(self._types), dtype=np.int64)
+            counts[kind] = 1
+            self._ids[entry.age, kind].append(number)
+            batch.append((entry.age, counts))
+        self._waiting.put_back(batch)
+
+    def _group(self, numbers: tuple[int, ...], machine: str, instance: Colocation) -> Group:
+        kinds = self._kinds(numbers)
+        predicted = (
+            tuple(float(instance.penalty[kinds[s], kinds[1 - s]]) for s in range(2))
+            if len(kinds) == 2
+            else (0.0,)
+        )
+        return Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted)
+
+    def _means(self, groups: Sequence[Group], instance: Colocation) -> dict[str, float | None]:
+        """The mean penalty believed of the jobs of groups, and the ends of its interval."""
+        jobs = sum(len(group.jobs) for group in groups)
+        if not jobs:
+            return {"penalty": None, "low": None, "high": None}
+        ends = {"penalty": instance.penalty, "low": instance.low, "high": instance.high}
+        totals = dict.fromkeys(ends, 0.0)
+        for group in groups:
+            kinds = self._kinds(group.jobs)
+            for name, matrix in ends.items():
+                if len(kinds) == 2 and matrix is not None:
+                    totals[name] += matrix[kinds] + matrix[kinds[::-1]]
+        return {
+            name: None if ends[name] is None else float(total / jobs)
+            for name, total in totals.items()
+        }
+
+    def _begin(self, groups: Sequence[Group], instance: Colocation) -> None:
+        """Hand groups to their machines."""
+        for group in groups:
+            jobs = self.ledger.jobs(group.jobs)
+            ordered = [jobs[number] for number in group.jobs]
+            kinds = self._kinds(group.jobs)
+            half = tuple(
+                0.0
+                if instance.low is None or instance.high is None or len(kinds) < 2
+                else float(
+                    instance.high[kinds[s], kinds[1 - s]] - instance.low[kinds[s], kinds[1 - s]]
+                )
+                / 2
+                for s in range(len(kinds))
+            )
+            rows = [self._job_row(job) for job in ordered]
+            self._running[group.id] = _Running(group, rows, self._machine_rows[group.machine], half)
+            for number in group.jobs:
+                self._attempts[number] += 1
+            self.machines.start(
+                group.machine,
+                group.id,
+                [job.job for job in ordered],
+                [job.output for job in ordered],
+            )
+
+    def _job_row(self, queued: QueuedJob) -> int:
+        """The row of a command, as one of its type."""
+        job = queued.job
+        key = _words(queued)
+        if key not in self._commands:  # there is nothing to compare it with: its inputs stay unread
+            self._commands.add(key)
+            return self.store.job(job, words=True)
+        document = (job.name, queued.document())
+        if document not in self._job_rows:
+            self._job_rows[document] = self.store.job(job)
+        return self._job_rows[document]
+
+    def _hear(self, ended: Sequence[Ended]) -> None:
+        """Write down what came of groups, all of it or nothing, and let jobs wait again."""
+        known = [one for one in ended if one.group in self._running]
+        if not known:
+            return
+        self._pending = known
+        told, looks = [], []
+        outcomes: dict[int, tuple[State, str]] = {}
+        with self.store.writing():
+            for one in known:
+                here = self._running[one.group]
+                found, look, why = self._written(one, here)
+                outcomes |= found
+                if look is not None:
+                    looks.append((here, look))
+                if why:
+                    told.append(why)
+        self._pending = []
+        done: dict[str, str] = {}
+        for one in known:
+            done[one.group] = self._running.pop(one.group).group.machine
+        self.machines.acknowledge(done)
+        for here, look in looks:
+            self._count_seen(here, look)
+            self.knowledge.add(look)
+        for why in told:
+            self._counts.void += 1
+            self._counts.why = why
+        for number, (state, why) in outcomes.items():
+            self._counts.done += state == "done"
+            self._counts.failed += state in ("failed", "lost")
+            if state == "waiting" and self._entries[number].kind in self._types:
+                self._put_back([number])
+            if state != "done":
+                again = "; it waits again" if state == "waiting" else ""
+                self._tell(f"{self._entries[number].name} {state}: {why}{again}")
+
+    def _written(
+        self, one: Ended, here: _Running
+    ) -> tuple[dict[int, tuple[State, str]], Look | None, str]:
+        """Write down what came of a group: how its jobs stand now, what counts, and why nothing
+        does.
+        """
+        now, visit, group = self.machines.now(), one.visit, here.group
+        lost = one.reason or "" if visit is None else ""
+        if visit is not None and visit.error.startswith(ENDED):
+            lost = visit.error
+        if visit is None or lost:
+            outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
+            self.ledger.end_group(group, now, outcomes, reason=lost or "lost")
+            return outcomes, None, lost
+        outcomes = {
+            number: self._after_run(number, visit.members[seat])
+            for seat, number in enumerate(group.jobs)
+        }
+        busy = visit.pressure is not None and visit.pressure > self.settings.pressure
+        state = "failed" if visit.error else "busy" if busy else "ok"
+        machine = here.machine or self._machine_rows.get(group.machine, 0)
+        look = self.store.add(
+            visit,
+            here.jobs,
+            session=self._session,
+            machine=machine,
+            round=-group.epoch,
+            kind="pair" if len(here.jobs) == 2 else "alone",
+            swapped=False,
+            state=state,
+        )
+        number = int(self.store.rows("SELECT MAX(id) FROM visit")[0][0])
+        measured = self._measured(here, look) if state == "ok" else []
+        self.ledger.end_group(group, now, outcomes, visit=number, measured=measured)
+        if state == "ok":
+            return outcomes, look, ""
+        names = " and ".join(self._entries[job].kind for job in group.jobs)
+        why = visit.error or f"pressure {visit.pressure:.2f}"
+        return outcomes, None, f"{names}: {why}"
+
+    def _after_run(self, number: int, member: Member) -> tuple[State, str]:
+        if member.error:
+            again = self._entries[number].rerun and self._attempts[number] < MOST_ATTEMPTS
+            never = member.error.startswith("cannot ")  # nothing was begun, and nothing will be
+            return ("waiting" if again and not never else "failed"), member.error
+        left = f"left {member.left} processes running, which were killed" if member.left else ""
+        return "done", left
+
+    def _after_loss(self, number: int, why: str, *, cut: bool = False) -> tuple[State, str]:
+        if not self._entries[number].rerun:
+            return "lost", f"{why}; it may not be begun again"
+        again = cut or self._attempts[number] < MOST_ATTEMPTS
+        return ("waiting" if again else "failed"), why
+
+    def _measured(self, here: _Running, look: Look) -> list[float | None]:
+        """The penalty seen of each job of a group."""
+        found: list[float | None] = []
+        for seat, row in enumerate(here.jobs):
+            run = next((run for run in look.runs if run[0] == seat), None)
+            loss = None
+            if run is not None and len(here.jobs) == 2:
+                loss = self.knowledge.seen.loss(
+                    row, look.begin, self.knowledge.seen.seconds(run), run[3]
+                )
+            found.append(None if loss is None else -math.expm1(-loss))
+        return found
+
+    def _count_seen(self, here: _Running, look: Look) -> None:
+        counts = self._counts
+        for predicted, half, measured in zip(
+            here.group.predicted, here.half, self._measured(here, look), strict=False
+        ):
+            if measured is not None:
+                counts.seen += 1
+                counts.predicted += predicted
+                counts.half += half
+                counts.measured += measured
+
+    def _cut(self) -> None:
+        """Hear of what was killed, and write down the rest as cut."""
+        end = self.machines.now() + CUT_SECONDS
+        while self._running and self.machines.now() < end:
+            try:
+                ended = self.machines.ended(_TICK)
+            except (EngineError, KeyboardInterrupt):
+                break
+            self._hear_cut(ended)
+        self._hear_cut([Ended(group, None, "it was cut") for group in self._running])
+
+    def _hear_cut(self, ended: Sequence[Ended]) -> None:
+        """Write down what came of groups that were killed: an attempt that was cut is none."""
+        for one in ended:
+            for number in self._running[one.group].group.jobs:
+                self._attempts[number] = min(self._attempts[number], MOST_ATTEMPTS - 1)
+        self._hear(ended)
+
+    def _show(self) -> None:
+        counts = self._counts
+        self._progress(
+            Status(
+                epoch=self._epoch - 1,
+                waiting=self._waiting.waiting + sum(map(len, self._reserved)),
+                running=len(self._running),
+                machines=len(self.machines.all()),
+                done=counts.done,
+                failed=counts.failed,
+                predicted=counts.mean(counts.predicted),
+                half=counts.mean(counts.half),
+                measured=counts.mean(counts.measured),
+                certain=counts.certain,
+                possible=counts.possible,
+                void=counts.void,
+                why=counts.why,
+            )
+        )
+
+    def _summary(self, stop: Literal["finished", "interrupted"], seconds: float) -> Summary:
+        numbers = json.dumps(list(self._entries))
+        entries = self.ledger.entries("id IN (SELECT value FROM json_each(?))", (numbers,))
+        counts = self._counts
+        return Summary(
+            stop=stop,
+            states=dict(Counter(entry.state for entry in entries)),
+            epochs=counts.epochs,
+            void=counts.void,
+            predicted=counts.mean(counts.predicted),
+            half=counts.mean(counts.half),
+            measured=counts.mean(counts.measured),
+            seconds=seconds,
+            unfinished=unfinished(entries),
+        )
+
+
+def _words(queued: QueuedJob) -> tuple[str, str, str]:
+    """By which a command is told from others before its files are looked at."""
+    return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)
+
+
+def unfinished(entries: Iterable[Entry]) -> tuple[tuple[str, str], ...]:
+    """The jobs that will not be done, with the reason."""
+    return tuple(
+        (entry.name, f"{entry.state}: {entry.reason}")
+        for entry in entries
+        if entry.state in ("failed", "lost")
+    )

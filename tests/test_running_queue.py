@@ -21,12 +21,15 @@ from cotenant.analysis.colocation.epochs import run_epochs
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
-from cotenant.running.coordinator import Coordinator, Knowledge, Settings, Summary
+from cotenant.running.coordinator import Coordinator
 from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
 from cotenant.running.ledger import Ledger
+from cotenant.running.lineup import Lineup
 from cotenant.running.measure import measure
 from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.queue import QueuedJob
+from cotenant.running.standing import Settings, Summary
 from cotenant.running.store import Store, opened
 
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
@@ -153,12 +156,11 @@ def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
     whole = run.coordinator
     draws = np.random.default_rng(7)
     whole.random = lambda: draws  # type: ignore[method-assign]
-    whole._waiting = type(whole._waiting)(3)
-    whole._ids.clear()
+    whole.lineup = Lineup("012")
     begin = machines.clock
     for epoch in range(200):
         machines.clock = begin + epoch
-        whole.arrive(entry for entry in entries if entry.age == epoch)
+        whole.lineup.arrive(entry for entry in entries if entry.age == epoch)
         whole.step(machines.due())
     assert real == simulated
     assert run.states() == {"done": len(kinds)}

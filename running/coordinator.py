@@ -150,6 +150,7 @@ class Coordinator:
                 self.decide()
         except InvalidFile as error:  # the disk is full: what runs goes on meanwhile
             failure = error
+            self._last = self.machines.now()
         if failure is not None and not self._running.keys() - {e.group for e in self._pending}:
             raise failure
         self._show()
@@ -192,12 +193,12 @@ class Coordinator:
             "possible": assessment and assessment.possible, "note": "; ".join(notes),
         }  # fmt: skip
         try:
+            ready = [self._ready(group, instance) for group in groups]
             self.ledger.begin_epoch(row, groups, begin)
         except InvalidFile:  # nothing was begun
             for group in groups[len(self._reserved[: len(free)]) :]:
                 self.lineup.put_back(group.jobs)
             self._reserved += left
-            self._last = begin
             raise
         self._reserved = [*self._reserved[len(free) :], *left]
         self._epoch, self._last = self._epoch + 1, begin
@@ -207,7 +208,8 @@ class Coordinator:
             self._counts.possible = assessment.possible
         for note in notes:
             self._tell(f"epoch {row['id']}: {note}")
-        self._begin(groups, instance)
+        for here, ordered in ready:
+            self._begin(here, ordered)
 
     def random(self) -> np.random.Generator:
         """Where this epoch's draws come from: the same ones if it is decided again."""
@@ -224,7 +226,7 @@ class Coordinator:
     def _patience(self) -> float:
         """Seconds to wait for the end of a group."""
         waits = self.lineup.queue.waiting or self._reserved
-        if self._stopping or not waits or len(self._running) >= len(self.machines.all()):
+        if self._stopping or not waits or not self._free():
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
 
@@ -341,31 +343,29 @@ class Coordinator:
             for name, total in totals.items()
         }
 
-    def _begin(self, groups: Sequence[Group], instance: Colocation) -> None:
-        """Hand groups to their machines."""
-        for group in groups:
-            jobs = self.ledger.jobs(group.jobs)
-            ordered = [jobs[number] for number in group.jobs]
-            kinds = self.lineup.kinds(group.jobs)
-            half = tuple(
-                0.0
-                if instance.low is None or instance.high is None or len(kinds) < 2
-                else float(
-                    instance.high[kinds[s], kinds[1 - s]] - instance.low[kinds[s], kinds[1 - s]]
-                )
-                / 2
-                for s in range(len(kinds))
-            )
-            rows = [self._job_row(job) for job in ordered]
-            self._running[group.id] = _Running(group, rows, self._machine_rows[group.machine], half)
-            for number in group.jobs:
-                self.lineup.attempts[number] += 1
-            self.machines.start(
-                group.machine,
-                group.id,
-                [job.job for job in ordered],
-                [job.output for job in ordered],
-            )
+    def _ready(self, group: Group, instance: Colocation) -> tuple[_Running, list[QueuedJob]]:
+        """A group and its commands by seat, all that is known before it begins written down."""
+        jobs = self.ledger.jobs(group.jobs)
+        ordered = [jobs[number] for number in group.jobs]
+        kinds = self.lineup.kinds(group.jobs)
+        half: tuple[float, ...] = (0.0,) * len(kinds)
+        if instance.low is not None and instance.high is not None and len(kinds) == 2:
+            low, high = instance.low, instance.high
+            half = tuple(float(high[at] - low[at]) / 2 for at in (kinds, kinds[::-1]))
+        rows = [self._job_row(job) for job in ordered]
+        return _Running(group, rows, self._machine_rows[group.machine], half), ordered
+
+    def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
+        """Hand a group to its machine."""
+        self._running[here.group.id] = here
+        for number in here.group.jobs:
+            self.lineup.attempts[number] += 1
+        self.machines.start(
+            here.group.machine,
+            here.group.id,
+            [job.job for job in ordered],
+            [job.output for job in ordered],
+        )
 
     def _job_row(self, queued: QueuedJob) -> int:
         """The row of a command, as one of its type."""

@@ -216,6 +216,30 @@ def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
         assert len(machines.begun) == times
 
 
+def test_a_machine_of_another_kind_is_left_aside_and_waited_around(
+    held: ExitStack, store: Path
+) -> None:
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    run = Run(held, store, queued(list("0011")), machines)
+    whole = Coordinator(
+        run.rows, run.ledger.entries(), [], run.coordinator.knowledge, machines, greedy,
+        settings(), 1, tell=run.lines.append,
+        accepts=lambda facts: "it is m1" if facts["machine"] == "m1" else "",
+    )  # fmt: skip
+    waited: list[float] = []
+    ended = machines.ended
+
+    def watched(seconds: float) -> Any:
+        waited.append(seconds)
+        return ended(seconds)
+
+    machines.ended = watched  # type: ignore[method-assign]
+    assert whole.run().states == {"done": 4}
+    assert {machine for machine, _ in machines.begun} == {"m00000"}
+    assert run.lines == ["m00001 is not used: it is m1"]
+    assert waited.count(0.0) <= 2  # nobody spins while every machine that may be used is busy
+
+
 def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(
     held: ExitStack, store: Path
 ) -> None:

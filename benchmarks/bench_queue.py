@@ -21,14 +21,16 @@ from pathlib import Path
 import numpy as np
 from form import Rows, parser
 
-from cotenant.running.coordinator import Coordinator, Knowledge, Settings
+from cotenant.running.coordinator import Coordinator
 from cotenant.running.dispatch import Ended
 from cotenant.running.group import Registered
 from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
 from cotenant.running.ledger import Ledger
 from cotenant.running.profiles import profile_of
 from cotenant.running.queue import QueuedJob
 from cotenant.running.run import policy_of
+from cotenant.running.standing import Settings
 from cotenant.running.store import Store, opened
 from cotenant.running.visit import Member, Run, Visit
 

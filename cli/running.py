@@ -25,7 +25,7 @@ from .functions import given_method
 from .measuring import Voids
 
 if TYPE_CHECKING:
-    from ..running.coordinator import Status, Summary
+    from ..running.standing import Status, Summary
 
 
 class Unknown(StrEnum):

@@ -11,25 +11,26 @@ import json
 import math
 import time
 import uuid
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from ..analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
+from ..analysis.colocation.batches import Policy, pair_oldest
 from ..analysis.run.workers import Interrupts
-from ..instances.colocation.instance import Colocation, Integers, Pairing
+from ..instances.colocation.instance import Colocation, Pairing
 from ..instances.problem.errors import EngineError, InvalidFile
-from .agents import Assessment, Types, assess, counted, leaving
-from .beliefs import believe, to_instance
+from .agents import Assessment, assess, counted, leaving
 from .command import ENDED
 from .dispatch import Ended, Machines
+from .knowledge import Knowledge
 from .ledger import Entry, Group, Ledger, State
+from .lineup import Lineup
 from .machine import fingerprint
-from .profiles import JobProfiles
 from .queue import QueuedJob
+from .standing import Counts, Settings, Status, Summary
 from .store import Look, Store
 from .visit import Member
 
@@ -40,148 +41,6 @@ CUT_SECONDS = 10.0
 """Seconds for what was killed to end."""
 
 _TICK = 0.5  # seconds between two looks at whether an epoch is due
-
-Agents = Literal["participate", "strict"]
-References = Literal["spare", "hourly", "never"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a queue is run.
-
-    Attributes
-    ----------
-    epoch : seconds from one decision to the next, unless all machines are free.
-    alpha : the least gain for which an agent moves.
-    agents : whether agents that certainly gain leave before they are begun.
-    references : when a job runs alone, so that runs of its type can be compared with it, if none
-        did in the last hour: where a machine is spare, at once, or never.
-    pressure : share of a group's time in which somebody waited for a processor, above which its
-        times do not count.
-    voids : what pairs that failed twice when they were measured mean.
-    seed : of every draw.
-    """
-
-    epoch: float
-    alpha: float
-    agents: Agents
-    references: References
-    pressure: float
-    voids: Literal["forbid", "predict"] | None
-    seed: int
-
-
-@dataclass(frozen=True)
-class Status:
-    """How a queue stands, for whoever waits.
-
-    Attributes
-    ----------
-    predicted, half, measured : mean penalty believed of the jobs that ended, half of its interval,
-        and seen of them, over those of which something could be seen; None while there are none.
-    certain, possible : agents of the last epoch advised to leave.
-    void : groups whose times did not count, and why the last one's did not.
-    """
-
-    epoch: int
-    waiting: int
-    running: int
-    machines: int
-    done: int
-    failed: int
-    predicted: float | None
-    half: float | None
-    measured: float | None
-    certain: int
-    possible: int
-    void: int
-    why: str
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What running a queue came to.
-
-    Attributes
-    ----------
-    stop : "finished", or "interrupted".
-    states : jobs of the queue by state.
-    epochs, void : of this command; groups whose times did not count.
-    predicted, half, measured : see `Status`.
-    seconds : it took.
-    unfinished : jobs that failed or are lost, with the reason.
-    """
-
-    stop: Literal["finished", "interrupted"]
-    states: Mapping[str, int]
-    epochs: int
-    void: int
-    predicted: float | None
-    half: float | None
-    measured: float | None
-    seconds: float
-    unfinished: tuple[tuple[str, str], ...]
-
-
-@dataclass
-class _Counts:
-    """Of this command."""
-
-    epochs: int = 0
-    done: int = 0
-    failed: int = 0
-    void: int = 0
-    why: str = ""
-    certain: int = 0
-    possible: int = 0
-    predicted: float = 0.0
-    half: float = 0.0
-    measured: float = 0.0
-    seen: int = 0
-
-    def mean(self, total: float) -> float | None:
-        """Over what was seen."""
-        return total / self.seen if self.seen else None
-
-
-class Knowledge:
-    """What is believed of the penalties, kept up to date with every run.
-
-    Parameters
-    ----------
-    profile : of the store.
-    voids : what pairs that failed twice mean.
-    """
-
-    def __init__(
-        self, profile: JobProfiles, voids: Literal["forbid", "predict"] | None = None
-    ) -> None:
-        self.profile, self._voids = profile, voids
-        self._instance: Colocation | None = None
-
-    @property
-    def seen(self) -> Any:
-        """The observations behind it."""
-        return self.profile.seen
-
-    def add(self, look: Look) -> None:
-        """Take a look into account."""
-        self.seen.add(look)
-        self._instance = None
-
-    def instance(self) -> Colocation:
-        """The matrix with its intervals; two agents of each type."""
-        if self._instance is None:
-            profile = self.profile
-            self._instance = to_instance(
-                believe(self.seen, profile.held.confidence),
-                profile.names,
-                [2] * len(profile.names),
-                bandwidth=profile.bandwidth,
-                voids=profile.voids,
-                on_void=self._voids,
-            )
-        return self._instance
 
 
 @dataclass
@@ -232,13 +91,9 @@ class Coordinator:
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
         self._accepts = accepts
-        self._counts = _Counts()
-        self._types = {name: place for place, name in enumerate(knowledge.instance().names)}
-        self._names = tuple(self._types)
-        self._waiting = Waiting(len(self._types))
-        self._ids: dict[tuple[int, int], deque[int]] = defaultdict(deque)
-        self._entries: dict[int, Entry] = {}
-        self._attempts: dict[int, int] = {}
+        self._counts = Counts()
+        self._names = knowledge.instance().names
+        self.lineup = Lineup(self._names)
         self._reserved: list[tuple[int, ...]] = []
         self._machine_rows: dict[str, int] = {}
         self._job_rows: dict[tuple[str, str], int] = {}
@@ -249,31 +104,17 @@ class Coordinator:
         self._epoch = self.ledger.next_epoch()
         self._last = -math.inf
         self._running: dict[str, _Running] = {}
-        self.arrive(entries)
+        self.lineup.arrive(entries)
         for group in running:
             for entry in self.ledger.entries(
                 "id IN (SELECT value FROM json_each(?))", (json.dumps(group.jobs),)
             ):
-                self._entries.setdefault(entry.number, entry)
-                self._attempts.setdefault(entry.number, entry.attempts)
+                self.lineup.entries.setdefault(entry.number, entry)
+                self.lineup.attempts.setdefault(entry.number, entry.attempts)
             jobs = self.ledger.jobs(group.jobs)
             rows = [self._job_row(jobs[number]) for number in group.jobs]
             self._running[group.id] = _Running(group, rows, 0)
         self._free()  # knows the machines
-
-    def arrive(self, entries: Iterable[Entry]) -> None:
-        """Let the waiting ones of these jobs wait, the oldest first."""
-        added: dict[int, Integers] = {}
-        for entry in entries:
-            self._entries[entry.number] = entry
-            self._attempts[entry.number] = entry.attempts
-            if entry.state == "waiting":
-                kind = self._types[entry.kind]
-                self._ids[entry.age, kind].append(entry.number)
-                counts = added.setdefault(entry.age, np.zeros(len(self._types), dtype=np.int64))
-                counts[kind] += 1
-        for age, counts in added.items():
-            self._waiting.add(age, counts)
 
     def run(self) -> Summary:
         """Until every job ended; after Ctrl-C until what runs ended; a second one kills that.
@@ -309,6 +150,7 @@ class Coordinator:
                 self.decide()
         except InvalidFile as error:  # the disk is full: what runs goes on meanwhile
             failure = error
+            self._last = self.machines.now()
         if failure is not None and not self._running.keys() - {e.group for e in self._pending}:
             raise failure
         self._show()
@@ -318,19 +160,19 @@ class Coordinator:
         free, begin = self._free(), self.machines.now()
         clock = time.perf_counter()
         instance = self.knowledge.instance()
-        waiting = self._waiting.waiting + sum(map(len, self._reserved))
+        waiting = self.lineup.queue.waiting + sum(map(len, self._reserved))
         placed = self._reserved[: len(free)]
         room = len(free) - len(placed)
         found = None
         if room:
-            found = pair_oldest(instance, self.policy, self._waiting, room, self.random())
+            found = pair_oldest(instance, self.policy, self.lineup.queue, room, self.random())
         notes: list[str] = []
         left: list[tuple[int, ...]] = []
         assessment = None
         if found is not None:
             problem, pairing, batch = found
             assessment = assess(problem, pairing, self.settings.alpha)
-            pairs = self._named(pairing, self._taken(batch))
+            pairs = self._named(pairing, self.lineup.take(batch))
             if self.settings.agents == "strict":
                 pairs, left = self._broken(assessment, pairs, notes)
             placed = [
@@ -351,12 +193,12 @@ class Coordinator:
             "possible": assessment and assessment.possible, "note": "; ".join(notes),
         }  # fmt: skip
         try:
+            ready = [self._ready(group, instance) for group in groups]
             self.ledger.begin_epoch(row, groups, begin)
         except InvalidFile:  # nothing was begun
             for group in groups[len(self._reserved[: len(free)]) :]:
-                self._put_back(group.jobs)
+                self.lineup.put_back(group.jobs)
             self._reserved += left
-            self._last = begin
             raise
         self._reserved = [*self._reserved[len(free) :], *left]
         self._epoch, self._last = self._epoch + 1, begin
@@ -366,7 +208,8 @@ class Coordinator:
             self._counts.possible = assessment.possible
         for note in notes:
             self._tell(f"epoch {row['id']}: {note}")
-        self._begin(groups, instance)
+        for here, ordered in ready:
+            self._begin(here, ordered)
 
     def random(self) -> np.random.Generator:
         """Where this epoch's draws come from: the same ones if it is decided again."""
@@ -378,17 +221,17 @@ class Coordinator:
     def _going(self) -> bool:
         if self._running or self._pending:
             return True
-        return not self._stopping and bool(self._waiting.waiting or self._reserved)
+        return not self._stopping and bool(self.lineup.queue.waiting or self._reserved)
 
     def _patience(self) -> float:
         """Seconds to wait for the end of a group."""
-        waits = self._waiting.waiting or self._reserved
-        if self._stopping or not waits or len(self._running) >= len(self.machines.all()):
+        waits = self.lineup.queue.waiting or self._reserved
+        if self._stopping or not waits or not self._free():
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
 
     def _due(self) -> bool:
-        if self._stopping or not (self._waiting.waiting or self._reserved):
+        if self._stopping or not (self.lineup.queue.waiting or self._reserved):
             return False
         free = len(self._free())
         waited = self.machines.now() - self._last >= self.settings.epoch
@@ -410,17 +253,6 @@ class Coordinator:
                 )
         return sorted(there.keys() - busy - self._refused)
 
-    def _taken(self, batch: Batch) -> list[deque[int]]:
-        """The jobs that a batch takes, by type, the oldest first."""
-        found: list[deque[int]] = [deque() for _ in self._types]
-        for age, counts in batch:
-            for kind in np.flatnonzero(counts).tolist():
-                waits = self._ids[age, kind]
-                found[kind].extend(waits.popleft() for _ in range(counts[kind]))
-                if not waits:
-                    del self._ids[age, kind]
-        return found
-
     @staticmethod
     def _named(pairing: Pairing, jobs: list[deque[int]]) -> list[tuple[int, ...]]:
         """A pairing of types as groups of jobs."""
@@ -433,23 +265,22 @@ class Coordinator:
             found += [(jobs[kind].popleft(),) for _ in range(number)]
         return found
 
-    def _kinds(self, numbers: Iterable[int]) -> Types:
-        return tuple(self._types[self._entries[number].kind] for number in numbers)
-
     def _broken(
         self, assessment: Assessment, pairs: list[tuple[int, ...]], notes: list[str]
     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """The groups that stay, and the pairs that leave to be together at the next epoch; whom
         they leave goes back to the queue.
         """
-        gone = leaving(assessment.advice, [self._kinds(numbers) for numbers in pairs])
+        gone = leaving(assessment.advice, [self.lineup.kinds(numbers) for numbers in pairs])
         together: list[tuple[int, ...]] = [(pairs[g][s], pairs[h][t]) for g, s, h, t in gone]
         leave = {number for pair in together for number in pair}
         broken = {place for g, _, h, _ in gone for place in (g, h)}
         for place in broken:
-            self._put_back(number for number in pairs[place] if number not in leave)
+            self.lineup.put_back(number for number in pairs[place] if number not in leave)
         if together:
-            told = counted(self._names, [tuple(sorted(self._kinds(pair))) for pair in together])
+            told = counted(
+                self._names, [tuple(sorted(self.lineup.kinds(pair))) for pair in together]
+            )
             notes.append(f"left their co-runners to be together next: {told}")
         return [pair for place, pair in enumerate(pairs) if place not in broken], together
 
@@ -460,14 +291,14 @@ class Coordinator:
         mode = self.settings.references
         if mode == "never" or (mode == "spare" and spare < 1):
             return pairs
-        alone = {self._kinds(pair)[0] for pair in pairs if len(pair) == 1}
+        alone = {self.lineup.kinds(pair)[0] for pair in pairs if len(pair) == 1}
         jobs = self.ledger.jobs([number for pair in pairs for number in pair])
         found: list[tuple[int, ...]] = []
         back: list[int] = []
         for pair in pairs:
             stale = [
                 number
-                for number, kind in zip(pair, self._kinds(pair), strict=True)
+                for number, kind in zip(pair, self.lineup.kinds(pair), strict=True)
                 if kind not in alone
                 and _words(jobs[number]) in self._commands  # else nothing is like it
                 and not self.knowledge.seen.fresh(self._job_row(jobs[number]), now)
@@ -476,30 +307,18 @@ class Coordinator:
                 found.append(pair)
                 continue
             rest = tuple(number for number in pair if number != stale[0])
-            alone |= set(self._kinds(pair if spare else stale[:1]))
+            alone |= set(self.lineup.kinds(pair if spare else stale[:1]))
             found.append((stale[0],))
             if spare:
                 found.append(rest)
                 spare -= 1
             else:
                 back += rest
-        self._put_back(back)
+        self.lineup.put_back(back)
         return found
 
-    def _put_back(self, numbers: Iterable[int]) -> None:
-        """Let jobs wait again, each at its age."""
-        batch = []
-        for number in numbers:
-            entry = self._entries[number]
-            kind = self._types[entry.kind]
-            counts = np.zeros(len(self._types), dtype=np.int64)
-            counts[kind] = 1
-            self._ids[entry.age, kind].append(number)
-            batch.append((entry.age, counts))
-        self._waiting.put_back(batch)
-
     def _group(self, numbers: tuple[int, ...], machine: str, instance: Colocation) -> Group:
-        kinds = self._kinds(numbers)
+        kinds = self.lineup.kinds(numbers)
         predicted = (
             tuple(float(instance.penalty[kinds[s], kinds[1 - s]]) for s in range(2))
             if len(kinds) == 2
@@ -515,7 +334,7 @@ class Coordinator:
         ends = {"penalty": instance.penalty, "low": instance.low, "high": instance.high}
         totals = dict.fromkeys(ends, 0.0)
         for group in groups:
-            kinds = self._kinds(group.jobs)
+            kinds = self.lineup.kinds(group.jobs)
             for name, matrix in ends.items():
                 if len(kinds) == 2 and matrix is not None:
                     totals[name] += matrix[kinds] + matrix[kinds[::-1]]
@@ -524,31 +343,29 @@ class Coordinator:
             for name, total in totals.items()
         }
 
-    def _begin(self, groups: Sequence[Group], instance: Colocation) -> None:
-        """Hand groups to their machines."""
-        for group in groups:
-            jobs = self.ledger.jobs(group.jobs)
-            ordered = [jobs[number] for number in group.jobs]
-            kinds = self._kinds(group.jobs)
-            half = tuple(
-                0.0
-                if instance.low is None or instance.high is None or len(kinds) < 2
-                else float(
-                    instance.high[kinds[s], kinds[1 - s]] - instance.low[kinds[s], kinds[1 - s]]
-                )
-                / 2
-                for s in range(len(kinds))
-            )
-            rows = [self._job_row(job) for job in ordered]
-            self._running[group.id] = _Running(group, rows, self._machine_rows[group.machine], half)
-            for number in group.jobs:
-                self._attempts[number] += 1
-            self.machines.start(
-                group.machine,
-                group.id,
-                [job.job for job in ordered],
-                [job.output for job in ordered],
-            )
+    def _ready(self, group: Group, instance: Colocation) -> tuple[_Running, list[QueuedJob]]:
+        """A group and its commands by seat, all that is known before it begins written down."""
+        jobs = self.ledger.jobs(group.jobs)
+        ordered = [jobs[number] for number in group.jobs]
+        kinds = self.lineup.kinds(group.jobs)
+        half: tuple[float, ...] = (0.0,) * len(kinds)
+        if instance.low is not None and instance.high is not None and len(kinds) == 2:
+            low, high = instance.low, instance.high
+            half = tuple(float(high[at] - low[at]) / 2 for at in (kinds, kinds[::-1]))
+        rows = [self._job_row(job) for job in ordered]
+        return _Running(group, rows, self._machine_rows[group.machine], half), ordered
+
+    def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
+        """Hand a group to its machine."""
+        self._running[here.group.id] = here
+        for number in here.group.jobs:
+            self.lineup.attempts[number] += 1
+        self.machines.start(
+            here.group.machine,
+            here.group.id,
+            [job.job for job in ordered],
+            [job.output for job in ordered],
+        )
 
     def _job_row(self, queued: QueuedJob) -> int:
         """The row of a command, as one of its type."""
@@ -593,11 +410,11 @@ class Coordinator:
         for number, (state, why) in outcomes.items():
             self._counts.done += state == "done"
             self._counts.failed += state in ("failed", "lost")
-            if state == "waiting" and self._entries[number].kind in self._types:
-                self._put_back([number])
+            if state == "waiting" and self.lineup.entries[number].kind in self.lineup.types:
+                self.lineup.put_back([number])
             if state != "done":
                 again = "; it waits again" if state == "waiting" else ""
-                self._tell(f"{self._entries[number].name} {state}: {why}{again}")
+                self._tell(f"{self.lineup.entries[number].name} {state}: {why}{again}")
 
     def _written(
         self, one: Ended, here: _Running
@@ -635,22 +452,24 @@ class Coordinator:
         self.ledger.end_group(group, now, outcomes, visit=number, measured=measured)
         if state == "ok":
             return outcomes, look, ""
-        names = " and ".join(self._entries[job].kind for job in group.jobs)
+        names = " and ".join(self.lineup.entries[job].kind for job in group.jobs)
         why = visit.error or f"pressure {visit.pressure:.2f}"
         return outcomes, None, f"{names}: {why}"
 
     def _after_run(self, number: int, member: Member) -> tuple[State, str]:
         if member.error:
-            again = self._entries[number].rerun and self._attempts[number] < MOST_ATTEMPTS
+            again = (
+                self.lineup.entries[number].rerun and self.lineup.attempts[number] < MOST_ATTEMPTS
+            )
             never = member.error.startswith("cannot ")  # nothing was begun, and nothing will be
             return ("waiting" if again and not never else "failed"), member.error
         left = f"left {member.left} processes running, which were killed" if member.left else ""
         return "done", left
 
     def _after_loss(self, number: int, why: str, *, cut: bool = False) -> tuple[State, str]:
-        if not self._entries[number].rerun:
+        if not self.lineup.entries[number].rerun:
             return "lost", f"{why}; it may not be begun again"
-        again = cut or self._attempts[number] < MOST_ATTEMPTS
+        again = cut or self.lineup.attempts[number] < MOST_ATTEMPTS
         return ("waiting" if again else "failed"), why
 
     def _measured(self, here: _Running, look: Look) -> list[float | None]:
@@ -692,7 +511,7 @@ class Coordinator:
         """Write down what came of groups that were killed: an attempt that was cut is none."""
         for one in ended:
             for number in self._running[one.group].group.jobs:
-                self._attempts[number] = min(self._attempts[number], MOST_ATTEMPTS - 1)
+                self.lineup.attempts[number] = min(self.lineup.attempts[number], MOST_ATTEMPTS - 1)
         self._hear(ended)
 
     def _show(self) -> None:
@@ -700,7 +519,7 @@ class Coordinator:
         self._progress(
             Status(
                 epoch=self._epoch - 1,
-                waiting=self._waiting.waiting + sum(map(len, self._reserved)),
+                waiting=self.lineup.queue.waiting + sum(map(len, self._reserved)),
                 running=len(self._running),
                 machines=len(self.machines.all()),
                 done=counts.done,
@@ -716,7 +535,7 @@ class Coordinator:
         )
 
     def _summary(self, stop: Literal["finished", "interrupted"], seconds: float) -> Summary:
-        numbers = json.dumps(list(self._entries))
+        numbers = json.dumps(list(self.lineup.entries))
         entries = self.ledger.entries("id IN (SELECT value FROM json_each(?))", (numbers,))
         counts = self._counts
         return Summary(

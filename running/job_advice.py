@@ -13,7 +13,7 @@ import numpy as np
 
 from ..analysis.colocation.recommender import Action, Alternative, recommend
 from ..instances.colocation.instance import Colocation, Pairing
-from .coordinator import Knowledge
+from .knowledge import Knowledge
 from .ledger import Entry, Ledger
 from .profiles import profile_of
 from .store import opened

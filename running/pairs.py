@@ -27,7 +27,7 @@ from ..instances.problem.files import read
 from ..instances.problem.reading import parse_any_json, read_bytes, read_text
 from ..instances.problem.tables import CsvTable
 from .agents import Assessment, assess
-from .coordinator import Knowledge
+from .knowledge import Knowledge
 from .profiles import profile_of
 from .run import agent_options, policy_of
 from .store import opened

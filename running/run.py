@@ -29,14 +29,16 @@ from ..instances.problem.errors import (
 from ..instances.problem.options import accepts, check_options
 from ..instances.problem.rules import Above, AtLeast, Between, checked
 from ..solvers.outcome import Outcome, Status
-from .coordinator import Agents, Coordinator, Knowledge, References, Settings, Summary, unfinished
-from .coordinator import Status as Standing
+from .coordinator import Coordinator, unfinished
 from .dispatch import machines_of
 from .jobs import Job
+from .knowledge import Knowledge
 from .ledger import Entry, Ledger
 from .measure import measure
 from .profiles import profile_of
 from .queue import QueuedJob, read_queue
+from .standing import Agents, References, Settings, Summary
+from .standing import Status as Standing
 from .store import kind_of, opened
 
 FALLBACK = "GR"
@@ -170,8 +172,10 @@ def run(
         over = {entry.name for entry in ledger.entries("state IN ('done', 'failed', 'lost')")}
         if not adopted and all(job.name in over for job in jobs):
             entries = entered()
-            states = dict(Counter[str](entry.state for entry in entries))
-            return Summary("finished", states, 0, 0, None, None, None, 0.0, unfinished(entries))
+            states: Counter[str] = Counter(entry.state for entry in entries)
+            return Summary(
+                "finished", dict(states), 0, 0, None, None, None, 0.0, unfinished(entries)
+            )
         fleet = held.enter_context(
             machines_of(
                 dask=dask, local=local, token=rows.token, programs=sorted(programs, key=str),

@@ -25,7 +25,7 @@ from cotenant.running.group import _started
 from cotenant.running.jobs import Job
 from cotenant.running.ledger import Ledger
 from cotenant.running.measure import measure
-from cotenant.running.profiles import profile_of
+from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.store import opened
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
@@ -343,3 +343,40 @@ def test_workers_that_a_real_slurm_starts_are_machines(lab: Path) -> None:
             finished(process)
         cluster.stdin.close()
     assert lines(lab, "ended") == {f"job-{place}": 1 for place in range(4)}
+
+
+@pytest.mark.slow
+def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Path) -> None:
+    from cotenant.running import sleeper
+
+    (tmp_path / "there").mkdir()
+    truth = {"a": ("b=0.3", "0.5"), "b": ("a=0.1", "0.6")}
+    jobs = [
+        Job(
+            name,
+            (sys.executable, "-I", "-S", sleeper.__file__, name, seconds, "there", beside),
+            directory=tmp_path,
+            count=1,
+        )
+        for name, (beside, seconds) in truth.items()
+    ]
+    settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
+    measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
+    before = profiles(tmp_path / "lab.db").held.estimates
+    (tmp_path / "queue.toml").write_text(
+        "".join(
+            f'[[job]]\nname = "{job.name}-{number}"\ntype = "{job.name}"\nrerun = "yes"\n'
+            f"command = {json.dumps(job.command)}\n"
+            for number in range(4)
+            for job in jobs
+        )
+    )
+    words = ["run", str(tmp_path / "queue.toml"), "--store", str(tmp_path / "lab.db")]
+    words += ["--local", "1", "--pressure", "1", "--other-machine", "-m", "GR", "--json"]
+    done = run(*words, TMPDIR=str(tmp_path))
+    assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr
+    after = profiles(tmp_path / "lab.db").held.estimates
+    for entry, true in (((0, 1), 0.3), ((1, 0), 0.1)):
+        guess = after[entry]
+        assert guess.looks > before[entry].looks
+        assert abs(guess.mid - true) <= max(0.05, guess.half), (entry, guess)

@@ -21,12 +21,15 @@ from cotenant.analysis.colocation.epochs import run_epochs
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
-from cotenant.running.coordinator import Coordinator, Knowledge, Settings, Summary
+from cotenant.running.coordinator import Coordinator
 from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
 from cotenant.running.ledger import Ledger
+from cotenant.running.lineup import Lineup
 from cotenant.running.measure import measure
 from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.queue import QueuedJob
+from cotenant.running.standing import Settings, Summary
 from cotenant.running.store import Store, opened
 
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
@@ -153,12 +156,11 @@ def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
     whole = run.coordinator
     draws = np.random.default_rng(7)
     whole.random = lambda: draws  # type: ignore[method-assign]
-    whole._waiting = type(whole._waiting)(3)
-    whole._ids.clear()
+    whole.lineup = Lineup("012")
     begin = machines.clock
     for epoch in range(200):
         machines.clock = begin + epoch
-        whole.arrive(entry for entry in entries if entry.age == epoch)
+        whole.lineup.arrive(entry for entry in entries if entry.age == epoch)
         whole.step(machines.due())
     assert real == simulated
     assert run.states() == {"done": len(kinds)}
@@ -214,6 +216,44 @@ def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
         assert len(machines.begun) == times
 
 
+def test_a_machine_of_another_kind_is_left_aside_and_waited_around(
+    held: ExitStack, store: Path
+) -> None:
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    run = Run(held, store, queued(list("0011")), machines)
+    whole = Coordinator(
+        run.rows, run.ledger.entries(), [], run.coordinator.knowledge, machines, greedy,
+        settings(), 1, tell=run.lines.append,
+        accepts=lambda facts: "it is m1" if facts["machine"] == "m1" else "",
+    )  # fmt: skip
+    waited: list[float] = []
+    ended = machines.ended
+
+    def watched(seconds: float) -> Any:
+        waited.append(seconds)
+        return ended(seconds)
+
+    machines.ended = watched  # type: ignore[method-assign]
+    assert whole.run().states == {"done": 4}
+    assert {machine for machine, _ in machines.begun} == {"m00000"}
+    assert run.lines == ["m00001 is not used: it is m1"]
+    assert waited.count(0.0) <= 2  # nobody spins while every machine that may be used is busy
+
+
+def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(
+    held: ExitStack, store: Path
+) -> None:
+    jobs = [*queued(["0"]), QueuedJob("side-effect", Job("1", ("true",)), False)]
+    machines = SimulatedMachines(
+        1, lambda kinds: 5.0, lambda kind, begun: "the supervisor ended" if begun == 1 else ""
+    )
+    run = Run(held, store, jobs, machines)
+    assert run.whole().states == {"done": 1, "lost": 1}
+    assert [kinds for _, kinds in machines.begun] == [("0", "1"), ("0",)]
+    assert run.rows.rows("SELECT state FROM placed ORDER BY begin") == [("lost",), ("ended",)]
+    assert run.rows.rows("SELECT COUNT(*) FROM visit WHERE round < 0") == [(1,)]
+
+
 def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(
     held: ExitStack, store: Path
 ) -> None:
@@ -224,14 +264,15 @@ def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(
     whole = run.coordinator
     whole.step([])
     assert run.states() == {"running": 4}
-    whole.step(machines.lose("m00001"))
-    lost = run.ledger.entries("state = 'lost'")
-    assert [entry.name for entry in lost] in ([], ["side-effect"])
-    summary = run.whole()
-    assert summary.states.get("lost", 0) == len(lost)
-    assert sum(summary.states.values()) == 4
+    (machine,) = run.rows.rows(
+        "SELECT machine FROM placed JOIN seat ON placed = placed.id JOIN queued ON "
+        "queued.id = queued WHERE name = 'side-effect'"
+    )[0]
+    whole.step(machines.lose(machine))
+    assert [entry.name for entry in run.ledger.entries("state = 'lost'")] == ["side-effect"]
+    assert run.whole().states == {"done": 3, "lost": 1}
     begun = Counter(kind for _, kinds in machines.begun for kind in kinds)
-    assert begun["2"] <= 3
+    assert sum(begun.values()) == 5  # of the two that were lost one is begun again
     rows = run.rows.rows("SELECT state, COUNT(*) FROM placed GROUP BY state ORDER BY state")
     assert dict(rows)["lost"] == 1
 

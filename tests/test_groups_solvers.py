@@ -262,8 +262,8 @@ def test_the_pressure_model_has_a_core_at_alpha_zero() -> None:
 
 
 def test_a_million_jobs_take_the_program_of_a_thousand() -> None:
-    small, large = drawn(4, 40, 3), drawn(4, 40, 3)
-    large = large.replace(count=small.count * 25_000, machines=None)
+    small = drawn(4, 36, 3)
+    large = small.replace(count=small.count * 25_000, machines=None)
     outcome = optimal(large, time_limit=20)
     check(large, outcome.solution)
     assert mean_penalty(large, outcome.solution) <= optimal(small).bound + 1e-9

@@ -86,7 +86,7 @@ def sorted_by_pressure(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("groups/tiny"), "sorted")
     >>> print(result.status, round(result.objective, 4))
-    feasible 0.11
+    feasible 3.0
     """
     return repaired(instance, dealt(instance, snake=False))
 

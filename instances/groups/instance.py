@@ -59,9 +59,9 @@ class Groups(Instance):
     knots, sensitivity : (K,), and (T, K) or (C, T, K). *Pressure*: a job of type a loses
         `sensitivity[a]` interpolated linearly between the knots at the sum of the pressures beside
         it; it never falls from knot to knot, and stays as it is beyond the first and the last.
-    members, losses, where : (G, S) types, -1 for an empty seat, (G, S) penalties, and (G,) classes,
-        -1 for all. *Table*: what the members of each group lose; a group that is not in the table is
-        forbidden.
+    members, losses, where : (G, S) types, -1 for an empty seat, (G, S) penalties, and (G,)
+        classes, -1 for all. *Table*: what the members of each group lose; a group that is not in
+        the table is forbidden.
     names, classes : (T,) and (C,) strings, optional.
 
     Raises
@@ -309,7 +309,7 @@ class Groups(Instance):
         if self.pressure is None:
             raise InvalidInstance("pressure", "not given", "what each type puts on the others")
         knots = set_array(self, "knots", float)
-        refuse("knots", knots, ~(np.isfinite(knots) & (knots >= 0)), "a pressure, 0 or more")
+        refuse("knots", knots, ~((knots >= 0) & (knots <= 8e6)), "a pressure, from 0 to 8e6")
         if len(knots) == 0 or (np.diff(knots) <= 0).any():
             raise InvalidInstance("knots", knots.tolist()[:5], "pressures that rise, one or more")
         curve = self._per_class("sensitivity", len(knots))
@@ -438,8 +438,10 @@ def check(instance: Groups, grouping: Grouping) -> None:
     from .penalties import units
 
     members, where = grouping.members, grouping.where
-    for what, value, most in (("members", members, instance.types), ("where", where,
-                                                                     len(instance.seats))):  # fmt: skip
+    for what, value, most in (
+        ("members", members, instance.types),
+        ("where", where, len(instance.seats)),
+    ):
         least = -1 if what == "members" else 0
         wrong = (value < least) | (value >= most)
         if wrong.any():
@@ -457,8 +459,8 @@ def check(instance: Groups, grouping: Grouping) -> None:
     if large.any():
         place = int(np.argmax(large))
         raise InfeasibleSolution(
-            f"{group_name(instance, members[place])} is a group of {(members[place] >= 0).sum()} on "
-            f"a machine of {instance.seats[where[place]]} seats"
+            f"{group_name(instance, members[place])} is a group of {(members[place] >= 0).sum()} "
+            f"on a machine of {instance.seats[where[place]]} seats"
         )
     used = np.bincount(where, weights=grouping.number, minlength=len(instance.seats))
     assert instance.machines is not None

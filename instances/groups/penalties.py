@@ -107,7 +107,8 @@ def pressures(instance: Groups) -> Floats:
         share = instance.count / instance.jobs
         return cast("Floats", share @ np.where(np.isfinite(matrix), matrix, 1.0))
     members, losses = instance.members, instance.losses
-    assert members is not None and losses is not None
+    assert members is not None
+    assert losses is not None
     total, times = np.zeros(instance.types), np.zeros(instance.types)
     taken = members >= 0
     weight = np.broadcast_to(losses.sum(axis=1, keepdims=True) - losses, losses.shape)
@@ -156,7 +157,8 @@ def _additive(
 def _by_pressure(
     instance: Groups, place: int, members: Integers, taken: npt.NDArray[np.bool_]
 ) -> Integers:
-    assert instance.pressure is not None and instance.knots is not None
+    assert instance.pressure is not None
+    assert instance.knots is not None
     load, knots = np.append(_whole(instance.pressure), 0), _whole(instance.knots)
     curve = instance.curves(place)
     own = load[members]
@@ -175,7 +177,8 @@ def _by_pressure(
 
 
 def _by_table(instance: Groups, place: int, members: Integers) -> Integers:
-    assert instance.members is not None and instance.losses is not None
+    assert instance.members is not None
+    assert instance.losses is not None
     assert instance.where is not None
     width = instance.members.shape[1]
     rows = members[:, :width]
@@ -208,7 +211,8 @@ def _keys(types: int, rows: Integers) -> Integers:
 
 
 def _tabled(instance: Groups, place: int, seats: int, least: int) -> Integers:
-    assert instance.members is not None and instance.where is not None
+    assert instance.members is not None
+    assert instance.where is not None
     here = (instance.where == -1) | (instance.where == place)
     rows = instance.members[here]
     alone = np.full((instance.types, rows.shape[1]), -1)

@@ -45,6 +45,9 @@ SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty without a limit, once the first level is settled."""
 
 
+A_FULL = 1e-3
+"""Seconds that a full group takes in a program, before an engine looks at a clock."""
+
 PART = 6
 """A part of the differences in question lies below the one that is tried, one in so many."""
 
@@ -264,6 +267,13 @@ class _Search:
                 self.cheapest(self.enough)
 
     @property
+    def _no_time(self) -> bool:
+        """Whether the time is up, or would be before a program is made."""
+        full = self.columns.size == self.instance.seats[self.columns.where]
+        least = A_FULL * int(np.count_nonzero(full))
+        return self.clock.over or (self.clock.left is not None and least > self.clock.left)
+
+    @property
     def _empty(self) -> bool:
         """Whether it is proved that every grouping is blocked at the alpha that was asked."""
         return self.least is not None and self.below >= self.least
@@ -287,9 +297,8 @@ class _Search:
             if have:
                 some = np.union1d(some, self.columns.find(self.instance, self.best))
             spent = self.clock.seconds - begun
-            if self.clock.over or (
-                have and self.clock.left is None and spent > SECOND_LEVEL_SECONDS
-            ):
+            late = have and self.clock.left is None and spent > SECOND_LEVEL_SECONDS
+            if late or self._no_time:
                 self.stop = Stop.TIME_LIMIT
                 return
             seconds = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)
@@ -372,7 +381,7 @@ class _Search:
         quick = QUICK if left is None else min(QUICK, left)
         tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
         for engine, seconds in tries:
-            if self.clock.over:
+            if self._no_time:
                 break
             found = self._asked(least, every, engine, seconds, costs=False)
             if found.none:
@@ -389,7 +398,7 @@ class _Search:
         """Ask CP-SAT about the alpha at which HiGHS found none; a grouping at it would refute all
         that was proved.
         """
-        if self.below < 0 or self.clock.over:
+        if self.below < 0 or self._no_time:
             return
         left = self.clock.share(2)
         seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)

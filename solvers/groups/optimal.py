@@ -18,7 +18,8 @@ from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
 from ..engines import LivingProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import least_rests, mean_of, price_bound, reduced_costs
+from .common import dealt, least_rests, mean_of, price_bound, reduced_costs
+from .exchanges import exchanged
 from .feasible import holds, starting_grouping
 
 ENTERING = 200
@@ -27,14 +28,8 @@ ENTERING = 200
 NEAR = 5
 """So many columns a type, those of least reduced cost, are in the first integer program."""
 
-ROUNDING = 10
-"""The same for the program over the jobs that the relaxation, rounded down, leaves."""
-
 STEP_SECONDS = 2.0
 """Time for an integer program that is not the last."""
-
-MOST_ROUNDING = 4_000
-"""Columns in which that program is looked at at most."""
 
 A_COLUMN = 1.5e-3
 """Seconds that an engine may take for a column before it looks at a clock."""
@@ -149,11 +144,17 @@ class Search:
 
     def offer(self, number: Integers) -> None:
         """Keep the grouping of so many machines of each column if it is feasible and better."""
-        found = self.columns.grouping(self.instance, number)
+        self.keep(self.columns.grouping(self.instance, number))
+
+    def keep(self, found: Grouping) -> None:
+        """Keep a grouping if it is feasible and better, after exchanges that make it better
+        still.
+        """
         if not holds(self.instance, found):  # no engine is believed on its word
             return
-        if (value := total_units(self.instance, found)) < self.value:
-            self.best, self.value = found, value
+        if total_units(self.instance, found) < self.value:
+            found = exchanged(self.instance, found, self.clock)
+            self.best, self.value = found, total_units(self.instance, found)
 
     def relax(self) -> None:
         """The linear program by pricing columns in."""
@@ -197,56 +198,74 @@ class Search:
                 break
 
     def round(self) -> None:
-        """The relaxation rounded down, and an integer program over the jobs that are left."""
+        """Exchanges in the grouping at hand, and in the relaxation rounded down with the jobs that
+        are left dealt to the machines that are.
+        """
+        if self.proved:
+            return
+        self.keep(exchanged(self.instance, self.best, self.clock))
         if self.fraction is None:
             return
         columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
         chosen, share = self.fraction
         number[chosen] = np.floor(share + NOISE).astype(np.int64)
-        taken = columns.some(np.flatnonzero(number))
-        placed = taken.grouping(self.instance, number[number > 0])
+        placed = columns.grouping(self.instance, number)
         left = self.instance.count - placed.placed(self.instance.types)
         limits = columns.limits - np.bincount(
             columns.where, weights=number, minlength=len(columns.limits)
         ).astype(np.int64)
         if (left < 0).any() or (limits < 0).any():  # the engine's point was not one
             return
-        possible = np.flatnonzero(columns.most_of(left) > 0)
-        near = ROUNDING * self.instance.types
-        while not self.proved and not self.clock.over:
-            some = self.nearest(possible, near)
-            if len(some) * A_COLUMN > (self.clock.left or np.inf):
-                return
-            program = columns.some(some).program(self.instance, left, limits)
-            answer = solve_program(program, time_limit=self.clock.share(3, STEP_SECONDS))
-            if answer.point is not None:
-                number[some] += np.rint(answer.point).astype(np.int64)
-                self.offer(number)
-                self.note("the relaxation, rounded")
-            if answer.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
-            if answer.point is not None or len(some) == len(possible) or near > MOST_ROUNDING:
-                return
-            near *= 2
+        rest = self._dealt(left, placed)
+        if rest is not None:
+            self.keep(exchanged(self.instance, rest, self.clock))
+            self.note("the relaxation, rounded")
+
+    def _dealt(self, left: Integers, placed: Grouping) -> Grouping | None:
+        """The jobs that are left dealt to the machines that are."""
+        instance = self.instance
+        used = np.bincount(placed.where, weights=placed.number, minlength=len(instance.seats))
+        assert instance.machines is not None
+        if not left.any():
+            return placed
+        rest = dealt(instance.replace(count=left, machines=instance.machines - used))
+        width = max(placed.members.shape[1], rest.members.shape[1])
+        found = Grouping(
+            np.concatenate(
+                [
+                    np.pad(
+                        part.members,
+                        ((0, 0), (0, width - part.members.shape[1])),
+                        constant_values=-1,
+                    )
+                    for part in (placed, rest)
+                ]
+            ),
+            np.concatenate([placed.where, rest.where]),
+            np.concatenate([placed.number, rest.number]),
+        )
+        return found if holds(instance, found) else None
 
     def close(self) -> None:
         """Integer programs over the groups of least reduced cost, more and more, up to all that a
         better answer could hold.
         """
-        near = NEAR * self.instance.types
+        near, before = NEAR * self.instance.types, 0
         while not self.proved:
             possible = np.flatnonzero(self.rest < self.value - self.priced)
+            if self.clock.left is not None:  # as many as there is time for
+                near = min(near, int(self.clock.left / A_COLUMN))
             some = self.nearest(possible, near)
             last = len(some) == len(possible)
-            beyond = self.value
+            if self.clock.over or (len(some) <= before and not last):
+                self.stop = Stop.TIME_LIMIT
+                return
+            before, beyond = len(some), self.value
             if not last:
                 outside = np.ones(len(self.rest), dtype=bool)
                 outside[some] = False
                 beyond = self.priced + int(self.rest[outside].min())
             some = np.union1d(some, own := self.columns.find(self.instance, self.best))
-            if self.clock.over or len(some) * A_COLUMN > (self.clock.left or np.inf):
-                self.stop = Stop.TIME_LIMIT
-                return
             start = np.zeros(len(some))
             np.add.at(start, np.searchsorted(some, own), self.best.number)
             limit = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
 from .conversion import groups_from
-from .instance import Grouping, Groups, check
+from .feasible import check
+from .instance import Grouping, Groups
 from .penalties import rising
 from .residuals import residuals
 from .stability import BlockingGroups, blocking_groups

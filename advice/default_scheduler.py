@@ -45,7 +45,7 @@ def _scheduled(
 ) -> bool:
     best: tuple[int, str] | None = None
     for node in scheduler.state.nodes:
-        if node.name in cordoned or scheduler.refusals(number, node.name):
+        if node.name in cordoned or not scheduler.takes(number, node.name):
             continue
         value = _score(scheduler, scheduler.state.pods[number], node.name, scoring)
         if best is None or value > best[0]:

@@ -52,9 +52,17 @@ def fewest_nodes(instance: Packing, time_limit: float | None = None) -> Found:
     return replace(better, bound=max(best.bound, exact.bound))
 
 
-def fewest_moves(instance: Packing, servers: int, time_limit: float | None = None) -> Found:
-    """As few VMs that leave their server as let at most `servers` be in use."""
-    outcome = _run("fewest-moves", instance, time_limit=time_limit, servers=servers)
+def fewest_moves(
+    instance: Packing, servers: int, time_limit: float | None = None, known: Found | None = None
+) -> Found:
+    """As few VMs that leave their server as let at most `servers` be in use; no more than in an
+    answer that is known.
+    """
+    start = None
+    if known is not None and known.count is not None:
+        used = np.flatnonzero(known.count.any(axis=1))
+        start = Placement(known.count[used], instance.server_class[used])
+    outcome = _run("fewest-moves", instance, time_limit=time_limit, servers=servers, start=start)
     return _found(instance, outcome, moves=True)
 
 

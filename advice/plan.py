@@ -15,7 +15,7 @@ from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from ..solvers.outcome import Clock
 from .default_scheduler import SCORINGS, left_pending
-from .optimum import fewest_moves, fewest_nodes
+from .optimum import Found, fewest_moves, fewest_nodes
 from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
 from .state import ClusterState, Role
@@ -159,7 +159,7 @@ def advise(
     if values[0] is None or values[0] > now[0]:
         values[0] = now[0]
     best = min(value for value in values if value is not None)
-    chosen, moves, fewest_pinned = _least_moves(plans, values, best, clock)
+    chosen, moves, fewest_pinned = _least_moves(plans, found, values, best, clock)
     keepers = chosen.keepers
     needed = max(0, free.bound - relaxed.keepers)
     pinned = min(one.bound for one in found if not one.infeasible) - keepers
@@ -196,13 +196,16 @@ def _plans(
 
 
 def _least_moves(
-    plans: list[Translation], values: list[int | None], best: int, clock: Clock
+    plans: list[Translation], nodes: list[Found], values: list[int | None], best: int, clock: Clock
 ) -> tuple[Translation, Integers, int]:
     """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
-    among = [plan for plan, value in zip(plans, values, strict=True) if value == best]
-    found = [(plan, fewest_moves(plan.instance, best, clock.share(2))) for plan in among]
+    found = [
+        (plan, fewest_moves(plan.instance, best, clock.share(2), known))
+        for plan, known, value in zip(plans, nodes, values, strict=True)
+        if value == best
+    ]
     answers = [(one.value, place) for place, (_, one) in enumerate(found) if one.value is not None]
     bound = min(one.bound for _, one in found)
     if not answers:  # out of time: nothing moves
@@ -251,6 +254,10 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
     """The new node of every pod that moves: of equal pods as many stay as can."""
     found: dict[int, str] = {}
     names = [state.nodes[number].name for number in plan.nodes]
+    zones = plan.instance.zone
+    zone = dict.fromkeys((node.name for node in state.nodes), "")
+    if zones:
+        zone |= {n: zones[c] for n, c in zip(names, plan.instance.server_class, strict=True)}
     for row, pods in enumerate(plan.pods):
         here: dict[str, list[int]] = {}
         for number in pods:
@@ -260,7 +267,18 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
         for name, number in zip(names, count[:, row].tolist(), strict=True):
             goes += here.get(name, [])[number:]
             comes += [name] * (number - len(here.get(name, [])))
-        found.update(zip(goes, comes, strict=True))
+        # within a zone where that can be: two that change zones would be in each other's way
+        waiting: dict[str, list[str]] = {}
+        for name in comes:
+            waiting.setdefault(zone[name], []).append(name)
+        abroad = []
+        for pod in goes:
+            if near := waiting.get(zone[state.pods[pod].node]):
+                found[pod] = near.pop()
+            else:
+                abroad.append(pod)
+        rest = [name for there in waiting.values() for name in there]
+        found.update(zip(abroad, rest, strict=True))
     return found
 
 

@@ -7,7 +7,7 @@ there would let through is refused here.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..instances.problem.errors import InfeasibleSolution
@@ -22,6 +22,9 @@ class Move:
     node: str
     temporary: bool = False
 
+
+_Total = tuple[Mapping[str, str], "Counter[str]", "Counter[str]"]
+"""Of a spread: the domain of each node that counts, pods that may be in each, and surely are."""
 
 Wave = tuple[Move, ...]
 """Moves that may happen at the same time, in any order."""
@@ -45,21 +48,26 @@ class Scheduler:
         self.coming: dict[int, str] = {}
         self.on: dict[str, set[int]] = {name: set() for name in self.nodes}
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
-        self.of_namespace: dict[str, set[int]] = defaultdict(set)
-        self.wary: set[int] = set()
         for number, node in self.where.items():
             self._put(number, node)
+        # what does not change when pods move is worked out once
+        self._of_namespace: dict[str, list[int]] = defaultdict(list)
+        self._carriers: dict[PodTerm, list[int]] = defaultdict(list)
+        for number, pod in enumerate(state.pods):
+            self._of_namespace[pod.namespace].append(number)
+            for term in pod.apart:
+                self._carriers[term].append(number)
         self._selected: dict[tuple[object, int], bool] = {}
-        self._domains: dict[str, dict[str, list[str]]] = {}
+        self._enemies: dict[int, list[tuple[str, list[int]]]] = {}
+        self._meant: dict[tuple[str, Spread], set[int]] = {}
+        self._domains: dict[str, dict[str, set[str]]] = {}
         self._counted: dict[object, dict[str, str]] = {}
+        self._totals: dict[object, _Total] = {}
+        self._tallied: dict[int, list[_Total]] = defaultdict(list)
 
     def _put(self, number: int, node: str) -> None:
-        pod = self.state.pods[number]
         self.on[node].add(number)
-        self.used[node].update(pod.requests)
-        self.of_namespace[pod.namespace].add(number)
-        if pod.apart:
-            self.wary.add(number)
+        self.used[node].update(self.state.pods[number].requests)
 
     # moving
 
@@ -67,15 +75,19 @@ class Scheduler:
         """A pod may be at a second node from now on; until it leaves the first it takes room on
         both.
         """
+        self._count(number, -1)
         self.coming[number] = node
         if self.where.get(number) != node:
             self._put(number, node)
+        self._count(number, 1)
 
     def go_back(self, number: int) -> None:
         """Undo `come`."""
+        self._count(number, -1)
         node = self.coming.pop(number)
         if self.where.get(number) != node:
             self._take(number, node)
+        self._count(number, 1)
 
     def _take(self, number: int, node: str) -> None:
         self.on[node].discard(number)
@@ -83,14 +95,23 @@ class Scheduler:
 
     def leave(self, number: int) -> None:
         """A pod that is coming has left where it was."""
+        self._count(number, -1)
         old, new = self.where.get(number), self.coming.pop(number)
         if old is not None and old != new:
             self._take(number, old)
         self.where[number] = new
+        self._count(number, 1)
 
     def evict(self, number: int) -> None:
         """A pod is nowhere."""
+        self._count(number, -1)
         self._take(number, self.where.pop(number))
+        self._count(number, 1)
+
+    def _count(self, number: int, by: int) -> None:
+        """Take a pod out of the totals of spreads that count it, or back in where it is then."""
+        for total in self._tallied[number]:
+            self._tally(number, by, *total)
 
     # the filters
 
@@ -100,15 +121,21 @@ class Scheduler:
         Pods that are coming count at both nodes where that is in the way, and at neither where it
         would help.
         """
+        return list(self._reasons(number, name))
+
+    def takes(self, number: int, name: str) -> bool:
+        """Whether the scheduler would put a pod on a node now: no filter refuses."""
+        return next(self._reasons(number, name), None) is None
+
+    def _reasons(self, number: int, name: str) -> Iterator[str]:
         pod, node = self.state.pods[number], self.nodes[name]
-        found = []
-        found += [why for why in (node.closed, node.unsure) if why]
+        yield from (why for why in (node.closed, node.unsure) if why)
         if taint := untolerated(pod, node):
-            found.append(f"taint {taint}")
+            yield f"taint {taint}"
         if not node_selected(node, pod.affinity):
-            found.append("node affinity")
+            yield "node affinity"
         if not node_selected(node, pod.volumes):
-            found.append("volume")
+            yield "volume"
         own = pod.requests if number in self.on[name] else {}
         for resource, amount in pod.requests.items():
             room = node.allocatable.get(resource)
@@ -116,18 +143,18 @@ class Scheduler:
                 continue
             used = self.used[name][resource] - own.get(resource, 0)
             if amount and amount + used > (room or 0):
-                found.append(f"too little {resource}")
-        others = [other for other in self.on[name] if other != number]
-        if pod.ports and any(_same_port(pod, self.state.pods[other]) for other in others):
-            found.append("host port")
+                yield f"too little {resource}"
+        if pod.ports and any(
+            _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
+        ):
+            yield "host port"
         if self._near_an_enemy(number, name):
-            found.append("anti-affinity")
+            yield "anti-affinity"
         if pod.near and not self._near_friends(number, name):
-            found.append("affinity")
+            yield "affinity"
         for spread in pod.spread:
             if not self._evenly(number, name, spread):
-                found.append("spread")
-        return found
+                yield "spread"
 
     def _matches(self, term: object, selector: tuple[Expression, ...] | None, number: int) -> bool:
         key = (term, number)
@@ -145,29 +172,34 @@ class Scheduler:
             return False
         return self._matches(term, term.selector, number)
 
-    def neighbors(self, topology: str, name: str) -> list[str]:
+    def neighbors(self, topology: str, name: str) -> set[str]:
         """The nodes in the domain of a node; none when it is in none."""
         if topology not in self._domains:
-            found: dict[str, list[str]] = {}
+            found: dict[str, set[str]] = {}
             for node in self.state.nodes:
                 if topology in node.labels:
-                    found.setdefault(node.labels[topology], []).append(node.name)
+                    found.setdefault(node.labels[topology], set()).add(node.name)
             self._domains[topology] = found
         value = self.nodes[name].labels.get(topology)
-        return [] if value is None else self._domains[topology][value]
+        return set() if value is None else self._domains[topology][value]
 
     def _near_an_enemy(self, number: int, name: str) -> bool:
         for term in self.state.pods[number].apart:
             for place in self.neighbors(term.topology, name):
                 if any(other != number and self._targets(term, other) for other in self.on[place]):
                     return True
-        for other in self.wary:
-            if other == number:
-                continue
-            terms = [t for t in self.state.pods[other].apart if self._targets(t, number)]
-            places = {self.where.get(other), self.coming.get(other)} - {None}
-            for term in terms:
-                if places & set(self.neighbors(term.topology, name)):
+        if number not in self._enemies:
+            self._enemies[number] = [
+                (term.topology, carriers)
+                for term, carriers in self._carriers.items()
+                if self._targets(term, number)
+            ]
+        for topology, carriers in self._enemies[number]:
+            places = self.neighbors(topology, name)
+            for other in carriers:
+                if other != number and (
+                    self.where.get(other) in places or self.coming.get(other) in places
+                ):
                     return True
         return False
 
@@ -181,7 +213,7 @@ class Scheduler:
             and all(self._targets(term, other) for term in pod.near)
         ]
         for term in pod.near:
-            places = set(self.neighbors(term.topology, name))
+            places = self.neighbors(term.topology, name)
             if not places:
                 return False
             if any(self.where[other] in places for other in sure):
@@ -197,21 +229,40 @@ class Scheduler:
         """
         pod = self.state.pods[number]
         domain_of = self._counting(pod, spread)
-        high: Counter[str] = Counter(dict.fromkeys(domain_of.values(), 0))
-        low = Counter(high)
-        for other in self.of_namespace[pod.namespace]:
-            each = self.state.pods[other]
-            if (
-                other == number
-                or each.role is Role.LEAVING
-                or not self._matches(spread, spread.selector, other)
-            ):
-                continue
-            places = {self.where.get(other, ""), self.coming.get(other, "")} - {""}
-            for domain in (domain_of[place] for place in places if place in domain_of):
-                high[domain] += 1
-                low[domain] += len(places) == 1
+        meant = self.meant(pod.namespace, spread)
+        key = (pod.namespace, spread, pod.affinity, pod.tolerations)
+        if key not in self._totals:
+            none = dict.fromkeys(domain_of.values(), 0)
+            self._totals[key] = (domain_of, Counter(none), Counter(none))
+            for other in meant:
+                self._tallied[other].append(self._totals[key])
+                self._tally(other, 1, *self._totals[key])
+        _, high, low = self._totals[key]
+        high, low = Counter(high), Counter(low)
+        if number in meant:
+            self._tally(number, -1, domain_of, high, low)
         return high, low
+
+    def _tally(
+        self, number: int, by: int, domain_of: Mapping[str, str], high: Counter[str],
+        low: Counter[str],
+    ) -> None:  # fmt: skip
+        """Count a pod where it may be, and where it surely is."""
+        places = {self.where.get(number, ""), self.coming.get(number, "")} - {""}
+        for domain in (domain_of[place] for place in places if place in domain_of):
+            high[domain] += by
+            low[domain] += by * (len(places) == 1)
+
+    def meant(self, namespace: str, spread: Spread) -> set[int]:
+        """The pods that a spread of a pod in a namespace counts, wherever they are."""
+        if (namespace, spread) not in self._meant:
+            self._meant[namespace, spread] = {
+                other
+                for other in self._of_namespace[namespace]
+                if self.state.pods[other].role is not Role.LEAVING
+                and self._matches(spread, spread.selector, other)
+            }
+        return self._meant[namespace, spread]
 
     def _counting(self, pod: Pod, spread: Spread) -> dict[str, str]:
         """The domain of each node on which a spread counts pods."""

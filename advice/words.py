@@ -158,9 +158,9 @@ def _not_counted(advice: Advice) -> list[str]:
 def _pending(number: int, now: Scheduler, then: Scheduler) -> str:
     state = now.state
     title = state.pods[number].title
-    if now_open := [n.name for n in state.nodes if not now.refusals(number, n.name)]:
+    if now_open := [n.name for n in state.nodes if now.takes(number, n.name)]:
         return f"{title}: {now_open[0]} has room now"
-    if later := [n.name for n in state.nodes if not then.refusals(number, n.name)]:
+    if later := [n.name for n in state.nodes if then.takes(number, n.name)]:
         return f"{title}: no {state.place} has room now, {later[0]} has after the plan"
     return f"{title}: no {state.place} takes it ({_why_not(now, number)})"
 

@@ -273,8 +273,15 @@ def test_pods_that_change_places_need_one_aside() -> None:
     read = state(*nodes, pod("a-1", "n1", "3"), pod("b-1", "n2", "3"))
     found = ordered(read, {0: "n2", 1: "n1"})
     assert [[(m.pod, m.node, m.temporary) for m in wave] for wave in found.waves] == [
-        [(0, "n3", True)], [(1, "n1", False)], [(0, "n2", False)],
+        [(1, "n3", True)], [(0, "n2", False)], [(1, "n1", False)],
     ]  # fmt: skip
+    check_waves(read, found.waves)
+    # two must make room for one
+    small = [pod(f"{name}-1", "n2", "2") for name in "bc"]
+    read = state(*nodes, pod("a-1", "n1", "4"), *small)
+    found = ordered(read, {0: "n2", 1: "n1", 2: "n1"})
+    assert not found.stuck
+    assert {m.pod for wave in found.waves for m in wave if m.temporary} == {1, 2}
     check_waves(read, found.waves)
     stuck = ordered(
         state(*nodes[:2], pod("a-1", "n1", "3"), pod("b-1", "n2", "3")), {0: "n2", 1: "n1"}

@@ -41,7 +41,8 @@ def fewest_nodes(instance: Packing, time_limit: float | None = None) -> Found:
     clock, size = Clock(time_limit), instance.available.sum() * instance.types
     best: Found | None = None
     if size > TINY:
-        best = _found(instance, _run("min-servers", instance, time_limit=clock.share(2)))
+        share = clock.share(1 if size > SMALL else 2)
+        best = _found(instance, _run("min-servers", instance, time_limit=share))
         if size > SMALL or best.infeasible or best.value == best.bound:
             return best
     exact = _found(instance, _run("cp-sat", instance, time_limit=clock.share()))

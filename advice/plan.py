@@ -152,7 +152,7 @@ def advise(
     relaxed = translate(state, relaxed=True, released=released)
     free = fewest_nodes(relaxed.instance, clock.share(5))
     plans = _plans(state, released)
-    found = [fewest_nodes(plan.instance, clock.share(4)) for plan in plans]
+    found = [fewest_nodes(plan.instance, clock.share(3)) for plan in plans]
     now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
     # what runs now is an answer of the first plan, whatever else was found
     values = [one.value for one in found]

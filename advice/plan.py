@@ -5,11 +5,13 @@ proved of it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..analysis.frontier import PricePoint
+from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Integers, Packing
 from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
@@ -64,6 +66,8 @@ class Advice:
     mended: tuple[str, ...]
     reason: str
     left_pending: Mapping[str, tuple[int, ...]]
+    frontier: tuple[PricePoint, ...] = ()
+    """What freeing fewer nodes costs: by limit on the nodes in use, the pods that move."""
 
     @property
     def proved(self) -> bool:
@@ -97,6 +101,10 @@ class Advice:
                 ]
                 for wave in self.order.waves
             ],
+            "frontier": [
+                {"nodes": point.limit, "moves": point.value, "fewest": point.bound}
+                for point in self.frontier
+            ],
             "not_ordered": {pods[n].title: list(why) for n, why in self.order.stuck.items()},
             "left_pending": {
                 scoring: [pods[n].title for n in them]
@@ -129,7 +137,11 @@ class Advice:
 
 
 def advise(
-    state: ClusterState, *, time_limit: float | None = SECONDS, released: Collection[str] = ()
+    state: ClusterState,
+    *,
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+    frontier: int = 0,
 ) -> Advice:
     """How many nodes are enough, which can go, and the fewest moves to that.
 
@@ -137,18 +149,23 @@ def advise(
     ----------
     time_limit : seconds for all proofs together; None for no limit.
     released : kinds of `rules.RELEASED` for which no pod is pinned.
+    frontier : so many numbers of nodes, from as few as can be to those in use now, each with the
+        fewest pods that move to it; at least 2, or 0 for none. Half of the time is for them.
 
     Raises
     ------
     InvalidOption
-        A kind to release that is none.
+        A kind to release that is none, or a frontier of one point.
     InvalidInstance
         There is nothing to place.
     InfeasibleSolution
         The plan does not pass its own check; nothing of it should be believed then.
     """
     require_kinds(released)
-    clock = Clock(time_limit)
+    if frontier < 0 or frontier == 1:
+        raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
+    whole = Clock(time_limit)
+    clock = Clock(whole.share(2 if frontier else 1))
     relaxed = translate(state, relaxed=True, released=released)
     free = fewest_nodes(relaxed.instance, clock.share(5))
     plans = _plans(state, released)
@@ -165,11 +182,23 @@ def advise(
     pinned = min(one.bound for one in found if not one.infeasible) - keepers
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = fewest_moves(relaxed.instance, best - keepers + relaxed.keepers, clock.share(1))
-    return _advice(
+    advice = _advice(
         state, released, chosen, plans[0], moves,
         needed=needed, needed_pinned=max(needed, pinned), fewest=unpinned.bound,
         fewest_pinned=fewest_pinned, reason=_reason(relaxed, needed), dropped=relaxed.dropped,
     )  # fmt: skip
+    return replace(advice, frontier=_frontier(chosen, frontier, whole)) if frontier else advice
+
+
+def _frontier(plan: Translation, points: int, clock: Clock) -> tuple[PricePoint, ...]:
+    """The fewest moves by nodes in use, while the pinned pods stay."""
+    found = price_frontiers(plan.instance, time_limit=clock.share(), points=points)
+    return tuple(
+        replace(point, limit=point.limit - plan.keepers)
+        for each in found
+        for point in each.points
+        if point.limit is not None
+    )
 
 
 def require_kinds(released: Collection[str]) -> None:

@@ -26,6 +26,8 @@ def advice_lines(advice: Advice) -> list[str]:
         lines += _ordering(advice)
         if advice.left_pending:
             lines.append(f"  {_default_scheduler(advice)}")
+    if advice.frontier:
+        lines.append(f"  {_trade(advice)}")
     lines.append(f"  {_counted(advice)}")
     if advice.mended:
         lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
@@ -104,6 +106,22 @@ def _ordering(advice: Advice) -> list[str]:
         names = [f"{state.pods[n].title} ({', '.join(why)})" for n, why in order.stuck.items()]
         found.append(f"  no order was found for: {_some(names)}")
     return found
+
+
+def _trade(advice: Advice) -> str:
+    """Pods that move by nodes left in use."""
+    said = []
+    for point in advice.frontier:
+        if point.value is None:
+            moves = "no plan was found"
+        elif point.value == point.bound:
+            moves = f"{point.value:.0f} (proved)"
+        else:
+            moves = f"{point.value:.0f} (at least {point.bound or 0:.0f})"
+        said.append(f"{point.limit:.0f} {advice.state.place}s: {moves}")
+    stay = f" while the pinned {advice.state.one}s stay" * bool(advice.pinned)
+    one, place = advice.state.one, advice.state.place
+    return f"fewest {one}s that move, by {place}s in use{stay}: {'; '.join(said)}."
 
 
 def _default_scheduler(advice: Advice) -> str:

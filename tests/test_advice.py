@@ -290,6 +290,21 @@ def test_pods_that_change_places_need_one_aside() -> None:
     assert stuck.waves == ()
 
 
+def test_the_frontier_says_what_freeing_fewer_nodes_costs() -> None:
+    read = state(*(node(f"n{n}", "4") for n in range(4)), *(
+        pod(f"{name}-1", f"n{n}", cpu) for n, (name, cpu) in enumerate(zip("abcd", "2211", strict=True))
+    ))  # fmt: skip
+    advice = advise(read, frontier=3)
+    assert [(point.limit, point.value, point.bound) for point in advice.frontier] == [
+        (2, 2, 2), (3, 1, 1), (4, 0, 0),
+    ]  # fmt: skip
+    words = "by nodes in use: 2 nodes: 2 (proved); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
+    assert words in " ".join(" ".join(advice_lines(advice)).split())
+    assert advice.document()["frontier"][1] == {"nodes": 3, "moves": 1, "fewest": 1}
+    with pytest.raises(InvalidOption, match="frontier is 1; expected 0, or at least 2"):
+        advise(read, frontier=1)
+
+
 # the judge
 
 

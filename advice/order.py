@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from .state import ClusterState
-from .statecheck import Move, Scheduler, Wave, budgets_of
+from .statecheck import Move, Scheduler, Wave
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class _Ordering:
         size = {n: max(state.pods[n].requests.values(), default=0) for n in targets}
         self.left = {n: targets[n] for n in sorted(targets, key=lambda n: (-size[n], n))}
         self.budgets = {
-            n: [(b.namespace, b.name, b.allowed) for b in budgets_of(state, n)] for n in targets
+            n: [(b.namespace, b.name, b.allowed) for b in self.scheduler.budgets(n)]
+            for n in targets
         }
         self.waves: list[Wave] = []
         self.parked: set[int] = set()
@@ -98,8 +99,8 @@ class _Ordering:
         """Pods that are to leave a node, or that a spread counts with the one that is to go there,
         and did not move aside yet; the largest first.
         """
-        pod, scheduler = self.state.pods[number], self.scheduler
-        counted = {n for each in pod.spread for n in scheduler.meant(pod.namespace, each)}
+        scheduler = self.scheduler
+        counted = scheduler.counted_with(number)
         return [
             other
             for other in self.left
@@ -185,8 +186,4 @@ class _Ordering:
 
 def _minds(scheduler: Scheduler, number: int, moving: int) -> bool:
     """Whether a pod that moves could make a node refuse another one for what it does not take."""
-    pod, other = scheduler.state.pods[number], scheduler.state.pods[moving]
-    return bool(pod.near) or (
-        pod.namespace == other.namespace
-        and any(moving in scheduler.meant(pod.namespace, spread) for spread in pod.spread)
-    )
+    return bool(scheduler.state.pods[number].near) or moving in scheduler.counted_with(number)

@@ -7,7 +7,7 @@ there would let through is refused here.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..instances.problem.errors import InfeasibleSolution
@@ -50,16 +50,20 @@ class Scheduler:
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
         for number, node in self.where.items():
             self._put(number, node)
-        # what does not change when pods move is worked out once
-        self._of_namespace: dict[str, list[int]] = defaultdict(list)
+        # what does not change when pods move is worked out once, and once for pods of equal labels
+        alike: dict[object, list[int]] = {}
         self._carriers: dict[PodTerm, list[int]] = defaultdict(list)
         for number, pod in enumerate(state.pods):
-            self._of_namespace[pod.namespace].append(number)
+            alike.setdefault((pod.namespace, frozenset(pod.labels.items())), []).append(number)
             for term in pod.apart:
                 self._carriers[term].append(number)
-        self._selected: dict[tuple[object, int], bool] = {}
+        self._alike = list(alike.values())
+        self._kind = {n: kind for kind, members in enumerate(self._alike) for n in members}
         self._enemies: dict[int, list[tuple[str, list[int]]]] = {}
+        self._shunned: dict[tuple[PodTerm, ...], list[tuple[str, set[int]]]] = {}
         self._meant: dict[tuple[str, Spread], set[int]] = {}
+        self._counted_with: dict[int, set[int]] = {}
+        self._budgets: dict[int, list[Budget]] = {}
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._counted: dict[object, dict[str, str]] = {}
         self._totals: dict[object, _Total] = {}
@@ -156,21 +160,18 @@ class Scheduler:
             if not self._evenly(number, name, spread):
                 yield "spread"
 
-    def _matches(self, term: object, selector: tuple[Expression, ...] | None, number: int) -> bool:
-        key = (term, number)
-        if key not in self._selected:
-            labels = self.state.pods[number].labels
-            self._selected[key] = selector is not None and all(
-                _met(condition, labels.get(condition.key)) for condition in selector
-            )
-        return self._selected[key]
+    def budgets(self, number: int) -> list[Budget]:
+        """The disruption budgets that speak of a pod."""
+        kind = self._kind[number]
+        if kind not in self._budgets:
+            self._budgets[kind] = budgets_of(self.state, number)
+        return self._budgets[kind]
 
-    def _targets(self, term: PodTerm, number: int) -> bool:
-        """Whether a term speaks of a pod."""
-        namespace = self.state.pods[number].namespace
-        if term.namespaces is not None and namespace not in term.namespaces:
-            return False
-        return self._matches(term, term.selector, number)
+    def _chosen(self, speaks: Callable[[Pod], bool]) -> Iterator[int]:
+        """The pods that something speaks of, which asks for namespace and labels only."""
+        for members in self._alike:
+            if speaks(self.state.pods[members[0]]):
+                yield from members
 
     def neighbors(self, topology: str, name: str) -> set[str]:
         """The nodes in the domain of a node; none when it is in none."""
@@ -184,17 +185,24 @@ class Scheduler:
         return set() if value is None else self._domains[topology][value]
 
     def _near_an_enemy(self, number: int, name: str) -> bool:
-        for term in self.state.pods[number].apart:
-            for place in self.neighbors(term.topology, name):
-                if any(other != number and self._targets(term, other) for other in self.on[place]):
+        own = self.state.pods[number].apart
+        if own not in self._shunned:
+            self._shunned[own] = [
+                (term.topology, set(self._chosen(lambda pod, term=term: _targets(term, pod))))  # type: ignore[misc]
+                for term in own
+            ]
+        for topology, shunned in self._shunned[own]:
+            for place in self.neighbors(topology, name):
+                if any(other != number and other in shunned for other in self.on[place]):
                     return True
-        if number not in self._enemies:
-            self._enemies[number] = [
+        kind = self._kind[number]
+        if kind not in self._enemies:
+            self._enemies[kind] = [
                 (term.topology, carriers)
                 for term, carriers in self._carriers.items()
-                if self._targets(term, number)
+                if _targets(term, self.state.pods[number])
             ]
-        for topology, carriers in self._enemies[number]:
+        for topology, carriers in self._enemies[kind]:
             places = self.neighbors(topology, name)
             for other in carriers:
                 if other != number and (
@@ -210,7 +218,7 @@ class Scheduler:
             for other in self.where
             if other != number
             and other not in self.coming
-            and all(self._targets(term, other) for term in pod.near)
+            and all(_targets(term, self.state.pods[other]) for term in pod.near)
         ]
         for term in pod.near:
             places = self.neighbors(term.topology, name)
@@ -219,7 +227,7 @@ class Scheduler:
             if any(self.where[other] in places for other in sure):
                 continue
             # the first of a group that is to be near itself may be anywhere
-            if sure or not all(self._targets(each, number) for each in pod.near):
+            if sure or not all(_targets(each, pod) for each in pod.near):
                 return False
         return True
 
@@ -258,11 +266,20 @@ class Scheduler:
         if (namespace, spread) not in self._meant:
             self._meant[namespace, spread] = {
                 other
-                for other in self._of_namespace[namespace]
+                for other in self._chosen(
+                    lambda pod: pod.namespace == namespace and _selected(spread.selector, pod)
+                )
                 if self.state.pods[other].role is not Role.LEAVING
-                and self._matches(spread, spread.selector, other)
             }
         return self._meant[namespace, spread]
+
+    def counted_with(self, number: int) -> set[int]:
+        """The pods that some spread of a pod counts."""
+        if number not in self._counted_with:
+            pod = self.state.pods[number]
+            found = [self.meant(pod.namespace, spread) for spread in pod.spread]
+            self._counted_with[number] = found[0] if len(found) == 1 else set().union(*found)
+        return self._counted_with[number]
 
     def _counting(self, pod: Pod, spread: Spread) -> dict[str, str]:
         """The domain of each node on which a spread counts pods."""
@@ -281,9 +298,10 @@ class Scheduler:
         domain = self.nodes[name].labels.get(spread.topology)
         if domain is None:
             return False
+        pod = self.state.pods[number]
         high, low = self.counts(number, spread)
         least = min(low.values(), default=0) if len(low) >= spread.domains else 0
-        own = self._matches(spread, spread.selector, number)
+        own = _selected(spread.selector, pod)
         return high[domain] + own - least <= spread.most
 
     def broken(self) -> dict[str, int]:
@@ -299,7 +317,7 @@ class Scheduler:
         for number, name in self.where.items():
             pod = self.state.pods[number]
             if pod.apart and any(
-                other != number and self._targets(term, other)
+                other != number and _targets(term, self.state.pods[other])
                 for term in pod.apart
                 for place in self.neighbors(term.topology, name)
                 for other in self.on[place]
@@ -321,7 +339,7 @@ class Scheduler:
                 seen.add(key)
                 counts = Counter(self.counts(number, spread)[0])
                 domain = self.nodes[self.where[number]].labels.get(spread.topology)
-                own = self._matches(spread, spread.selector, number)
+                own = _selected(spread.selector, pod)
                 if domain is not None and domain in counts and own:
                     counts[domain] += 1
                 least = min(counts.values(), default=0) if len(counts) >= spread.domains else 0
@@ -338,9 +356,7 @@ def budgets_of(state: ClusterState, number: int) -> list[Budget]:
     return [
         budget
         for budget in state.budgets
-        if budget.namespace == pod.namespace
-        and budget.selector is not None
-        and all(_met(condition, pod.labels.get(condition.key)) for condition in budget.selector)
+        if budget.namespace == pod.namespace and _selected(budget.selector, pod)
     ]
 
 
@@ -368,10 +384,10 @@ def check_waves(
         evicted: Counter[tuple[str, str]] = Counter()
         for move in wave:
             pod = state.pods[move.pod]
-            _require_movable(state, move.pod, released)
+            _require_movable(scheduler, move.pod, released)
             if move.node not in scheduler.nodes:
                 raise InfeasibleSolution(f"{pod.title} goes to {move.node!r}, which is not there")
-            for budget in budgets_of(state, move.pod):
+            for budget in scheduler.budgets(move.pod):
                 key = (budget.namespace, budget.name)
                 evicted[key] += 1
                 if evicted[key] > max(budget.allowed, int("budget" in released)):
@@ -398,16 +414,28 @@ def check_waves(
             raise InfeasibleSolution(f"at the end {what} is broken, which it was not before")
 
 
-def _require_movable(state: ClusterState, number: int, released: Collection[str]) -> None:
-    pod = state.pods[number]
+def _require_movable(scheduler: Scheduler, number: int, released: Collection[str]) -> None:
+    pod = scheduler.state.pods[number]
     if pod.role is not Role.MOVABLE:
         raise InfeasibleSolution(f"{pod.title} moves, which must stay: {pod.reason or pod.role}")
     for kind, words in pod.unread:
         if kind not in released:
             raise InfeasibleSolution(f"{pod.title} moves, which must stay: {words}")
-    theirs = budgets_of(state, number)
+    theirs = scheduler.budgets(number)
     if "budget" not in released and (len(theirs) > 1 or any(b.allowed < 1 for b in theirs)):
         raise InfeasibleSolution(f"{pod.title} moves, which no budget allows")
+
+
+def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:
+    """Whether a selector, if there is one, chooses a pod by its labels."""
+    return selector is not None and all(_met(each, pod.labels.get(each.key)) for each in selector)
+
+
+def _targets(term: PodTerm, pod: Pod) -> bool:
+    """Whether a term of affinity speaks of a pod."""
+    if term.namespaces is not None and pod.namespace not in term.namespaces:
+        return False
+    return _selected(term.selector, pod)
 
 
 def _met(condition: Expression, value: str | None) -> bool:

@@ -47,6 +47,7 @@ def stubborn(instance: Colocation, *, note: str) -> Pairing:
 
 def keeps_best(instance: Colocation, *, note: str) -> Outcome:
     """Does not end until Ctrl-C, and then hands in what it has."""
+    said(f"{note}.keeps", str(os.getpid()))
     said(note, str(os.getpid()))
     try:
         time.sleep(300)

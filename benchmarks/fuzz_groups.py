@@ -31,6 +31,8 @@ def main() -> int:
         for what in wrongs(seed):
             print(f"seed {seed}: {what}", flush=True)
             bad += 1
+        if (seed + 1) % 500 == 0:
+            print(f"up to seed {seed}: {bad} wrong", flush=True)
     print(f"{options.count} instances, {bad} wrong, {time.perf_counter() - began:.0f} s")
     return int(bad > 0)
 

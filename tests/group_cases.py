@@ -57,6 +57,8 @@ class Counted:
                     return None
                 found.append(min(Fraction(1), sum((_fraction(t) for t in terms), Fraction(0))))
             else:
+                assert instance.pressure is not None
+                assert instance.knots is not None
                 load = sum((_fraction(instance.pressure[o]) for o in others), Fraction(0))
                 found.append(_interpolated([_fraction(k) for k in instance.knots.tolist()],
                                            [_fraction(c) for c in curve], load))  # fmt: skip
@@ -101,9 +103,15 @@ class Counted:
         place(Counter(self.jobs), limits, ())
         return found
 
+    def lost(self, group: Group) -> tuple[Fraction, ...]:
+        """What each member of a group loses that may be formed."""
+        found = self.loss(*group)
+        assert found is not None
+        return found
+
     def total(self, made: tuple[Group, ...]) -> Fraction:
         """What all jobs lose together."""
-        return sum((sum(self.loss(*group)) for group in made), Fraction(0))
+        return sum((lost for group in made for lost in self.lost(group)), Fraction(0))
 
     def gains(self, made: tuple[Group, ...]) -> Iterator[Fraction]:
         """Of each set of jobs that could claim a machine, what its least eager member gains."""
@@ -149,7 +157,7 @@ class Counted:
         there = self.loss(other[0], types)
         if there is None or kind == other[1][b]:
             return Fraction(-1)
-        return self.loss(*one)[a] - there[types.index(kind)]
+        return self.lost(one)[a] - there[types.index(kind)]
 
 
 def machines_of(grouping: Grouping) -> tuple[Group, ...]:

@@ -21,6 +21,7 @@ from cotenant.models.groups.columns import columns_of
 from cotenant.models.groups.core import core_program
 from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.groups.common import price_bound
 from cotenant.solvers.groups.core import core, least_alpha
 from cotenant.solvers.groups.optimal import optimal
@@ -42,6 +43,23 @@ def drawn(types: int, jobs: int, seats: int, seed: int = 0) -> Groups:
 @pytest.mark.parametrize("seed", range(30))
 def test_every_answer_equals_enumeration(seed: int) -> None:
     assert list(wrongs(seed)) == []
+
+
+def test_programs_over_few_groups_prove_no_more_than_they_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("optimal", "core"):
+        monkeypatch.setattr(f"cotenant.solvers.groups.{module}.NEAR", 1)
+    # else exchanges find the optimum before any program
+    monkeypatch.setattr(
+        "cotenant.solvers.groups.optimal.exchanged", lambda _, grouping, __: grouping
+    )
+    for seed in range(100, 112):
+        assert list(wrongs(seed)) == []
+    for seed in range(4):
+        instance = drawn(6, 24, 3, seed)
+        least = solve_program(columns_of(instance).program(instance)).objective
+        assert optimal(instance).bound * 24 == pytest.approx(least, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -163,7 +181,6 @@ def test_forty_jobs_of_five_types_by_the_readable_program() -> None:
     pytest.importorskip("pyomo")
     from cotenant.models.groups.readable import penalty_model
     from cotenant.models.program import from_pyomo
-    from cotenant.solvers.engines import solve_program
 
     instance = drawn(5, 40, 4)
     answer = solve_program(from_pyomo(penalty_model(instance)))

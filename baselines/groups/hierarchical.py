@@ -67,7 +67,7 @@ def hierarchical(
         rows += [[*types, *[-1] * (width - len(types))] for types in found]
         where += [place] * len(found)
         many += list(found.values())
-    return repaired(instance, Grouping(ascending(np.array(rows)), where, many))
+    return repaired(instance, Grouping(ascending(np.array(rows)), np.array(where), np.array(many)))
 
 
 Kinds = dict[tuple[int, ...], int]
@@ -126,17 +126,17 @@ def _stage(
     if not last and instance.model == "table":
         cost[barred], barred = width, np.zeros_like(barred)
     have = np.array([kinds[group] for group in groups])
-    one, other, row = (np.array(part) for part in zip(*pairs, strict=True))
-    use = np.where(one == other, 2, 1)
-    most = np.where(other >= 0, np.minimum(have[one], have[other]), have[one]) // use
+    first, second, target_of = np.array(pairs).T
+    paired = second >= 0
+    use = np.where(first == second, 2, 1)
+    most = np.where(paired, np.minimum(have[first], have[second]), have[first]) // use
     builder = ProgramBuilder()
     x = builder.columns(len(pairs), upper=np.where(barred, 0, most), cost=cost, integer=True)
-    second = other >= 0
     builder.block(
-        np.concatenate([one, other[second]]), np.concatenate([x, x[second]]), 1.0, have, have
+        np.concatenate([first, second[paired]]), np.concatenate([x, x[paired]]), 1.0, have, have
     )
     targets = np.array(list(wanted.values()))
-    builder.block(row, x, 1.0, targets, targets)
+    builder.block(target_of, x, 1.0, targets, targets)
     answer = solve_program(builder.build(), time_limit=clock.share(1, STAGE_SECONDS))
     if answer.point is None:
         return None

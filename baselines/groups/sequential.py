@@ -187,8 +187,8 @@ def _placed(instance: Groups, runs: list[tuple[int, int]], tolerance: int | None
     held = [machines.held[at] for at in range(machines.empty, len(machines.held))]
     width = int(instance.seats.max())
     found = Grouping(
-        [[*types, *[-1] * (width - len(types))] for _, types in held],
-        [place for place, _ in held],
+        np.array([[*types, *[-1] * (width - len(types))] for _, types in held]),
+        np.array([place for place, _ in held]),
         machines.number[machines.empty : len(held) + machines.empty],
     )
     return repaired(instance, found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
-from .checker import check
 from .conversion import groups_from
+from .feasible import check
 from .instance import Grouping, Groups
 from .penalties import rising
 from .residuals import residuals

@@ -105,7 +105,7 @@ def pressures(instance: Groups) -> Floats:
     if instance.model == "additive":
         matrix = instance.curves(0)
         share = instance.count / instance.jobs
-        return cast("Floats", share @ np.where(np.isfinite(matrix), matrix, 1.0))
+        return share @ np.where(np.isfinite(matrix), matrix, 1.0)
     members, losses = instance.members, instance.losses
     assert members is not None
     assert losses is not None

@@ -217,7 +217,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
 
 def _places(instance: Groups) -> list[int]:
     """The classes of which there are machines, of those that are alike the first."""
-    return np.unique(instance.alike()[instance.limits > 0]).tolist()
+    return [int(place) for place in np.unique(instance.alike()[instance.limits > 0])]
 
 
 def _willing(

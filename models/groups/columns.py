@@ -137,15 +137,13 @@ class Columns:
         rows: list[tuple[int, int, int]] = []
         for at, (first, todo) in enumerate(zip(where.tolist(), many, strict=True)):
             for place in np.flatnonzero(alike == first).tolist():
-                given = min(todo, int(left[place]))
-                if given:
-                    rows.append((at, place, given))
-                    left[place] -= given
-                    todo -= given
-        if not rows:
-            return Grouping(np.zeros((0, 1), dtype=np.int64), [], [])
-        at, place, given = np.array(rows).T
-        return Grouping(members[at], place, given)
+                some = min(todo, int(left[place]))
+                if some:
+                    rows.append((at, place, some))
+                    left[place] -= some
+                    todo -= some
+        column, places, given = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return Grouping(members[column], places, given)
 
 
 def columns_of(instance: Groups) -> Columns:

@@ -33,7 +33,7 @@ def price_bound(instance: Groups, columns: Columns, price: Integers) -> int:
     rest = reduced_costs(columns, price)
     paid = sum(a * b for a, b in zip(price.tolist(), instance.count.tolist(), strict=True))
     least = least_rests(columns, rest).tolist()
-    total = paid + sum(a * b for a, b in zip(least, columns.limits.tolist(), strict=True))
+    total: int = paid + sum(a * b for a, b in zip(least, columns.limits.tolist(), strict=True))
     return -(-total // columns.step) * columns.step
 
 

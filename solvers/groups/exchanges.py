@@ -71,24 +71,23 @@ def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
     if not len(gain):
         return None
     touched: set[int] = set()
-    rows, places, many = [members], [where], [number]
     left = number.copy()
-    for one, other in pair[np.argsort(gain, kind="stable")].tolist():
-        first, second = int(kind[one]), int(kind[other])
+    changes, places, many = [members], [where], [left]
+    for at, to in pair[np.argsort(gain, kind="stable")].tolist():
+        first, second = int(kind[at]), int(kind[to])
         if touched & {first, second}:
             continue
         touched |= {first, second}
         times = left[first] // 2 if first == second else min(left[first], left[second])
         changed = members[[first, second]]
-        changed[0, seat[one]], changed[1, seat[other]] = own[other], own[one]
+        changed[0, seat[at]], changed[1, seat[to]] = own[to], own[at]
         left[[first, second]] -= times
         if first == second:
             left[first] -= times
-        rows.append(changed)
+        changes.append(changed)
         places.append(where[[first, second]])
         many.append(np.array([times, times]))
-    many[0] = left
-    return Grouping(np.concatenate(rows), np.concatenate(places), np.concatenate(many))
+    return Grouping(np.concatenate(changes), np.concatenate(places), np.concatenate(many))
 
 
 def _with_empty(instance: Groups, grouping: Grouping) -> tuple[Integers, Integers, Integers]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.groups.checker import check
+from ...instances.groups.feasible import check
 from ...instances.groups.instance import Grouping, Groups
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, NoSolution

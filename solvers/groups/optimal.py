@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.groups.checker import check
 from ...instances.groups.conversion import scale
+from ...instances.groups.feasible import check
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units

@@ -84,6 +84,13 @@ def nodes(
     release: Release = None,
     cpu_ratio: CpuRatio = None,
     time_limit: Seconds = 60.0,
+    frontier: Annotated[
+        int,
+        typer.Option(
+            metavar="POINTS",
+            help="Show so many numbers of nodes from now to the fewest, and the pods that move.",
+        ),
+    ] = 0,
     plan: Plan = None,
     instance: Annotated[
         Path | None,
@@ -106,7 +113,7 @@ def nodes(
     most = None if fail_above is None else _share(fail_above)
     state = _read(states, cpu_ratio, plan, instance)
     with waiting("finding the fewest nodes and moves"):
-        advice = advise(state, time_limit=time_limit, released=release or ())
+        advice = advise(state, time_limit=time_limit, released=release or (), frontier=frontier)
     if instance is not None:
         write(advice.translation.instance, instance)
     _said(advice, plan, emit, as_json, advice.document, lambda: advice_lines(advice))

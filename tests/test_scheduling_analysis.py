@@ -221,7 +221,7 @@ def test_changes_present_the_same_work() -> None:
         assert change.instance.processing.sum() - instance.processing.sum() == (
             change.amount if change.kind == "pad" else 0
         )
-    assert kinds == set(KINDS) - {"narrow"}  # which is of parallel jobs only
+    assert kinds == set(KINDS)
 
 
 def test_psi_is_unmoved_by_splitting_and_merging_and_falls_with_delay() -> None:

@@ -18,6 +18,7 @@ from scheduling_cases import KINDS, best_of_all, small_instance, wrongs
 import cotenant
 from cotenant import verify
 from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
@@ -241,6 +242,14 @@ def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) ->
             assert (found.standing, found.says) == ("claimed", instance.beyond_proofs)
         with pytest.raises(InvalidOption, match="leave utility out"):
             cotenant.solve(instance, "REF", utility="flow-time")
+
+
+@pytest.mark.parametrize("instance", [parallel(), parallel(backfilling=True), related()])
+def test_results_are_judged_again_as_they_are_claimed(instance: Scheduling) -> None:
+    for method in ("REF", "RAND", "DIRECTCONTR", "CURRFAIRSHARE", "random", "max-utility"):
+        result = cotenant.solve(instance, method)
+        again = recheck(instance, cotenant.Result.from_document(result.document()))
+        assert not again.broken, method
 
 
 # --- what ends with them --------------------------------------------------------------------------

@@ -53,7 +53,7 @@ METRICS: tuple[Metric, ...] = (
         "expected_blocking_pairs",
         f"blocking pairs, mean over {DRAWS} matrices within the intervals",
         digits=1,
-        short="blocking, expected",
+        short="expected blocking",
     ),
     Metric(
         "robust_alpha",

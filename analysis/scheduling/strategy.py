@@ -22,7 +22,8 @@ from ...instances.scheduling.utility import rates
 from .windows import RULES, rule_named, rule_schedule
 
 Kind = Literal["split", "merge", "delay", "pad", "narrow"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = get_args(Kind)[:-1]
+"""Those of sequential jobs; "narrow" is of parallel ones, on request."""
 
 STRATEGY_RULES = ("REF", *RULES)
 """Every rule of the windows study, and REF."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
+from .checker import check
 from .conversion import groups_from
-from .instance import Grouping, Groups, check
+from .instance import Grouping, Groups
 from .penalties import rising
 from .residuals import residuals
 from .stability import BlockingGroups, blocking_groups

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.groups.instance import Grouping, Groups, check
+from ...instances.groups.checker import check
+from ...instances.groups.instance import Grouping, Groups
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, NoSolution
 from ...models.groups.columns import Columns, columns_of

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...instances.groups.checker import check
 from ...instances.groups.conversion import scale
-from ...instances.groups.instance import UNIT, Grouping, Groups, Integers, check
+from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units
 from ...instances.problem.base import Solution

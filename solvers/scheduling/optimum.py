@@ -4,12 +4,13 @@ the horizon.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
 from ...instances.problem.rules import checked
 from ...instances.scheduling import (
     Schedule,
@@ -43,7 +44,7 @@ inside organizations.
 """
 
 
-_STARTS = ("FIFO", "ROUNDROBIN", "CURRFAIRSHARE")
+_STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 
 QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
 """Programs by time up to this size go to HiGHS."""
@@ -298,8 +299,9 @@ def _given(
         if not instance.sequential and stop is Stop.FINISHED:  # greedy schedules differ much there
             for passing in (instance, instance.replace(backfilling=True)):
                 for rule in _STARTS:
-                    other = simulate(passing, rule).schedule
-                    best = max(best, other, key=lambda each: worth_of(instance, each, objective))
+                    with suppress(InvalidInstance):  # numbers too large for its comparisons
+                        other = simulate(passing, rule).schedule
+                        best = max(best, other, key=lambda one: worth_of(instance, one, objective))
         return best, stop
     if not isinstance(start, Schedule):
         raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")

@@ -65,6 +65,8 @@ def write_queue_report(
         settings = ledger.run_settings()
     made = Content(
         title=f"The queue of {Path(store).name}",
+        about="What was believed of the jobs that were done together, what was measured of them, "
+        "and how they ended.",
         ran=facts_table(
             {
                 "method": settings.get("method", "-"),

@@ -31,6 +31,12 @@ there.
 """
 
 
+_ABOUT = (
+    "How far each method is from what is proved to be possible. "
+    "Gaps are to the best bound that any method proved."
+)
+
+
 @dataclass(frozen=True)
 class Shown:
     """A picture on the page, the table of its numbers, and what draws it again."""
@@ -80,6 +86,7 @@ class Content:
     commands: tuple[str, ...]
     problems: tuple[ProblemPart, ...]
     notes: tuple[str, ...] = field(default=())
+    about: str = _ABOUT
 
     def pictures(self) -> list[Shown]:
         """Every picture, in the order of the page."""

@@ -901,7 +901,8 @@ def audit(
     log: Annotated[
         str,
         typer.Argument(
-            help="A cluster's log: Standard Workload Format (.swf, .swf.gz) or an accounting CSV."
+            help="What sacct prints, a Standard Workload Format log (.swf, .swf.gz), or an "
+            "accounting CSV (-o form=accounting-csv)."
         ),
     ],
     option: Options = None,
@@ -920,7 +921,10 @@ def audit(
     form: As = Form.TABLE,
 ) -> None:
     """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed,
-    over time.
+    over time; each account is an organization. `advise fairness` says it in words, with causes.
+
+    Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points
+    and those of a window of a log.
     """
     from ..analysis.scheduling.audit import audit_file, audit_tables
     from ..instances.problem.files import write_text

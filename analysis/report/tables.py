@@ -408,4 +408,13 @@ def _with_spread(value: float | None, spread: float | None, metric: Metric) -> A
 
 
 def _shortened(value: Any) -> str:
-    return one_line(words(value), 120)
+    """A certificate's value on one line, numbers with six digits; JSON has all of it."""
+    return one_line(words(_rounded(value)), 120)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float) and not value.is_integer():
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value

@@ -357,7 +357,9 @@ def _gap_table(
                     numeric=True,
                     key=key,
                     rank=rank[key],
-                    people=metric.name not in zero,
+                    # a bound of 0 has no gap, nor has a metric that is neither better nor worse
+                    people=any(line["gaps"].get(key) is not None for line in lines)
+                    and metric.name not in zero,
                 )
             )
             key = f"difference_{metric.name}"

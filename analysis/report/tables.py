@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.options import described, option_names
@@ -260,7 +260,8 @@ def proved(line: Line | Row) -> str:
         later = next((level for level in levels if level["status"] != "optimal"), None)
         said = said if later is None else f", then {level_gap(later)}{said}"
     elif line["status"] == "feasible":
-        gap = line["own_gap"] if "own_gap" in line else line.get("gap")
+        facts = cast("Mapping[str, Any]", line)  # a line has a mean of gaps, a row its own
+        gap = facts.get("own_gap", facts.get("gap"))
         said = said if gap is None else f", gap {percent(gap)}{said}"
     return f"{line['status']}{said}"
 

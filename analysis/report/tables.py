@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.options import described, option_names
@@ -260,7 +260,8 @@ def proved(line: Line | Row) -> str:
         later = next((level for level in levels if level["status"] != "optimal"), None)
         said = said if later is None else f", then {level_gap(later)}{said}"
     elif line["status"] == "feasible":
-        gap = line["own_gap"] if "own_gap" in line else line.get("gap")
+        facts = cast("Mapping[str, Any]", line)  # a line has a mean of gaps, a row its own
+        gap = facts.get("own_gap", facts.get("gap"))
         said = said if gap is None else f", gap {percent(gap)}{said}"
     return f"{line['status']}{said}"
 
@@ -357,7 +358,9 @@ def _gap_table(
                     numeric=True,
                     key=key,
                     rank=rank[key],
-                    people=metric.name not in zero,
+                    # a bound of 0 has no gap, nor has a metric that is neither better nor worse
+                    people=any(line["gaps"].get(key) is not None for line in lines)
+                    and metric.name not in zero,
                 )
             )
             key = f"difference_{metric.name}"
@@ -408,4 +411,13 @@ def _with_spread(value: float | None, spread: float | None, metric: Metric) -> A
 
 
 def _shortened(value: Any) -> str:
-    return one_line(words(value), 120)
+    """A certificate's value on one line, numbers with six digits; JSON has all of it."""
+    return one_line(words(_rounded(value)), 120)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float) and not value.is_integer():
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value

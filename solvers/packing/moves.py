@@ -263,7 +263,7 @@ class _Search:
         vain = 0
         while self.open and self.best is not None and vain < IN_VAIN and self.clock.seconds < until:
             before, now = self.upper, self._on_servers(self.best)
-            used = now.any(axis=1)
+            used = np.asarray(now.any(axis=1))
             moved = np.maximum(now - self.placed, 0).sum(axis=1)  # VMs that come from elsewhere
             zone = self.problem.zone[self.kind]
             first = int(self.rng.choice(len(used), p=moved / moved.sum()))

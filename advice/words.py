@@ -45,7 +45,7 @@ def advice_lines(advice: Advice) -> list[str]:
     if advice.freed:
         means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
         lines.append(f"  how to do it: --emit {means.get(state.platform, 'csv')}")
-    return _wrapped(lines)
+    return wrapped(lines)
 
 
 def _first(advice: Advice) -> str:
@@ -249,7 +249,7 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
         lines += _ordering(advice)
         if advice.mended:
             lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
-    return _wrapped(lines)
+    return wrapped(lines)
 
 
 def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
@@ -275,7 +275,8 @@ def _some(names: Sequence[str]) -> str:
     return text if len(names) <= NAMED else f"{text} and {len(names) - NAMED} more"
 
 
-def _wrapped(lines: Iterable[str]) -> list[str]:
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Printable lines of at most 80 letters, what does not fit indented below."""
     found = []
     for line in lines:
         line = printable(line)

@@ -882,3 +882,23 @@ def test_an_engine_cut_short_proves_its_bound_and_not_its_value(
     assert outcome.bound >= best * (1 - SAME)
     if route == "program":
         assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+
+
+def test_a_program_too_large_for_memory_is_left_out_and_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cotenant.solvers.admission import search
+
+    instance = cotenant.read("admission/hines-romano-I")
+    monkeypatch.setattr(search, "PROGRAM_UP_TO", 10)
+    built: list[int] = []
+    monkeypatch.setattr(search, "assignment_program", lambda *given, **how: built.append(1))
+    for method in ("optimal", "most-jobs"):
+        route = {"route": "program"} if method == "optimal" else {}
+        result = cotenant.solve(instance, method, **route)
+        assert not built
+        if result.status is not Status.OPTIMAL:  # other steps may have proved it
+            assert "the assignment program:" in result.certificate["left_out"]
+            assert result.bound is not None
+            assert result.bound >= result.objective
+    assert "left_out" in cotenant.solve(instance, "optimal", route="program").certificate

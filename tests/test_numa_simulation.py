@@ -56,6 +56,9 @@ def pair(**changes: Any) -> Numa:
 
 RUNS = [simulate, simulate_plainly]
 BOTH = pytest.mark.parametrize("run", RUNS, ids=["compiled", "plain"])
+ONE_AND_SLOWLY_ALL = pytest.mark.parametrize(
+    "policy", [POLICIES[1], *(pytest.param(name, marks=pytest.mark.slow) for name in POLICIES)]
+)
 
 
 @BOTH
@@ -190,7 +193,9 @@ def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulati
     return run
 
 
-@pytest.mark.parametrize(("policy", "pools"), [("Local", 16), ("IP-2", 4), ("IB", 1)])
+@pytest.mark.parametrize(
+    ("policy", "pools"), [("Local", 16), ("IP-2", 4), pytest.param("IB", 1, marks=pytest.mark.slow)]
+)
 def test_without_penalties_each_pool_is_an_erlang_c_queue(policy: str, pools: int) -> None:
     rate = 5600.0 if pools == 16 else 6100.0
     run = solved(free(rate), policy, tasks=1_000_000)
@@ -204,7 +209,13 @@ def test_one_processor_is_m_m_k(servers: int, load: float) -> None:
     agrees(solved(server, "Local", tasks=400_000), erlang_c_wait(servers, rate, 0.04), 0.04)
 
 
-@pytest.mark.parametrize("law", ["deterministic", "gamma", "lognormal"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        "deterministic",
+        *(pytest.param(law, marks=pytest.mark.slow) for law in ("gamma", "lognormal")),
+    ],
+)
 def test_one_core_is_pollaczek_and_khinchine(law: Any) -> None:
     scv = None if law == "deterministic" else 2.0
     server = free(15.0, blades=1, rows=1, columns=1, cores=1, law=law, scv=scv)
@@ -212,12 +223,13 @@ def test_one_core_is_pollaczek_and_khinchine(law: Any) -> None:
     agrees(solved(server, "IB", tasks=1_000_000), exact, 0.04)
 
 
+@pytest.mark.slow
 def test_one_hop_pools_beat_local_ones_when_distance_is_free() -> None:
     waits = [solved(free(6000.0), policy, tasks=200_000).mean_wait for policy in POLICIES]
     assert waits[0] > waits[1] > waits[3]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@ONE_AND_SLOWLY_ALL
 def test_a_saturated_server_clears_what_the_closed_form_says(policy: str) -> None:
     server = blade_server(rate=6390.0, refusal_limit=None)
     first = 60_000
@@ -254,7 +266,7 @@ def test_the_engine_makes_no_difference_to_the_answer() -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@ONE_AND_SLOWLY_ALL
 def test_relabelling_blades_does_not_change_the_response_times(policy: str) -> None:
     server = blade_server(rate=300.0, data="hot-blade", hot=0.7, blades=2, cores=4)
     mirrored = server.replace(location_share=np.roll(server.location_share, 4))
@@ -331,6 +343,7 @@ def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
     for seed in range(5):
         assert solved(free(6200.0), "Local", seed=seed, tasks=200_000).stable

@@ -23,10 +23,12 @@ GIVEN = {
     "packing": (
         "packing/tiny",
         "packing/paper-example",
-    ),  # requests to be served whole, or elastic ones
+        "packing/cluster-12-40",
+    ),  # requests to be served whole, or elastic ones; with a present placement
     "admission": ("admission/tiny",),
     "scheduling": ("scheduling/tiny",),
     "numa": ("numa/tiny",),
+    "groups": ("groups/tiny",),
 }
 
 TINY = cotenant.read("colocation/tiny")

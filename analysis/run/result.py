@@ -480,12 +480,15 @@ def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcom
 def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Stop]:
     """The last of several answers that time allows, and whether Ctrl-C came first; raises it when
     there is none yet.
+
+    None is begun after a fourth of the time: each may take long, and looks at no clock.
     """
     last: Solution | None = None
+    enough = clock.share(4)
     try:
         for answer in found:
             last = answer
-            if clock.over:
+            if enough is not None and clock.seconds > enough:
                 break
     except KeyboardInterrupt:
         if last is None:

@@ -470,6 +470,7 @@ class Placement(Solution):
             raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw,
             np.int64,
             2,
+            copy=False,
         )
         kind = frozen_array(
             "server_class",

@@ -143,9 +143,11 @@ class Solution(_Record):
         return cls(**{key: restored(value) for key, value in document.items()})
 
 
-def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[Any, Any]:
+def frozen_array(
+    owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True
+) -> np.ndarray[Any, Any]:
     """A read-only copy of `value` with the given type and number of dimensions, or a clear
-    error.
+    error. Without `copy` it may be `value` itself, for a caller that copies it.
     """
     try:
         raw = np.asarray(value)
@@ -175,6 +177,8 @@ def frozen_array(owner: str, value: Any, dtype: Any, ndim: int) -> np.ndarray[An
             raise InvalidInstance(
                 f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number"
             )
+    if not copy:
+        return raw.astype(dtype, copy=False)
     array = np.array(raw, dtype=dtype)
     array.flags.writeable = False
     return array

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.admission.instance import Admission, Assignment, Floats, check
+from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, check
 from ...instances.admission.prices import Stopped, pair_bounds
 from ...instances.admission.rules import scale, speeds_on, total_speed
 from ...instances.problem.errors import InfeasibleSolution
@@ -29,6 +29,13 @@ EXACT = 1e-9
 
 ROUNDING = 1e-14
 """Relative: what adding speeds up in another order amounts to."""
+
+
+PROGRAM_UP_TO = 2_000_000
+"""Columns up to which the assignment program is built: these take 1.1 GB."""
+
+COLUMN_SECONDS = 3e-6
+"""What it takes to build a column of the program and hand it to an engine, roughly."""
 
 
 class Search:
@@ -137,6 +144,8 @@ class Search:
         bound = float(most)
         if served < most and self.time.over:
             self.later = Stop.TIME_LIMIT
+        elif served < most and not self._within_reach(None):
+            self.later = self.stop
         elif served < most:
             least = self.value * (1 - EXACT)
             if self.proved:  # the answer of the second level must be proved of the first, too
@@ -263,6 +272,8 @@ class Search:
             bounds = pair_bounds(self.instance, np.array(self.certificate["prices"]))
             keep = bounds >= self.value * (1 - EXACT)
             self.certificate["pairs_ruled_out"] = int((~keep).sum())
+        if not self._within_reach(keep):
+            return
         whole = engine == "cp-sat" or least_jobs is not None
         program = assignment_program(self.instance, keep, least_jobs=least_jobs, whole=whole)
         answer = self._solved(program, engine)
@@ -283,6 +294,22 @@ class Search:
         if not self.proved:
             self.stop = answer.stop
         raise_if_interrupted(answer)
+
+    def _within_reach(self, keep: Booleans | None) -> bool:
+        """Whether time and memory allow the assignment program over these pairs; says it where
+        not.
+        """
+        pairs = self.instance.jobs * self.instance.machines if keep is None else int(keep.sum())
+        columns = pairs * (self.instance.cores.shape[1] + 1)
+        if columns > PROGRAM_UP_TO:
+            self.certificate["left_out"] = (
+                f"the assignment program: {columns} columns, {PROGRAM_UP_TO} at most"
+            )
+            return False
+        if self.time.left is not None and columns * COLUMN_SECONDS > self.time.left:
+            self.stop = Stop.TIME_LIMIT
+            return False
+        return True
 
     def _read(self, program: AdmissionProgram, point: Floats, engine: EngineName) -> Assignment:
         """The assignment of a point; should its cores not be whole, they are found again with the

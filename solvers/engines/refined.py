@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...models.program import LinearProgram
-from ..outcome import Clock, Status
+from ..outcome import LEAST_SECONDS, Clock, Status
 from .answer import EngineAnswer
 from .highs import LivingProgram
 
@@ -43,7 +43,9 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
     """
     clock = Clock(time_limit)
     living = LivingProgram(program)
-    answer = living.solve(clock.left)
+    # HiGHS looks at no clock while it presolves, which takes about as long as to build it did
+    spare = None if clock.left is None else max(clock.left - clock.seconds, LEAST_SECONDS)
+    answer = living.solve(spare)
     if not _solved(answer):
         return answer
     assert answer.point is not None

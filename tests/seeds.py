@@ -1,0 +1,13 @@
+"""Which seeds a test runs every time, and which only among the slow tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def seeds(number: int, quick: int) -> list[Any]:
+    """Parameters 0 to `number` - 1, of which those from `quick` on are marked slow."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, number)]
+    return [*range(quick), *slow]

@@ -59,17 +59,14 @@ def _scheduled(
     load: dict[str, Counter[str]],
 ) -> bool:
     own = _counted(scheduler.state.pods[number])
-    best: tuple[int, str] | None = None
-    for node in scheduler.state.nodes:
-        if node.name in cordoned or not scheduler.takes(number, node.name):
-            continue
-        value = _score(node, load[node.name], own, scoring)
-        if best is None or value > best[0]:
-            best = (value, node.name)
+    open_ones = [node for node in scheduler.state.nodes if node.name not in cordoned]
+    score = {node.name: _score(node, load[node.name], own, scoring) for node in open_ones}
+    best_first = sorted(score, key=lambda name: -score[name])
+    best = next((name for name in best_first if scheduler.takes(number, name)), None)
     if best is None:
         return False
-    load[best[1]].update(own)
-    scheduler.come(number, best[1])
+    load[best].update(own)
+    scheduler.come(number, best)
     scheduler.leave(number)
     return True
 

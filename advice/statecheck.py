@@ -129,7 +129,22 @@ class Scheduler:
 
     def takes(self, number: int, name: str) -> bool:
         """Whether the scheduler would put a pod on a node now: no filter refuses."""
-        return next(self._reasons(number, name), None) is None
+        return (
+            next(self._short(number, name), None) is None
+            and next(self._reasons(number, name), None) is None
+        )
+
+    def _short(self, number: int, name: str) -> Iterator[str]:
+        """The resources of which a node has too little left for a pod."""
+        requests, room_of = self.state.pods[number].requests, self.nodes[name].allocatable
+        own = requests if number in self.on[name] else {}
+        for resource, amount in requests.items():
+            room = room_of.get(resource)
+            if room is None and resource.startswith("volumes of "):
+                continue
+            used = self.used[name][resource] - own.get(resource, 0)
+            if amount and amount + used > (room or 0):
+                yield resource
 
     def _reasons(self, number: int, name: str) -> Iterator[str]:
         pod, node = self.state.pods[number], self.nodes[name]
@@ -140,14 +155,7 @@ class Scheduler:
             yield "node affinity"
         if not node_selected(node, pod.volumes):
             yield "volume"
-        own = pod.requests if number in self.on[name] else {}
-        for resource, amount in pod.requests.items():
-            room = node.allocatable.get(resource)
-            if room is None and resource.startswith("volumes of "):
-                continue
-            used = self.used[name][resource] - own.get(resource, 0)
-            if amount and amount + used > (room or 0):
-                yield f"too little {resource}"
+        yield from (f"too little {resource}" for resource in self._short(number, name))
         if pod.ports and any(
             _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
         ):

@@ -22,7 +22,7 @@ from cotenant.instances.problem import InvalidFile, InvalidInstance, NoSolution
 from cotenant.models.packing.aggregate import aggregate_program
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound
-from cotenant.solvers.packing.moves import moves_bound
+from cotenant.solvers.packing.moves import _Search, moves_bound
 from cotenant.solvers.packing.ruled import reduce_ruled
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
@@ -233,3 +233,34 @@ def test_a_cluster_is_feasible_as_it_stands_and_of_the_shape_asked_for() -> None
     assert len(now[0]) == len(np.unique(made.placed[:, 0]))
     assert 0.2 < (made.most_per_server == 1).mean() < 0.5
     assert made == cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
+
+
+def test_servers_that_must_be_in_use_are_one_to_the_aggregate_program() -> None:
+    # six servers; on four of them a VM that may run nowhere else; eight VMs of 2 besides
+    fixed = np.eye(4, 6, dtype=bool)
+    instance = Packing(
+        capacity=[[4]] * 6, demand=[[1]] * 4 + [[2]], request=[1.0] * 4 + [8.0],
+        servers=[1.0] * 6, allowed=np.vstack([fixed, np.ones((1, 6), dtype=bool)]),
+    )  # type: ignore[arg-type]  # fmt: skip
+    problem = reduce_ruled(instance)
+    assert sorted(problem.pooled.size.tolist()) == [1, 4]
+    assert bound_of(instance) == 5  # six VMs on what the four have left, two on each of the others
+    result = cotenant.solve(instance, "min-servers")
+    assert (result.status, result.objective) == ("optimal", 6)
+    assert cotenant.solve(instance.replace(request=[1.0] * 4 + [3.0]), "min-servers").bound == 4
+
+
+def test_vms_placed_anew_within_a_zone_move_less() -> None:
+    made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
+    start = cotenant.solve(made, "min-servers").solution
+    assert isinstance(start, Placement)
+    search = _Search(made, Clock(), np.random.default_rng(0))
+    search.servers = start.servers
+    search.offer(start, "the start")
+    before = search.upper
+    search._anew(0.1)
+    assert search.upper < before
+    assert search.best is not None
+    check(made, search.best)
+    assert search.best.servers <= start.servers
+    assert search.upper == stays(made, search.best.count, search.best.server_class)[1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,6 +24,12 @@ from .ruled_search import Filling
 
 MOST_COUNTS = 40_000
 """Larger models (servers x types) are not given to CP-SAT."""
+
+AT_ONCE, BESIDES = 5, 3
+"""Servers in use, and others, of one zone whose VMs CP-SAT places anew together."""
+
+IN_VAIN = 12
+"""Such choices without a move less after which others are tried first."""
 
 
 @checked
@@ -182,6 +190,8 @@ class _Search:
                     raise KeyboardInterrupt
                 if found.bound is not None and found.bound > self.servers:
                     self.impossible = True
+            if self.open:
+                self._anew(effort)
             if small and self.open:
                 self._by_cp_sat(effort)
             effort *= 2
@@ -221,7 +231,7 @@ class _Search:
     def _fillings(self, built: Moves, effort: float) -> None:
         """Servers kept as the program says; the VMs of the others are placed among those."""
         left = self.clock.left
-        seconds = 5.0 * effort if left is None else min(left / 2, 5.0 * effort)
+        seconds = 5.0 * effort if left is None else min(left / 4, 5.0 * effort)
         answer = solve_program(built.program, time_limit=seconds)
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
@@ -241,26 +251,75 @@ class _Search:
         chosen = np.concatenate([kept, np.array(extra, dtype=np.int64)])[: self.servers]
         filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
         filling.place_now(self.placed[chosen])
-        if filling.mend(self.clock, self.clock.seconds + 4 * effort):
+        if filling.mend(self.clock, self.clock.seconds + min(4 * effort, seconds)):
             self._offer_rows(filling.room.vms[: len(chosen)], chosen)
+
+    def _anew(self, effort: float) -> None:
+        """Of some servers of one zone at a time, place the VMs anew among them so that more stay:
+        what zones hold remains as it is, and no more servers are in use.
+        """
+        left = self.clock.left
+        until = self.clock.seconds + (10.0 * effort if left is None else 0.75 * left)
+        vain = 0
+        while self.open and self.best is not None and vain < IN_VAIN and self.clock.seconds < until:
+            before, now = self.upper, self._on_servers(self.best)
+            used = np.asarray(now.any(axis=1))
+            moved = np.maximum(now - self.placed, 0).sum(axis=1)  # VMs that come from elsewhere
+            zone = self.problem.zone[self.kind]
+            first = int(self.rng.choice(len(used), p=moved / moved.sum()))
+            near = self.rng.permutation(np.flatnonzero(zone == zone[first]))
+            some = near[used[near] & (near != first)][: AT_ONCE - 1]
+            others = near[~used[near]][:BESIDES]
+            self._placed_anew(now, np.sort([first, *some, *others]), until)
+            vain = 0 if self.upper < before else vain + 1
+
+    def _on_servers(self, placement: Placement) -> Integers:
+        """(n, s) VMs of the reduction's types on each server, where most stay."""
+        on, _ = stays(self.instance, placement.count, placement.server_class)
+        now: Integers = np.zeros_like(self.placed)
+        now[on] = placement.count[:, [group[0] for group in self.problem.members]]
+        return now
+
+    def _placed_anew(self, now: Integers, servers: Integers, until: float) -> None:
+        """The most VMs that can stay on these servers with what they hold together."""
+        problem, here = self.problem, np.flatnonzero(now[servers].any(axis=0))
+        number = {int(i): place for place, i in enumerate(here)}
+
+        def renumbered(group: Sequence[int]) -> tuple[int, ...]:
+            return tuple(number[i] for i in group if i in number)
+
+        part = replace(
+            problem,
+            demand=problem.demand[here],
+            request=now[np.ix_(servers, here)].sum(axis=0),
+            most=problem.most[here],
+            limits=tuple((renumbered(group), most) for group, most in problem.limits),
+            apart=tuple(
+                (number[i], number[other])
+                for i, other in problem.apart
+                if i in number and other in number
+            ),
+            zone_limits=(),
+            spreads=(),
+        )
+        model, counts, moves = _moves_model(
+            part, self.kind[servers], self.placed[np.ix_(servers, here)],
+            int(now[servers].any(axis=1).sum()), now[np.ix_(servers, here)],
+        )  # fmt: skip
+        model.minimize(moves)
+        seconds = min(2.0, max(until - self.clock.seconds, 0.1))
+        answer = solve_cp_sat(model, time_limit=self.clock.share(most=seconds))
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        if answer.values is not None:
+            rows = now.copy()
+            rows[np.ix_(servers, here)] = counts(answer.values)
+            full = np.flatnonzero(rows.any(axis=1))
+            self._offer_rows(rows[full], full)
 
     def _by_cp_sat(self, effort: float) -> None:
         """CP-SAT with servers that are told apart."""
-        problem = self.problem
-        built = assignment_model(
-            problem.demand, problem.request, problem.capacity, self.kind, problem.price,
-            named=True, rules=problem,
-        )  # fmt: skip
-        model = built.model
-        used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
-        model.add(sum(used) <= self.servers)
-        stay: list[Any] = []
-        for m, i in np.argwhere(self.placed > 0).tolist():
-            if built.count[m, i] >= 0:
-                entry = model.get_int_var_from_proto_index(int(built.count[m, i]))
-                stay.append(model.new_int_var(0, int(self.placed[m, i]), f"stay_{m}_{i}"))
-                model.add(stay[-1] <= entry)
-        moves = self.total - sum(stay)
+        model, counts, moves = _moves_model(self.problem, self.kind, self.placed, self.servers)
         model.add(moves >= self.lower)
         model.add(moves <= self.upper)
         model.minimize(moves)  # instead of the servers
@@ -271,7 +330,7 @@ class _Search:
             self.impossible = self.best is None
             return
         if answer.values is not None:
-            self._offer_rows(built.counts(answer.values), np.arange(len(self.kind)))
+            self._offer_rows(counts(answer.values), np.arange(len(self.kind)))
         if answer.bound is not None:
             self.raise_bound(math.ceil(answer.bound - 1e-6), "CP-SAT")
 
@@ -307,6 +366,36 @@ class _Search:
             certificate | {"on": on.tolist()},
             trace,
         )
+
+
+def _moves_model(
+    problem: Ruled, kind: Integers, placed: Integers, servers: int, hint: Integers | None = None
+) -> tuple[Any, Callable[[Integers], Integers], Any]:
+    """CP-SAT with servers (n,) that are told apart, of which so many may be in use; what its values
+    mean; and the VMs placed (n, s) that leave their server. The hint (n, s) is an answer.
+    """
+    built = assignment_model(
+        problem.demand, problem.request, problem.capacity, kind, problem.price, named=True,
+        rules=problem,
+    )  # fmt: skip
+    model = built.model
+    used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
+    model.add(sum(used) <= servers)
+    stay: list[Any] = []
+    for m, i in np.argwhere(placed > 0).tolist():
+        if built.count[m, i] >= 0:
+            entry = model.get_int_var_from_proto_index(int(built.count[m, i]))
+            stay.append(model.new_int_var(0, int(placed[m, i]), f"stay_{m}_{i}"))
+            model.add(stay[-1] <= entry)
+            if hint is not None:
+                model.add_hint(stay[-1], int(min(placed[m, i], hint[m, i])))
+    if hint is not None:
+        for m, i in np.argwhere(built.count >= 0).tolist():
+            entry = model.get_int_var_from_proto_index(int(built.count[m, i]))
+            model.add_hint(entry, int(hint[m, i]))
+        for m, flag in enumerate(used):
+            model.add_hint(flag, bool(hint[m].any()))
+    return model, built.counts, int(placed.sum()) - sum(stay)
 
 
 __all__ = ["fewest_moves"]

@@ -835,7 +835,7 @@ class Deletions:
         """Check one node, which deletes the pair `ends` and changes its parent's partition."""
         changes, children = listed(node, "a node", 2)
         flat = wholes(changes, "changes", None, 0, self.size - 1)
-        spend(self.size * (len(flat) + len(ends) + 8))
+        spend(2 * self.size * (len(flat) + len(ends) + 8))
         after, changed = list(after), flat[::2]
         for agent, following in zip(changed, flat[1::2], strict=True):
             after[agent] = following

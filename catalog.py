@@ -81,6 +81,7 @@ class Method:
 _COOPER = "Cooper (HPCA 2017)"
 _MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
+_GROUPED = ("hierarchical", "serpentine")
 _ADMITTED = ("DA1", "DA2", "proposed")
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
@@ -250,6 +251,26 @@ METHODS: tuple[Method, ...] = (
     Method("IB", "numa", "baselines.numa:any_blade", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95",
            "this package: policies by the shares of the LP"),
+    Method("optimal", "groups", "solvers.groups.optimal:optimal", "exact", "penalty",
+           f"{_COOPER} VII, by column generation", _GROUPED,
+           prover="solvers.proofs.groups:optimal", claimed="more than 300,000 kinds of groups"),
+    Method("core", "groups", "solvers.groups.core:core", "exact", "blocking_groups",
+           f"{_COOPER} III.B, for groups", (*_GROUPED, "sorted")),
+    Method("least-alpha", "groups", "solvers.groups.core:least_alpha", "exact", "least_alpha",
+           "this package: the least epsilon-core", (*_GROUPED, "sorted")),
+    Method("hierarchical", "groups", "baselines.groups:hierarchical", "heuristic", "penalty",
+           f"{_MARKET} 6, pairs of pairs"),
+    Method("serpentine", "groups", "baselines.groups:serpentine", "heuristic", "penalty",
+           f"{_COOPER} IV.C (CO), for groups"),
+    Method("GR", "groups", "baselines.groups:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
+    Method("threshold", "groups", "baselines.groups:threshold", "heuristic", "penalty",
+           f"{_COOPER} IV.C"),
+    Method("local-search", "groups", "baselines.groups:local_search", "heuristic", "penalty",
+           "this package"),
+    Method("sorted", "groups", "baselines.groups:sorted_by_pressure", "heuristic",
+           "blocking_groups", "Banerjee, Konishi and Sonmez (2001)"),
+    Method("random", "groups", "baselines.groups:random_grouping", "heuristic", "penalty",
+           "the floor"),
 )
 # fmt: on
 
@@ -271,6 +292,10 @@ ANALYSES: dict[str, dict[str, str]] = {
         "clusters",
         "audit": "cotenant.analysis.packing.audits.audit judges a placement",
         "simulation": "cotenant.analysis.packing.simulation.simulate runs a policy over a trace",
+    },
+    "groups": {
+        "frontier": "cotenant.analysis.groups.frontier maps an instance to many answers",
+        "residuals": "cotenant.instances.groups.residuals holds a model against measured groups",
     },
     "market": {
         "phases": "cotenant.analysis.market.phases solves a market whose jobs change with time",

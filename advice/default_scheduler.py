@@ -4,10 +4,11 @@ one of its two scores for allocation.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from .state import ClusterState, Pod
+from .state import ClusterState, Node, Pod
 from .statecheck import Scheduler, Wave
 
 Scoring = Literal["LeastAllocated", "MostAllocated"]
@@ -27,44 +28,59 @@ def left_pending(
     after each wave.
     """
     scheduler = Scheduler(state)
+    load = {
+        name: Counter[str](sum((_counted(state.pods[n]) for n in pods), Counter()))
+        for name, pods in scheduler.on.items()
+    }
     waiting: list[int] = []
     for wave in waves:
         evicted = [move.pod for move in wave if not move.temporary]
         for number in evicted:
+            load[scheduler.where[number]].subtract(_counted(state.pods[number]))
             scheduler.evict(number)
         waiting = [
             number
             for number in (*waiting, *evicted)
-            if not _scheduled(scheduler, number, cordoned, scoring)
+            if not _scheduled(scheduler, number, cordoned, scoring, load)
         ]
     return waiting
 
 
+def _counted(pod: Pod) -> Counter[str]:
+    """What scores count for a pod."""
+    return Counter({name: pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()})
+
+
 def _scheduled(
-    scheduler: Scheduler, number: int, cordoned: Collection[str], scoring: Scoring
+    scheduler: Scheduler,
+    number: int,
+    cordoned: Collection[str],
+    scoring: Scoring,
+    load: dict[str, Counter[str]],
 ) -> bool:
+    own = _counted(scheduler.state.pods[number])
     best: tuple[int, str] | None = None
     for node in scheduler.state.nodes:
-        if node.name in cordoned or scheduler.refusals(number, node.name):
+        if node.name in cordoned or not scheduler.takes(number, node.name):
             continue
-        value = _score(scheduler, scheduler.state.pods[number], node.name, scoring)
+        value = _score(node, load[node.name], own, scoring)
         if best is None or value > best[0]:
             best = (value, node.name)
     if best is None:
         return False
+    load[best[1]].update(own)
     scheduler.come(number, best[1])
     scheduler.leave(number)
     return True
 
 
-def _score(scheduler: Scheduler, pod: Pod, name: str, scoring: Scoring) -> int:
+def _score(node: Node, load: Counter[str], own: Counter[str], scoring: Scoring) -> int:
     total, weights = 0, 0
-    for resource, unsaid in _UNSAID.items():
-        room = scheduler.nodes[name].allocatable.get(resource, 0)
+    for resource in _UNSAID:
+        room = node.allocatable.get(resource, 0)
         if not room:
             continue
-        pods = [scheduler.state.pods[n] for n in scheduler.on[name]]
-        used = sum(each.requests.get(resource) or unsaid for each in (*pods, pod))
+        used = load[resource] + own[resource]
         free = max(room - used, 0)
         share = free if scoring == "LeastAllocated" else used if used <= room else 0
         total += share * 100 // room

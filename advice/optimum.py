@@ -41,7 +41,8 @@ def fewest_nodes(instance: Packing, time_limit: float | None = None) -> Found:
     clock, size = Clock(time_limit), instance.available.sum() * instance.types
     best: Found | None = None
     if size > TINY:
-        best = _found(instance, _run("min-servers", instance, time_limit=clock.share(2)))
+        share = clock.share(1 if size > SMALL else 2)
+        best = _found(instance, _run("min-servers", instance, time_limit=share))
         if size > SMALL or best.infeasible or best.value == best.bound:
             return best
     exact = _found(instance, _run("cp-sat", instance, time_limit=clock.share()))
@@ -52,9 +53,17 @@ def fewest_nodes(instance: Packing, time_limit: float | None = None) -> Found:
     return replace(better, bound=max(best.bound, exact.bound))
 
 
-def fewest_moves(instance: Packing, servers: int, time_limit: float | None = None) -> Found:
-    """As few VMs that leave their server as let at most `servers` be in use."""
-    outcome = _run("fewest-moves", instance, time_limit=time_limit, servers=servers)
+def fewest_moves(
+    instance: Packing, servers: int, time_limit: float | None = None, known: Found | None = None
+) -> Found:
+    """As few VMs that leave their server as let at most `servers` be in use; no more than in an
+    answer that is known.
+    """
+    start = None
+    if known is not None and known.count is not None:
+        used = np.flatnonzero(known.count.any(axis=1))
+        start = Placement(known.count[used], instance.server_class[used])
+    outcome = _run("fewest-moves", instance, time_limit=time_limit, servers=servers, start=start)
     return _found(instance, outcome, moves=True)
 
 

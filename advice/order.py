@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from .state import ClusterState
-from .statecheck import Move, Scheduler, Wave, budgets_of
+from .statecheck import Move, Scheduler, Wave
 
 
 @dataclass(frozen=True)
@@ -30,103 +30,160 @@ def ordered(
     """Waves that bring each pod to its node.
 
     A pod that moves takes room on both nodes until its wave is over. Of one budget no more pods are
-    in a wave than it allows; of one owner without a budget one. Where no move fits, one pod is
-    moved out of the way for a time, each at most once.
+    in a wave than it allows; of one owner without a budget one. Where no move fits, pods that are
+    in the way move aside for a time, each at most once.
 
     Parameters
     ----------
     targets : node by place of the pod.
     """
-    scheduler = Scheduler(state)
-    left = dict(targets)
-    # large pods first: they find room while there is some
-    size = {n: max(state.pods[n].requests.values(), default=0) for n in left}
-    order = sorted(left, key=lambda n: (-size[n], n))
-    budgets = {n: [(b.namespace, b.name, b.allowed) for b in budgets_of(state, n)] for n in left}
-    waves: list[Wave] = []
-    aside: set[int] = set()
-    while left:
-        wave: list[Move] = []
-        taken: Counter[tuple[str, ...]] = Counter()
-        for number in order:
-            if number not in left or not _allowed(state, number, budgets[number], taken, released):
+    order = _Ordering(state, targets, released)
+    while order.left and (order.direct() or order.aside()):
+        pass
+    stuck = {n: tuple(order.scheduler.refusals(n, node)) for n, node in order.left.items()}
+    return Ordered(tuple(order.waves), stuck)
+
+
+class _Ordering:
+    """Pods that are still to go, the waves so far, and the one that is being made."""
+
+    def __init__(
+        self, state: ClusterState, targets: Mapping[int, str], released: Collection[str]
+    ) -> None:
+        self.state, self.released = state, released
+        self.scheduler = Scheduler(state)
+        # large pods first: they find room while there is some
+        size = {n: max(state.pods[n].requests.values(), default=0) for n in targets}
+        self.left = {n: targets[n] for n in sorted(targets, key=lambda n: (-size[n], n))}
+        self.budgets = {
+            n: [(b.namespace, b.name, b.allowed) for b in self.scheduler.budgets(n)]
+            for n in targets
+        }
+        self.waves: list[Wave] = []
+        self.parked: set[int] = set()
+        self.wave: list[Move] = []
+        self.taken: Counter[tuple[str, ...]] = Counter()
+
+    def direct(self) -> bool:
+        """Moves that fit, as a wave; whether there are any."""
+        for number, node in self.left.items():
+            self._join(Move(number, node))
+        return self._end()
+
+    def aside(self) -> bool:
+        """Pods that are in the way of others, as a wave that lets one pod go to each node; or those
+        in the way at one node. Whether there are any.
+        """
+        helped: set[str] = set()
+        for number, node in self.left.items():
+            if node in helped:
                 continue
-            if _joins(scheduler, wave, Move(number, left[number])):
-                wave.append(Move(number, left[number]))
-                taken.update(_groups(state, number, budgets[number]))
-        if not wave:
-            found = _out_of_the_way(state, scheduler, left, aside)
-            if found is None:
-                break
-            aside.add(found.pod)
-            wave = [found]
-            scheduler.come(found.pod, found.node)
-        for move in wave:
-            scheduler.leave(move.pod)
-            if not move.temporary:
-                del left[move.pod]
-        waves.append(tuple(wave))
-    stuck = {n: tuple(scheduler.refusals(n, node)) for n, node in left.items()}
-    return Ordered(tuple(waves), stuck)
+            before = len(self.wave)
+            for other in self._in_the_way(number, node):
+                self._goes_aside(other)
+                if len(self.wave) > before and self._would(number, node):
+                    helped.add(node)
+                    break
+            else:
+                while len(self.wave) > before:
+                    self._undo()
+        if not self.wave:
+            for number, node in self.left.items():
+                for other in self._in_the_way(number, node):
+                    self._goes_aside(other)
+                if self.wave:
+                    break
+        return self._end()
 
+    def _in_the_way(self, number: int, node: str) -> list[int]:
+        """Pods that are to leave a node, or that a spread counts with the one that is to go there,
+        and did not move aside yet; the largest first.
+        """
+        scheduler = self.scheduler
+        counted = scheduler.counted_with(number)
+        return [
+            other
+            for other in self.left
+            if other != number
+            and other not in self.parked
+            and other not in scheduler.coming
+            and (scheduler.where[other] == node or other in counted)
+        ]
 
-def _groups(
-    state: ClusterState, number: int, budgets: list[tuple[str, str, int]]
-) -> list[tuple[str, ...]]:
-    """What is counted of a pod within a wave: its budgets, or its owner without one."""
-    if budgets:
-        return [(namespace, name) for namespace, name, _ in budgets]
-    pod = state.pods[number]
-    return [(pod.namespace, *pod.owner)] if pod.owner[1] else []
+    def _goes_aside(self, number: int) -> None:
+        """Let a pod join the wave to some node, one that is to be freed before others."""
+        wanted = set(self.left.values())
+        there = self.scheduler.where[number]
+        for node in sorted(self.state.nodes, key=lambda node: node.name in wanted):
+            if node.name != there and self._join(Move(number, node.name, temporary=True)):
+                return
 
+    def _would(self, number: int, node: str) -> bool:
+        """Whether a pod could go to a node after the wave."""
+        old = {move.pod: self.scheduler.where[move.pod] for move in self.wave}
+        for move in self.wave:
+            self.scheduler.leave(move.pod)
+        found = self.scheduler.takes(number, node)
+        for move in self.wave:
+            self.scheduler.come(move.pod, old[move.pod])
+            self.scheduler.leave(move.pod)
+            self.scheduler.come(move.pod, move.node)
+        return found
 
-def _allowed(
-    state: ClusterState,
-    number: int,
-    budgets: list[tuple[str, str, int]],
-    taken: Counter[tuple[str, ...]],
-    released: Collection[str],
-) -> bool:
-    most = min((max(allowed, int("budget" in released)) for _, _, allowed in budgets), default=1)
-    return all(taken[group] < most for group in _groups(state, number, budgets))
-
-
-def _joins(scheduler: Scheduler, wave: list[Move], move: Move) -> bool:
-    """Whether a move fits beside the others of a wave, which stay possible; it is coming then."""
-    if scheduler.refusals(move.pod, move.node):
-        return False
-    scheduler.come(move.pod, move.node)
-    pods = scheduler.state.pods
-    if all(
-        not scheduler.refusals(other.pod, other.node)
-        for other in [*wave, move]
-        if pods[other.pod].spread or pods[other.pod].near
-    ):
+    def _join(self, move: Move) -> bool:
+        """Whether a move fits beside the others of the wave, which stay possible; it is one of them
+        then.
+        """
+        scheduler, number = self.scheduler, move.pod
+        most = min(
+            (max(allowed, int("budget" in self.released)) for *_, allowed in self.budgets[number]),
+            default=1,
+        )
+        groups = self._groups(number)
+        if any(self.taken[group] >= most for group in groups):
+            return False
+        if not scheduler.takes(number, move.node):
+            return False
+        scheduler.come(number, move.node)
+        if not all(
+            scheduler.takes(other.pod, other.node)
+            for other in [*self.wave, move]
+            if _minds(scheduler, other.pod, number)
+        ):
+            scheduler.go_back(number)
+            return False
+        self.wave.append(move)
+        self.taken.update(groups)
         return True
-    scheduler.go_back(move.pod)
-    return False
+
+    def _undo(self) -> None:
+        """Take the last move off the wave."""
+        move = self.wave.pop()
+        self.scheduler.go_back(move.pod)
+        self.taken.subtract(self._groups(move.pod))
+
+    def _end(self) -> bool:
+        """The wave is over; whether it had moves."""
+        for move in self.wave:
+            self.scheduler.leave(move.pod)
+            if move.temporary:
+                self.parked.add(move.pod)
+            else:
+                del self.left[move.pod]
+        if self.wave:
+            self.waves.append(tuple(self.wave))
+        found = bool(self.wave)
+        self.wave, self.taken = [], Counter()
+        return found
+
+    def _groups(self, number: int) -> list[tuple[str, ...]]:
+        """What is counted of a pod within a wave: its budgets, or its owner without one."""
+        if budgets := self.budgets[number]:
+            return [(namespace, name) for namespace, name, _ in budgets]
+        pod = self.state.pods[number]
+        return [(pod.namespace, *pod.owner)] if pod.owner[1] else []
 
 
-def _out_of_the_way(
-    state: ClusterState, scheduler: Scheduler, left: Mapping[int, str], aside: Collection[int]
-) -> Move | None:
-    """A move of a pod, still to go, that lets another one go where it is to."""
-    for number in left:
-        if number in aside:
-            continue
-        for node in state.nodes:
-            if node.name == scheduler.where[number] or scheduler.refusals(number, node.name):
-                continue
-            old = scheduler.where[number]
-            scheduler.come(number, node.name)
-            scheduler.leave(number)
-            helps = any(
-                not scheduler.refusals(other, target)
-                for other, target in left.items()
-                if other != number
-            )
-            scheduler.come(number, old)
-            scheduler.leave(number)
-            if helps:
-                return Move(number, node.name, temporary=True)
-    return None
+def _minds(scheduler: Scheduler, number: int, moving: int) -> bool:
+    """Whether a pod that moves could make a node refuse another one for what it does not take."""
+    return bool(scheduler.state.pods[number].near) or moving in scheduler.counted_with(number)

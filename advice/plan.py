@@ -5,17 +5,19 @@ proved of it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..analysis.frontier import PricePoint
+from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Integers, Packing
 from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from ..solvers.outcome import Clock
 from .default_scheduler import SCORINGS, left_pending
-from .optimum import fewest_moves, fewest_nodes
+from .optimum import Found, fewest_moves, fewest_nodes
 from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
 from .state import ClusterState, Role
@@ -64,6 +66,8 @@ class Advice:
     mended: tuple[str, ...]
     reason: str
     left_pending: Mapping[str, tuple[int, ...]]
+    frontier: tuple[PricePoint, ...] = ()
+    """What freeing fewer nodes costs: by limit on the nodes in use, the pods that move."""
 
     @property
     def proved(self) -> bool:
@@ -97,6 +101,10 @@ class Advice:
                 ]
                 for wave in self.order.waves
             ],
+            "frontier": [
+                {"nodes": point.limit, "moves": point.value, "fewest": point.bound}
+                for point in self.frontier
+            ],
             "not_ordered": {pods[n].title: list(why) for n, why in self.order.stuck.items()},
             "left_pending": {
                 scoring: [pods[n].title for n in them]
@@ -129,7 +137,11 @@ class Advice:
 
 
 def advise(
-    state: ClusterState, *, time_limit: float | None = SECONDS, released: Collection[str] = ()
+    state: ClusterState,
+    *,
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+    frontier: int = 0,
 ) -> Advice:
     """How many nodes are enough, which can go, and the fewest moves to that.
 
@@ -137,39 +149,56 @@ def advise(
     ----------
     time_limit : seconds for all proofs together; None for no limit.
     released : kinds of `rules.RELEASED` for which no pod is pinned.
+    frontier : so many numbers of nodes, from as few as can be to those in use now, each with the
+        fewest pods that move to it; at least 2, or 0 for none. Half of the time is for them.
 
     Raises
     ------
     InvalidOption
-        A kind to release that is none.
+        A kind to release that is none, or a frontier of one point.
     InvalidInstance
         There is nothing to place.
     InfeasibleSolution
         The plan does not pass its own check; nothing of it should be believed then.
     """
     require_kinds(released)
-    clock = Clock(time_limit)
+    if frontier < 0 or frontier == 1:
+        raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
+    whole = Clock(time_limit)
+    clock = Clock(whole.share(2 if frontier else 1))
     relaxed = translate(state, relaxed=True, released=released)
     free = fewest_nodes(relaxed.instance, clock.share(5))
     plans = _plans(state, released)
-    found = [fewest_nodes(plan.instance, clock.share(4)) for plan in plans]
+    found = [fewest_nodes(plan.instance, clock.share(3)) for plan in plans]
     now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
     # what runs now is an answer of the first plan, whatever else was found
     values = [one.value for one in found]
     if values[0] is None or values[0] > now[0]:
         values[0] = now[0]
     best = min(value for value in values if value is not None)
-    chosen, moves, fewest_pinned = _least_moves(plans, values, best, clock)
+    chosen, moves, fewest_pinned = _least_moves(plans, found, values, best, clock)
     keepers = chosen.keepers
     needed = max(0, free.bound - relaxed.keepers)
     pinned = min(one.bound for one in found if not one.infeasible) - keepers
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = fewest_moves(relaxed.instance, best - keepers + relaxed.keepers, clock.share(1))
-    return _advice(
+    advice = _advice(
         state, released, chosen, plans[0], moves,
         needed=needed, needed_pinned=max(needed, pinned), fewest=unpinned.bound,
         fewest_pinned=fewest_pinned, reason=_reason(relaxed, needed), dropped=relaxed.dropped,
     )  # fmt: skip
+    return replace(advice, frontier=_frontier(chosen, frontier, whole)) if frontier else advice
+
+
+def _frontier(plan: Translation, points: int, clock: Clock) -> tuple[PricePoint, ...]:
+    """The fewest moves by nodes in use, while the pinned pods stay."""
+    found = price_frontiers(plan.instance, time_limit=clock.share(), points=points)
+    return tuple(
+        replace(point, limit=point.limit - plan.keepers)
+        for each in found
+        for point in each.points
+        if point.limit is not None
+    )
 
 
 def require_kinds(released: Collection[str]) -> None:
@@ -196,13 +225,16 @@ def _plans(
 
 
 def _least_moves(
-    plans: list[Translation], values: list[int | None], best: int, clock: Clock
+    plans: list[Translation], nodes: list[Found], values: list[int | None], best: int, clock: Clock
 ) -> tuple[Translation, Integers, int]:
     """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
-    among = [plan for plan, value in zip(plans, values, strict=True) if value == best]
-    found = [(plan, fewest_moves(plan.instance, best, clock.share(2))) for plan in among]
+    found = [
+        (plan, fewest_moves(plan.instance, best, clock.share(2), known))
+        for plan, known, value in zip(plans, nodes, values, strict=True)
+        if value == best
+    ]
     answers = [(one.value, place) for place, (_, one) in enumerate(found) if one.value is not None]
     bound = min(one.bound for _, one in found)
     if not answers:  # out of time: nothing moves
@@ -251,6 +283,10 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
     """The new node of every pod that moves: of equal pods as many stay as can."""
     found: dict[int, str] = {}
     names = [state.nodes[number].name for number in plan.nodes]
+    zones = plan.instance.zone
+    zone = dict.fromkeys((node.name for node in state.nodes), "")
+    if zones:
+        zone |= {n: zones[c] for n, c in zip(names, plan.instance.server_class, strict=True)}
     for row, pods in enumerate(plan.pods):
         here: dict[str, list[int]] = {}
         for number in pods:
@@ -260,7 +296,18 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
         for name, number in zip(names, count[:, row].tolist(), strict=True):
             goes += here.get(name, [])[number:]
             comes += [name] * (number - len(here.get(name, [])))
-        found.update(zip(goes, comes, strict=True))
+        # within a zone where that can be: two that change zones would be in each other's way
+        waiting: dict[str, list[str]] = {}
+        for name in comes:
+            waiting.setdefault(zone[name], []).append(name)
+        abroad = []
+        for pod in goes:
+            if near := waiting.get(zone[state.pods[pod].node]):
+                found[pod] = near.pop()
+            else:
+                abroad.append(pod)
+        rest = [name for there in waiting.values() for name in there]
+        found.update(zip(abroad, rest, strict=True))
     return found
 
 

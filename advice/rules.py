@@ -9,7 +9,7 @@ bound that knows fewer rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -19,7 +19,18 @@ from ..instances.packing.instance import Packing
 from ..instances.packing.placing import Limit
 from ..instances.packing.placing import Spread as ZoneSpread
 from ..instances.problem.errors import InvalidInstance
-from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role, Selector, Spread
+from .state import (
+    Budget,
+    ClusterState,
+    Expression,
+    Node,
+    NodeTerm,
+    Pod,
+    PodTerm,
+    Role,
+    Selector,
+    Spread,
+)
 
 Reason = tuple[str, str]
 """The kind of a reason why a pod is pinned, and its words."""
@@ -171,10 +182,10 @@ class _Builder:
         owner = pod.owner[1] or pod.name
         return f"{pod.namespace}/{owner}" if pod.namespace else owner
 
-    def _pin(self, kinds: Iterable[int], reason: Reason) -> None:
+    def _pin(self, kinds: Iterable[int], *reasons: Reason) -> None:
         for kind in kinds:
             for number in self.kinds[kind]:
-                self.reasons[number][reason] = None
+                self.reasons[number].update(dict.fromkeys(reasons))
 
     # where each kind may be
 
@@ -417,22 +428,20 @@ class _Builder:
 
     def _pin_by_state(self) -> None:
         """Pin pods by what the reader did not model, and by budgets that allow nothing."""
-        by_namespace: dict[str, list[int]] = {}
-        for b, budget in enumerate(self.state.budgets):
-            by_namespace.setdefault(budget.namespace, []).append(b)
-        for number in self.counted:
-            pod = self.state.pods[number]
-            for reason in pod.unread:
-                self.reasons[number][reason] = None
+        by_namespace: dict[str, list[Budget]] = {}
+        for budget in self.state.budgets:
+            by_namespace.setdefault(budget.namespace, []).append(budget)
+        for kind, pod in enumerate(self.sample):  # all of a kind, as to what selectors ask
+            self._pin([kind], *pod.unread)
             theirs = [
-                self.state.budgets[b]
-                for b in by_namespace.get(pod.namespace, ())
-                if _selects(self.state.budgets[b].selector, pod.labels)
+                budget
+                for budget in by_namespace.get(pod.namespace, ())
+                if _selects(budget.selector, pod.labels)
             ]
             if len(theirs) > 1:
-                self.reasons[number]["budget", "two budgets speak of it"] = None
+                self._pin([kind], ("budget", "two budgets speak of it"))
             elif theirs and theirs[0].allowed < 1:
-                self.reasons[number]["budget", "its budget allows 0"] = None
+                self._pin([kind], ("budget", "its budget allows 0"))
         for number, reasons in self.reasons.items():
             fixed = self.state.pods[number].role is Role.FIXED
             self.reasons[number] = {
@@ -575,16 +584,14 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 
 def _holds(expression: Expression, labels: object) -> bool:
     assert isinstance(labels, dict)
-    value = labels.get(expression.key)
-    tests: dict[str, Callable[[], bool]] = {
-        "In": lambda: value is not None and value in expression.values,
-        "NotIn": lambda: value is None or value not in expression.values,
-        "Exists": lambda: value is not None,
-        "DoesNotExist": lambda: value is None,
-        "Gt": lambda: _number(value, expression.values, 1),
-        "Lt": lambda: _number(value, expression.values, -1),
-    }
-    return tests[expression.operator]()
+    value, operator = labels.get(expression.key), expression.operator
+    if operator == "In":
+        return value is not None and value in expression.values
+    if operator == "NotIn":
+        return value is None or value not in expression.values
+    if operator in ("Exists", "DoesNotExist"):
+        return (value is not None) == (operator == "Exists")
+    return _number(value, expression.values, 1 if operator == "Gt" else -1)
 
 
 def _number(value: str | None, given: tuple[str, ...], sign: int) -> bool:

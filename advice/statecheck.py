@@ -7,7 +7,7 @@ there would let through is refused here.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..instances.problem.errors import InfeasibleSolution
@@ -22,6 +22,9 @@ class Move:
     node: str
     temporary: bool = False
 
+
+_Total = tuple[Mapping[str, str], "Counter[str]", "Counter[str]"]
+"""Of a spread: the domain of each node that counts, pods that may be in each, and surely are."""
 
 Wave = tuple[Move, ...]
 """Moves that may happen at the same time, in any order."""
@@ -45,21 +48,30 @@ class Scheduler:
         self.coming: dict[int, str] = {}
         self.on: dict[str, set[int]] = {name: set() for name in self.nodes}
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
-        self.of_namespace: dict[str, set[int]] = defaultdict(set)
-        self.wary: set[int] = set()
         for number, node in self.where.items():
             self._put(number, node)
-        self._selected: dict[tuple[object, int], bool] = {}
-        self._domains: dict[str, dict[str, list[str]]] = {}
+        # what does not change when pods move is worked out once, and once for pods of equal labels
+        alike: dict[object, list[int]] = {}
+        self._carriers: dict[PodTerm, list[int]] = defaultdict(list)
+        for number, pod in enumerate(state.pods):
+            alike.setdefault((pod.namespace, frozenset(pod.labels.items())), []).append(number)
+            for term in pod.apart:
+                self._carriers[term].append(number)
+        self._alike = list(alike.values())
+        self._kind = {n: kind for kind, members in enumerate(self._alike) for n in members}
+        self._enemies: dict[int, list[tuple[str, list[int]]]] = {}
+        self._shunned: dict[tuple[PodTerm, ...], list[tuple[str, set[int]]]] = {}
+        self._meant: dict[tuple[str, Spread], set[int]] = {}
+        self._counted_with: dict[int, set[int]] = {}
+        self._budgets: dict[int, list[Budget]] = {}
+        self._domains: dict[str, dict[str, set[str]]] = {}
         self._counted: dict[object, dict[str, str]] = {}
+        self._totals: dict[object, _Total] = {}
+        self._tallied: dict[int, list[_Total]] = defaultdict(list)
 
     def _put(self, number: int, node: str) -> None:
-        pod = self.state.pods[number]
         self.on[node].add(number)
-        self.used[node].update(pod.requests)
-        self.of_namespace[pod.namespace].add(number)
-        if pod.apart:
-            self.wary.add(number)
+        self.used[node].update(self.state.pods[number].requests)
 
     # moving
 
@@ -67,15 +79,19 @@ class Scheduler:
         """A pod may be at a second node from now on; until it leaves the first it takes room on
         both.
         """
+        self._count(number, -1)
         self.coming[number] = node
         if self.where.get(number) != node:
             self._put(number, node)
+        self._count(number, 1)
 
     def go_back(self, number: int) -> None:
         """Undo `come`."""
+        self._count(number, -1)
         node = self.coming.pop(number)
         if self.where.get(number) != node:
             self._take(number, node)
+        self._count(number, 1)
 
     def _take(self, number: int, node: str) -> None:
         self.on[node].discard(number)
@@ -83,14 +99,23 @@ class Scheduler:
 
     def leave(self, number: int) -> None:
         """A pod that is coming has left where it was."""
+        self._count(number, -1)
         old, new = self.where.get(number), self.coming.pop(number)
         if old is not None and old != new:
             self._take(number, old)
         self.where[number] = new
+        self._count(number, 1)
 
     def evict(self, number: int) -> None:
         """A pod is nowhere."""
+        self._count(number, -1)
         self._take(number, self.where.pop(number))
+        self._count(number, 1)
+
+    def _count(self, number: int, by: int) -> None:
+        """Take a pod out of the totals of spreads that count it, or back in where it is then."""
+        for total in self._tallied[number]:
+            self._tally(number, by, *total)
 
     # the filters
 
@@ -100,15 +125,21 @@ class Scheduler:
         Pods that are coming count at both nodes where that is in the way, and at neither where it
         would help.
         """
+        return list(self._reasons(number, name))
+
+    def takes(self, number: int, name: str) -> bool:
+        """Whether the scheduler would put a pod on a node now: no filter refuses."""
+        return next(self._reasons(number, name), None) is None
+
+    def _reasons(self, number: int, name: str) -> Iterator[str]:
         pod, node = self.state.pods[number], self.nodes[name]
-        found = []
-        found += [why for why in (node.closed, node.unsure) if why]
+        yield from (why for why in (node.closed, node.unsure) if why)
         if taint := untolerated(pod, node):
-            found.append(f"taint {taint}")
+            yield f"taint {taint}"
         if not node_selected(node, pod.affinity):
-            found.append("node affinity")
+            yield "node affinity"
         if not node_selected(node, pod.volumes):
-            found.append("volume")
+            yield "volume"
         own = pod.requests if number in self.on[name] else {}
         for resource, amount in pod.requests.items():
             room = node.allocatable.get(resource)
@@ -116,58 +147,67 @@ class Scheduler:
                 continue
             used = self.used[name][resource] - own.get(resource, 0)
             if amount and amount + used > (room or 0):
-                found.append(f"too little {resource}")
-        others = [other for other in self.on[name] if other != number]
-        if pod.ports and any(_same_port(pod, self.state.pods[other]) for other in others):
-            found.append("host port")
+                yield f"too little {resource}"
+        if pod.ports and any(
+            _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
+        ):
+            yield "host port"
         if self._near_an_enemy(number, name):
-            found.append("anti-affinity")
+            yield "anti-affinity"
         if pod.near and not self._near_friends(number, name):
-            found.append("affinity")
+            yield "affinity"
         for spread in pod.spread:
             if not self._evenly(number, name, spread):
-                found.append("spread")
-        return found
+                yield "spread"
 
-    def _matches(self, term: object, selector: tuple[Expression, ...] | None, number: int) -> bool:
-        key = (term, number)
-        if key not in self._selected:
-            labels = self.state.pods[number].labels
-            self._selected[key] = selector is not None and all(
-                _met(condition, labels.get(condition.key)) for condition in selector
-            )
-        return self._selected[key]
+    def budgets(self, number: int) -> list[Budget]:
+        """The disruption budgets that speak of a pod."""
+        kind = self._kind[number]
+        if kind not in self._budgets:
+            self._budgets[kind] = budgets_of(self.state, number)
+        return self._budgets[kind]
 
-    def _targets(self, term: PodTerm, number: int) -> bool:
-        """Whether a term speaks of a pod."""
-        namespace = self.state.pods[number].namespace
-        if term.namespaces is not None and namespace not in term.namespaces:
-            return False
-        return self._matches(term, term.selector, number)
+    def _chosen(self, speaks: Callable[[Pod], bool]) -> Iterator[int]:
+        """The pods that something speaks of, which asks for namespace and labels only."""
+        for members in self._alike:
+            if speaks(self.state.pods[members[0]]):
+                yield from members
 
-    def neighbors(self, topology: str, name: str) -> list[str]:
+    def neighbors(self, topology: str, name: str) -> set[str]:
         """The nodes in the domain of a node; none when it is in none."""
         if topology not in self._domains:
-            found: dict[str, list[str]] = {}
+            found: dict[str, set[str]] = {}
             for node in self.state.nodes:
                 if topology in node.labels:
-                    found.setdefault(node.labels[topology], []).append(node.name)
+                    found.setdefault(node.labels[topology], set()).add(node.name)
             self._domains[topology] = found
         value = self.nodes[name].labels.get(topology)
-        return [] if value is None else self._domains[topology][value]
+        return set() if value is None else self._domains[topology][value]
 
     def _near_an_enemy(self, number: int, name: str) -> bool:
-        for term in self.state.pods[number].apart:
-            for place in self.neighbors(term.topology, name):
-                if any(other != number and self._targets(term, other) for other in self.on[place]):
+        own = self.state.pods[number].apart
+        if own not in self._shunned:
+            self._shunned[own] = [
+                (term.topology, set(self._chosen(lambda pod, term=term: _targets(term, pod))))  # type: ignore[misc]
+                for term in own
+            ]
+        for topology, shunned in self._shunned[own]:
+            for place in self.neighbors(topology, name):
+                if any(other != number and other in shunned for other in self.on[place]):
                     return True
-        for other in self.wary:
-            if other == number:
-                continue
-            terms = [t for t in self.state.pods[other].apart if self._targets(t, number)]
-            places = {self.where.get(other), self.coming.get(other)} - {None}
-            for term in terms:
-                if places & set(self.neighbors(term.topology, name)):
+        kind = self._kind[number]
+        if kind not in self._enemies:
+            self._enemies[kind] = [
+                (term.topology, carriers)
+                for term, carriers in self._carriers.items()
+                if _targets(term, self.state.pods[number])
+            ]
+        for topology, carriers in self._enemies[kind]:
+            places = self.neighbors(topology, name)
+            for other in carriers:
+                if other != number and (
+                    self.where.get(other) in places or self.coming.get(other) in places
+                ):
                     return True
         return False
 
@@ -178,16 +218,16 @@ class Scheduler:
             for other in self.where
             if other != number
             and other not in self.coming
-            and all(self._targets(term, other) for term in pod.near)
+            and all(_targets(term, self.state.pods[other]) for term in pod.near)
         ]
         for term in pod.near:
-            places = set(self.neighbors(term.topology, name))
+            places = self.neighbors(term.topology, name)
             if not places:
                 return False
             if any(self.where[other] in places for other in sure):
                 continue
             # the first of a group that is to be near itself may be anywhere
-            if sure or not all(self._targets(each, number) for each in pod.near):
+            if sure or not all(_targets(each, pod) for each in pod.near):
                 return False
         return True
 
@@ -197,21 +237,49 @@ class Scheduler:
         """
         pod = self.state.pods[number]
         domain_of = self._counting(pod, spread)
-        high: Counter[str] = Counter(dict.fromkeys(domain_of.values(), 0))
-        low = Counter(high)
-        for other in self.of_namespace[pod.namespace]:
-            each = self.state.pods[other]
-            if (
-                other == number
-                or each.role is Role.LEAVING
-                or not self._matches(spread, spread.selector, other)
-            ):
-                continue
-            places = {self.where.get(other, ""), self.coming.get(other, "")} - {""}
-            for domain in (domain_of[place] for place in places if place in domain_of):
-                high[domain] += 1
-                low[domain] += len(places) == 1
+        meant = self.meant(pod.namespace, spread)
+        key = (pod.namespace, spread, pod.affinity, pod.tolerations)
+        if key not in self._totals:
+            none = dict.fromkeys(domain_of.values(), 0)
+            self._totals[key] = (domain_of, Counter(none), Counter(none))
+            for other in meant:
+                self._tallied[other].append(self._totals[key])
+                self._tally(other, 1, *self._totals[key])
+        _, high, low = self._totals[key]
+        high, low = Counter(high), Counter(low)
+        if number in meant:
+            self._tally(number, -1, domain_of, high, low)
         return high, low
+
+    def _tally(
+        self, number: int, by: int, domain_of: Mapping[str, str], high: Counter[str],
+        low: Counter[str],
+    ) -> None:  # fmt: skip
+        """Count a pod where it may be, and where it surely is."""
+        places = {self.where.get(number, ""), self.coming.get(number, "")} - {""}
+        for domain in (domain_of[place] for place in places if place in domain_of):
+            high[domain] += by
+            low[domain] += by * (len(places) == 1)
+
+    def meant(self, namespace: str, spread: Spread) -> set[int]:
+        """The pods that a spread of a pod in a namespace counts, wherever they are."""
+        if (namespace, spread) not in self._meant:
+            self._meant[namespace, spread] = {
+                other
+                for other in self._chosen(
+                    lambda pod: pod.namespace == namespace and _selected(spread.selector, pod)
+                )
+                if self.state.pods[other].role is not Role.LEAVING
+            }
+        return self._meant[namespace, spread]
+
+    def counted_with(self, number: int) -> set[int]:
+        """The pods that some spread of a pod counts."""
+        if number not in self._counted_with:
+            pod = self.state.pods[number]
+            found = [self.meant(pod.namespace, spread) for spread in pod.spread]
+            self._counted_with[number] = found[0] if len(found) == 1 else set().union(*found)
+        return self._counted_with[number]
 
     def _counting(self, pod: Pod, spread: Spread) -> dict[str, str]:
         """The domain of each node on which a spread counts pods."""
@@ -230,9 +298,10 @@ class Scheduler:
         domain = self.nodes[name].labels.get(spread.topology)
         if domain is None:
             return False
+        pod = self.state.pods[number]
         high, low = self.counts(number, spread)
         least = min(low.values(), default=0) if len(low) >= spread.domains else 0
-        own = self._matches(spread, spread.selector, number)
+        own = _selected(spread.selector, pod)
         return high[domain] + own - least <= spread.most
 
     def broken(self) -> dict[str, int]:
@@ -248,7 +317,7 @@ class Scheduler:
         for number, name in self.where.items():
             pod = self.state.pods[number]
             if pod.apart and any(
-                other != number and self._targets(term, other)
+                other != number and _targets(term, self.state.pods[other])
                 for term in pod.apart
                 for place in self.neighbors(term.topology, name)
                 for other in self.on[place]
@@ -270,7 +339,7 @@ class Scheduler:
                 seen.add(key)
                 counts = Counter(self.counts(number, spread)[0])
                 domain = self.nodes[self.where[number]].labels.get(spread.topology)
-                own = self._matches(spread, spread.selector, number)
+                own = _selected(spread.selector, pod)
                 if domain is not None and domain in counts and own:
                     counts[domain] += 1
                 least = min(counts.values(), default=0) if len(counts) >= spread.domains else 0
@@ -287,9 +356,7 @@ def budgets_of(state: ClusterState, number: int) -> list[Budget]:
     return [
         budget
         for budget in state.budgets
-        if budget.namespace == pod.namespace
-        and budget.selector is not None
-        and all(_met(condition, pod.labels.get(condition.key)) for condition in budget.selector)
+        if budget.namespace == pod.namespace and _selected(budget.selector, pod)
     ]
 
 
@@ -317,10 +384,10 @@ def check_waves(
         evicted: Counter[tuple[str, str]] = Counter()
         for move in wave:
             pod = state.pods[move.pod]
-            _require_movable(state, move.pod, released)
+            _require_movable(scheduler, move.pod, released)
             if move.node not in scheduler.nodes:
                 raise InfeasibleSolution(f"{pod.title} goes to {move.node!r}, which is not there")
-            for budget in budgets_of(state, move.pod):
+            for budget in scheduler.budgets(move.pod):
                 key = (budget.namespace, budget.name)
                 evicted[key] += 1
                 if evicted[key] > max(budget.allowed, int("budget" in released)):
@@ -347,16 +414,28 @@ def check_waves(
             raise InfeasibleSolution(f"at the end {what} is broken, which it was not before")
 
 
-def _require_movable(state: ClusterState, number: int, released: Collection[str]) -> None:
-    pod = state.pods[number]
+def _require_movable(scheduler: Scheduler, number: int, released: Collection[str]) -> None:
+    pod = scheduler.state.pods[number]
     if pod.role is not Role.MOVABLE:
         raise InfeasibleSolution(f"{pod.title} moves, which must stay: {pod.reason or pod.role}")
     for kind, words in pod.unread:
         if kind not in released:
             raise InfeasibleSolution(f"{pod.title} moves, which must stay: {words}")
-    theirs = budgets_of(state, number)
+    theirs = scheduler.budgets(number)
     if "budget" not in released and (len(theirs) > 1 or any(b.allowed < 1 for b in theirs)):
         raise InfeasibleSolution(f"{pod.title} moves, which no budget allows")
+
+
+def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:
+    """Whether a selector, if there is one, chooses a pod by its labels."""
+    return selector is not None and all(_met(each, pod.labels.get(each.key)) for each in selector)
+
+
+def _targets(term: PodTerm, pod: Pod) -> bool:
+    """Whether a term of affinity speaks of a pod."""
+    if term.namespaces is not None and pod.namespace not in term.namespaces:
+        return False
+    return _selected(term.selector, pod)
 
 
 def _met(condition: Expression, value: str | None) -> bool:

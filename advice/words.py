@@ -26,6 +26,8 @@ def advice_lines(advice: Advice) -> list[str]:
         lines += _ordering(advice)
         if advice.left_pending:
             lines.append(f"  {_default_scheduler(advice)}")
+    if advice.frontier:
+        lines.append(f"  {_trade(advice)}")
     lines.append(f"  {_counted(advice)}")
     if advice.mended:
         lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
@@ -43,7 +45,7 @@ def advice_lines(advice: Advice) -> list[str]:
     if advice.freed:
         means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
         lines.append(f"  how to do it: --emit {means.get(state.platform, 'csv')}")
-    return _wrapped(lines)
+    return wrapped(lines)
 
 
 def _first(advice: Advice) -> str:
@@ -106,6 +108,22 @@ def _ordering(advice: Advice) -> list[str]:
     return found
 
 
+def _trade(advice: Advice) -> str:
+    """Pods that move by nodes left in use."""
+    said = []
+    for point in advice.frontier:
+        if point.value is None:
+            moves = "no plan was found"
+        elif point.value == point.bound:
+            moves = f"{point.value:.0f} (proved)"
+        else:
+            moves = f"{point.value:.0f} (at least {point.bound or 0:.0f})"
+        said.append(f"{point.limit:.0f} {advice.state.place}s: {moves}")
+    stay = f" while the pinned {advice.state.one}s stay" * bool(advice.pinned)
+    one, place = advice.state.one, advice.state.place
+    return f"fewest {one}s that move, by {place}s in use{stay}: {'; '.join(said)}."
+
+
 def _default_scheduler(advice: Advice) -> str:
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
@@ -158,9 +176,9 @@ def _not_counted(advice: Advice) -> list[str]:
 def _pending(number: int, now: Scheduler, then: Scheduler) -> str:
     state = now.state
     title = state.pods[number].title
-    if now_open := [n.name for n in state.nodes if not now.refusals(number, n.name)]:
+    if now_open := [n.name for n in state.nodes if now.takes(number, n.name)]:
         return f"{title}: {now_open[0]} has room now"
-    if later := [n.name for n in state.nodes if not then.refusals(number, n.name)]:
+    if later := [n.name for n in state.nodes if then.takes(number, n.name)]:
         return f"{title}: no {state.place} has room now, {later[0]} has after the plan"
     return f"{title}: no {state.place} takes it ({_why_not(now, number)})"
 
@@ -231,7 +249,7 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
         lines += _ordering(advice)
         if advice.mended:
             lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
-    return _wrapped(lines)
+    return wrapped(lines)
 
 
 def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
@@ -257,7 +275,8 @@ def _some(names: Sequence[str]) -> str:
     return text if len(names) <= NAMED else f"{text} and {len(names) - NAMED} more"
 
 
-def _wrapped(lines: Iterable[str]) -> list[str]:
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Printable lines of at most 80 letters, what does not fit indented below."""
     found = []
     for line in lines:
         line = printable(line)

@@ -179,7 +179,7 @@ def subjects(folder: Path) -> list[Subject]:
     answers: dict[str, Path] = {}
     for problem in PROBLEM_NAMES:
         for method in (entry for entry in METHODS if entry.problem == problem):
-            for name in (f"{problem}/tiny", "packing/paper-example"):
+            for name in (f"{problem}/tiny", "packing/paper-example", "packing/cluster-12-40"):
                 instance = cotenant.read(name)
                 if instance.problem != problem or not method.suits(instance):
                     continue
@@ -261,6 +261,30 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         "JobID|User|Account|Submit|Start|Elapsed|AllocCPUS\n1|u|g|2024-01-01T00:00:00|2024-01-01T00:01:00|00:10:00|2\n"
         "2|v|h|2024-01-01T00:00:30|2024-01-01T00:02:00|1-00:00:05|1\n2.batch|v|h|2024-01-01T00:00:30|Unknown|0|1\n",
     ),
+    "pairs-csv": (
+        ".csv",
+        ",",
+        "service,beside,slowdown\nx,x,1.05\nx,x,1.07\nx,y,1.3\ny,x,1.1\ny,y,1.2\n",
+    ),
+    "vms-csv": (
+        ".csv",
+        ",",
+        "name,cpu,mem,count,allowed,most_per_server,apart,skew,server\na,2,4,3,h;k,1,,1,\n"
+        "b,1,1,2,,2,a,,h/1;h/2\n",
+    ),
+    "organizations-csv": (".csv", ",", "organization,release,processing\nA,0,3\nB,1,2\n"),
+    "classes-csv": (
+        ".csv",
+        ",",
+        "class,share,service_mean,ht1,pcie,bandwidth\na,1,0.04,1.1,1.2,1.5\nb,2,0.02,1.1,1.3,2\n",
+    ),
+    "sacct": (
+        ".txt",
+        "|",
+        "JobID|Account|Submit|Eligible|Start|End|ElapsedRaw|AllocCPUS|State|JobName\n"
+        "1|g|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T00:01:00|Unknown|600|2|RUNNING|a|b\n"
+        "2_[1-3]|h|2024-01-01T00:00:30|2024-01-01T00:00:30|Unknown|Unknown|0|1|PENDING|c\n",
+    ),
 }
 PODS = (
     "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
@@ -287,6 +311,10 @@ TABLES: dict[str, tuple[str, str]] = {
     "nodes": (",", NODES),
     "jobs": (",", "job,threads,length\nx,2,5\ny,1,4\n"),
     "speed": (",", "job,fast,slow\nx,2,1\ny,3,1.5\n"),
+    "services": (",", "service,count,bandwidth\nx,4,2\ny,2,3\n"),
+    "hosts": (",", "name,cpu,mem,count,cost,zone\nh,8,16,2,1,z1\nk,8,8,2,2,z2\n"),
+    "organizations": (",", "organization,machines\nA,1\nB,2\n"),
+    "memories": (",", "memory,share\n0,1\n3,2\n"),
 }
 """Tables that are given by an option: its name -> delimiter, text."""
 OWNERS = {
@@ -295,6 +323,10 @@ OWNERS = {
     "nodes": "alibaba-openb",
     "jobs": "admission-csv",
     "speed": "admission-csv",
+    "services": "pairs-csv",
+    "hosts": "vms-csv",
+    "organizations": "organizations-csv",
+    "memories": "classes-csv",
 }
 PROFILE = (
     "workload,size,cores,seconds\na,1,1,100\na,1,4,30\na,2,1,200\na,2,4,70\nb,1,1,50\nb,1,8,10\n"
@@ -308,11 +340,14 @@ def _foreign(folder: Path) -> Iterator[Subject]:
     needed = {
         "alibaba-openb": [f"nodes={folder}/nodes.csv"],
         "admission-csv": [f"jobs={folder}/jobs.csv", f"speed={folder}/speed.csv"],
+        "vms-csv": [f"hosts={folder}/hosts.csv"],
+        "organizations-csv": [f"organizations={folder}/organizations.csv", "horizon=20"],
+        "classes-csv": ["rate=1000"],
     }
     for form, (suffix, delimiter, text) in texts.items():
         (folder / f"good-{form}").write_text(text)
         convert = partial(_converted, form, tuple(needed.get(form, ())))
-        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv") else ()
+        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv", "sacct") else ()
         yield Subject("foreign", form, suffix, text, (convert, *audit), delimiter)
     for option, (delimiter, text) in TABLES.items():
         form = OWNERS[option]
@@ -323,6 +358,9 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         yield Subject("foreign", f"{form} {option}", ".csv", text, (act,), delimiter)
     for name, made in (("gavel", GAVEL), ("gavel", GAVEL_RAW), ("preferences", PREFERENCES)):
         yield Subject("foreign", name, ".json", made, (partial(_converted, name, ()),))
+    shop = (ROOT / "advice" / "data" / "shop.json").read_text()
+    advised = (partial(command, "advise", "nodes"),)
+    yield Subject("foreign", "kubernetes", ".json", json.loads(shop), advised)
     yield Subject("foreign", "profile", ".csv", PROFILE, (read_profile, read_pool), ",")
     yield Subject(
         "foreign", "pool", ".csv", "workload,parallel_fraction\na,0.5\nb,1\n", (read_pool,), ","

@@ -72,7 +72,8 @@ def wrongs(seed: int, quick: bool) -> Iterator[str]:
 
 
 def _bound(instance: Packing) -> int:
-    return aggregate_bound(reduce_ruled(instance), Clock()).bound
+    problem = reduce_ruled(instance)
+    return min(aggregate_bound(problem, Clock()).bound, problem.budget + 1)  # none: no answer
 
 
 def _weaker(instance: Packing) -> Iterator[Packing]:

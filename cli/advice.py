@@ -1,4 +1,6 @@
-"""The commands `advise nodes` and `advise drain`: a cluster's own state in, advice out."""
+"""The commands `advise nodes`, `drain`, `fairness` and `pairs`: a cluster's own state in, advice
+out.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..analysis.report.console import console, print_json, require_writable, waiting
-from .arguments import Json
+from ..analysis.report.console import (
+    console,
+    print_json,
+    print_tables,
+    require_folder,
+    require_writable,
+    waiting,
+)
+from ..instances.problem.text import printable
+from .arguments import Json, Options
 from .codes import NO_ANSWER
+from .functions import given_method
+from .measuring import Voids
 
 if TYPE_CHECKING:
     from ..advice.plan import Advice
     from ..advice.state import ClusterState
+    from ..analysis.report.picture import Chart
 
 States = Annotated[
     list[str],
@@ -55,11 +68,14 @@ Emit = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
     advising = typer.Typer(
-        help="Advise on a cluster from files of its state; nothing connects to it.",
+        help="Advise on a whole cluster from files of its state; nothing connects to it. What one "
+        "job of a queue is told: `advice`.",
         no_args_is_help=True,
     )
     advising.command()(nodes)
     advising.command()(drain)
+    advising.command()(fairness)
+    advising.command()(pairs)
     app.add_typer(advising, name="advise")
 
 
@@ -68,6 +84,13 @@ def nodes(
     release: Release = None,
     cpu_ratio: CpuRatio = None,
     time_limit: Seconds = 60.0,
+    frontier: Annotated[
+        int,
+        typer.Option(
+            metavar="POINTS",
+            help="Show so many numbers of nodes from now to the fewest, and the pods that move.",
+        ),
+    ] = 0,
     plan: Plan = None,
     instance: Annotated[
         Path | None,
@@ -90,7 +113,7 @@ def nodes(
     most = None if fail_above is None else _share(fail_above)
     state = _read(states, cpu_ratio, plan, instance)
     with waiting("finding the fewest nodes and moves"):
-        advice = advise(state, time_limit=time_limit, released=release or ())
+        advice = advise(state, time_limit=time_limit, released=release or (), frontier=frontier)
     if instance is not None:
         write(advice.translation.instance, instance)
     _said(advice, plan, emit, as_json, advice.document, lambda: advice_lines(advice))
@@ -128,6 +151,204 @@ def drain(
     )  # fmt: skip
     if not found.empties:
         raise typer.Exit(NO_ANSWER)
+
+
+def fairness(
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="SACCT",
+            help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
+            "Standard Workload Format log; - is standard input.",
+        ),
+    ],
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="SCONTROL", help="What `scontrol show node -o` prints: the CPUs."),
+    ] = None,
+    shares: Annotated[
+        str | None,
+        typer.Option(metavar="SSHARE", help="What `sshare -a -l -P` prints; equal shares else."),
+    ] = None,
+    window: Annotated[
+        str,
+        typer.Option(metavar="W", help="all, day, week, 12h, 7d, or BEGIN/END as dates."),
+    ] = "all",
+    release: Annotated[
+        str, typer.Option(metavar="WHEN", help="Jobs wait from: eligible, or submit.")
+    ] = "eligible",
+    judge_waiting: Annotated[
+        str,
+        typer.Option(
+            "--waiting",
+            metavar="HOW",
+            help="Jobs that wait at the end: shown, or judged as running to their time limit.",
+        ),
+    ] = "shown",
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this partition; repeat for one answer each."),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="WHO",
+            help="Who is judged: account, each-user; or user, group, job: these are dealt to "
+            "organizations at random.",
+        ),
+    ] = "account",
+    top: Annotated[
+        int | None, typer.Option(metavar="N", help="Merge all but the N accounts of most work.")
+    ] = None,
+    machines: Annotated[
+        int | None, typer.Option(metavar="CPUS", help="How many CPUs, when --nodes is not given.")
+    ] = None,
+    reference: Annotated[
+        str,
+        typer.Option(
+            metavar="R", help="How coalitions schedule: REF, FIFO, RAND (sampled), or auto."
+        ),
+    ] = "auto",
+    orderings: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Orders of joining that RAND draws; a minute's if not given."
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a file with a line that cannot be read.")
+    ] = False,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Exit 1 when more of the work is owed, such as 5%."),
+    ] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM", help="slurm: print fair-share weights that would have been nearer."
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say who is owed what by whom, and why, from a Slurm's own accounting."""
+    from ..advice.fairness import emit_slurm, fairness_lines
+    from ..analysis.scheduling.fairness import fairness as judge
+    from ..instances.problem.errors import InvalidOption
+    from ..instances.scheduling.accounts import Source
+
+    most = None if fail_above is None else _share(fail_above)
+    if emit not in (None, "slurm"):
+        raise InvalidOption(f"emit is {emit!r}; expected slurm")
+    if picture is not None:
+        require_folder(picture)
+    texts, documents, worst = [], [], 0.0
+    for name in partition or [None]:  # type: ignore[list-item]
+        source = Source(
+            nodes=nodes, shares=shares, release=release, waiting=judge_waiting,  # type: ignore[arg-type]
+            partition=name, strict=strict, top=top, machines=machines, by=by,  # type: ignore[arg-type]
+        )  # fmt: skip
+        with waiting("playing the coalitions' schedules"):
+            judged = judge(
+                log, source, windows=window, reference=reference, orderings=orderings,  # type: ignore[arg-type]
+            )  # fmt: skip
+        worst = max(worst, judged.share_owed)
+        if picture is not None:
+            _drawn(judged.picture(), picture, name)
+        if emit is not None:
+            texts += emit_slurm(judged).splitlines()
+        elif as_json:
+            documents.append({"partition": name, **judged.document()})
+        else:
+            texts += [f"partition {name}:"] if name is not None else []
+            texts += fairness_lines(judged)
+    if as_json and emit is None:
+        print_json(documents if len(documents) > 1 else documents[0])
+    screen = console()
+    for line in texts:
+        screen.print(printable(line), highlight=False, soft_wrap=True)
+    if most is not None and worst > most:
+        raise typer.Exit(NO_ANSWER)
+
+
+def _drawn(chart: Chart, folder: Path, partition: str | None) -> None:
+    """Write a picture, named after its partition where there are several."""
+    from dataclasses import replace
+
+    from ..analysis.report.drawing import save
+    from ..analysis.report.records import file_name
+
+    name = chart.name if partition is None else f"{chart.name}-{file_name(partition)}"
+    save([replace(chart, name=name)], folder)
+
+
+def pairs(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SLOWDOWNS.csv|LAB.db",
+            help="Slowdowns of types beside types, or what `measure` wrote; or an instance.",
+        ),
+    ],
+    jobs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQUEUE",
+            help="The jobs that wait: squeue -t PENDING -S -p,i -o '%i|%j|%T|%D', or --json.",
+        ),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Free nodes, two jobs on each: n[1-4],big1."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "-m", "--method", help="Pairs the jobs, see `cotenant methods colocation`; or your own."
+        ),
+    ] = "stable",
+    option: Options = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds for the method.")
+    ] = 10.0,
+    voids: Annotated[
+        Voids | None, typer.Option(help="What pairs that failed twice when measured mean.")
+    ] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(metavar="FORM", help="Print what to run, and run nothing: slurm, csv."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which jobs that wait should share a node with which, by their ids, and what that costs
+    them.
+    """
+    from ..catalog import find
+    from ..instances.problem.options import parse_options
+    from ..running.pairs import advise_pairs, emit_pairs
+    from ..running.run import agent_options
+
+    chosen = given_method(method)
+    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    with waiting("pairing the jobs"):
+        found = advise_pairs(
+            source,
+            jobs=jobs,
+            nodes=nodes,
+            method=chosen,
+            options=parse_options((function, agent_options), option or [], f"method {method!r}"),
+            time_limit=time_limit,
+            voids=None if voids is None else voids.value,
+        )
+    if emit is not None:
+        typer.echo(emit_pairs(found, emit), nl=False)
+    elif as_json:
+        print_json(found.document())
+    else:
+        print_tables(found.tables())
 
 
 def _read(states: list[str], cpu_ratio: float | None, *outputs: Path | None) -> ClusterState:

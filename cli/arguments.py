@@ -8,7 +8,18 @@ import typer
 
 from ..analysis.report.console import Form
 
-__all__ = ["As", "Form", "Json", "Options", "TimeLimit"]
+__all__ = [
+    "As",
+    "Columns",
+    "Form",
+    "InstancesShown",
+    "Json",
+    "Options",
+    "Parts",
+    "SummaryOnly",
+    "TimeLimit",
+    "listed",
+]
 
 Options = Annotated[
     list[str] | None,
@@ -23,3 +34,32 @@ Parts = Annotated[
     int | None,
     typer.Option("--parts", min=1, metavar="N", help="Write a market in N parts, in a new folder."),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="HEADING,...",
+        help="The columns that tables show, by heading, with commas between them or repeated. "
+        "Without it, all that fit.",
+    ),
+]
+InstancesShown = Annotated[
+    int | None,
+    typer.Option(
+        "--instances-shown",
+        min=0,
+        metavar="N",
+        help="How many instances of a problem have their pictures on the page (4 if not given).",
+    ),
+]
+SummaryOnly = Annotated[
+    bool,
+    typer.Option(
+        "--summary-only", help="Leave the instances and the list of every run out of the page."
+    ),
+]
+
+
+def listed(given: list[str] | None) -> list[str]:
+    """Names with commas between them, or given one by one."""
+    return [name for each in given or [] for part in each.split(",") if (name := part.strip())]

@@ -1,5 +1,5 @@
 """The command line: `cotenant solve compare report check methods show generate convert fetch schema
-reproduce audit advise measure profiles prove verify warm new completion`.
+reproduce audit advise measure profiles run advice prove verify warm new completion`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,18 @@ from ..analysis.report.console import (
 from ..instances.problem.registry import PROBLEM_NAMES
 from ..solvers.interrupts import deferred, exit_code
 from ..solvers.stopwatch import announce, start_seconds
-from . import advice, measuring, parts, proofs
-from .arguments import As, Json, Options, Parts, TimeLimit
+from . import advice, measuring, parts, proofs, running
+from .arguments import (
+    As,
+    Columns,
+    InstancesShown,
+    Json,
+    Options,
+    Parts,
+    SummaryOnly,
+    TimeLimit,
+    listed,
+)
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
 from .completion import methods as method_names
@@ -265,19 +275,34 @@ def compare(
         Path | None,
         typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`."),
     ] = None,
+    instances_shown: InstancesShown = None,
+    summary_only: SummaryOnly = False,
+    columns: Columns = None,
+    width: Annotated[
+        float | None,
+        typer.Option(metavar="CM", help="Width of the line that tables of --format latex fit."),
+    ] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Run methods on instances and print how far each is from the proved bounds."""
     from ..analysis.registry import analysis_of
+    from ..analysis.report.content import MOST_PICTURED
     from ..analysis.report.overview import overview_tables
     from ..analysis.report.page import require_report, write_report
+    from ..analysis.report.tables import require_columns
     from ..analysis.run.compare import compare as run
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
-    from ..instances.problem import read_all
+    from ..instances.problem import InvalidOption, read_all
 
+    if report is None and (summary_only or instances_shown is not None):
+        raise InvalidOption("--summary-only and --instances-shown are for a page; add --report")
+    if width is not None and form is not Form.LATEX:
+        raise InvalidOption("--width is for tables in LaTeX; add --format latex")
+    named = listed(columns)
     given = read_all(files)
+    require_columns(dict.fromkeys(instance.problem for instance in given.instances), named)
     require_writable(out, *given.files)
     require_report(report, *given.files, *([] if out is None else [out]))
     if frontier is None:
@@ -318,13 +343,25 @@ def compare(
             print_json(result.rows)
         elif result.rows or not result.interrupted:
             sources = {fingerprint(instance): instance.source for instance in given.instances}
-            print_tables(overview_tables(result, sources), form)
+            tables = overview_tables(result, sources)
+            for name in named:
+                if all(table.only([name]) is table for table in tables):
+                    say(f"left out: {name}; no table of these runs has it")
+            print_tables(tables, form, width=width, columns=named)
         interrupted = result.interrupted | put_off.interrupted
     kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
     if report is not None and any(row["metrics"] for row in result.rows):
         try:
             with waiting("writing the page") as show:
-                _written(write_report(result.rows, report, progress=show))
+                _written(
+                    write_report(
+                        result.rows,
+                        report,
+                        shown=MOST_PICTURED if instances_shown is None else instances_shown,
+                        summary_only=summary_only,
+                        progress=show,
+                    )
+                )
         except KeyboardInterrupt:
             _interrupted(f"{kept}; the page is not written")
     if interrupted:
@@ -379,30 +416,15 @@ def report(
         Path | None,
         typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX."),
     ] = None,
-    instances_shown: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="How many instances of a problem have their pictures drawn (4 if not given).",
-        ),
-    ] = None,
-    summary_only: Annotated[
-        bool, typer.Option(help="Leave out the instances and the list of every run.")
-    ] = False,
+    instances_shown: InstancesShown = None,
+    summary_only: SummaryOnly = False,
     width: Annotated[
         float | None,
         typer.Option(
             metavar="CM", help="Width of your paper's column, which figures and LaTeX tables fit."
         ),
     ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HEADING",
-            help="A column that LaTeX tables keep. Repeat for more. Without it, all columns.",
-        ),
-    ] = None,
+    columns: Columns = None,
 ) -> None:
     """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness
     costs, pictures.
@@ -432,7 +454,7 @@ def report(
                 shown=shown,
                 summary_only=summary_only,
                 width=width,
-                columns=column or [],
+                columns=listed(columns),
                 progress=show,
             )
         )
@@ -965,6 +987,7 @@ def warm() -> None:
 advice.add_to(app)
 proofs.add_to(app)
 measuring.add_to(app)
+running.add_to(app)
 
 making = typer.Typer(
     help="Write the files of something new into a checkout of the sources.", no_args_is_help=True

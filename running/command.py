@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import secrets
 import shutil
@@ -18,11 +19,15 @@ from typing import Any
 
 from ..instances.problem.errors import InvalidOption
 from .jobs import Job
+from .supervisor import SEAT
 from .topology import SYSFS, Seats, cpu_text
 from .visit import Member, Run, Visit
 
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
+
+ENDED = "the supervisor ended"
+"""How the reason of a visit begins of which no end is known."""
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _LEAVE = 10.0  # seconds for a supervisor to kill what it started
@@ -99,19 +104,49 @@ class Computer:
         """Run members at the same time; see `visit.Machine`."""
         seats = (self.seats.first, self.seats.second)
         placed = seats[::-1] if swapped else seats
-        given = [
-            self._member(job, cpus, limit, keep_errors)
-            for job, cpus, limit in zip(members, placed, timeouts, strict=False)
-        ]
+        return self._visit(
+            [
+                self._member(job, cpus, limit, keep_errors)
+                for job, cpus, limit in zip(members, placed, timeouts, strict=False)
+            ],
+            once=False,
+        )
+
+    def group(self, jobs: Sequence[Job], outputs: Sequence[str]) -> Visit:
+        """Run each job once beside the others, to its end or its timeout.
+
+        Parameters
+        ----------
+        outputs : the file, seen from its directory, to which each job's standard output and error
+            are added; "" for nowhere.
+        """
+        given = []
+        for seat, (job, cpus, output) in enumerate(
+            zip(jobs, (self.seats.first, self.seats.second), outputs, strict=False)
+        ):
+            limit = math.inf if job.timeout is None else job.timeout
+            member = self._member(job, cpus, limit, False)
+            member["environment"][SEAT] = str(seat)
+            given.append({**member, "output": output})
+        return self._visit(given, once=True)
+
+    def end(self) -> None:
+        """From another thread: have the supervisor kill what runs; the visit then has an error."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(OSError, ValueError):
+                process.stdin.close()
+
+    def _visit(self, given: list[dict[str, Any]], *, once: bool) -> Visit:
         begin = time.time()
-        frequency = _frequency(placed[0][0])
+        frequency = _frequency(given[0]["cpus"][0])
         try:
-            answer = self._ask({"members": given, "cpus": list(self.seats.cpus)})
+            answer = self._ask({"members": given, "cpus": list(self.seats.cpus), "once": once})
         except BaseException:
             self.close()
             raise
         if answer is None:
-            error = f"the supervisor ended{self._last_words()}"
+            error = f"{ENDED}{self._last_words()}"
             lost = tuple(Member(error=error) for _ in given)
             return Visit(lost, begin, time.time() - begin)
         offset = begin - answer["begin"]
@@ -215,7 +250,7 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[Member, ...]
                     memory=run["memory"],
                 )
             )
-        made.append(Member(tuple(runs), answer["error"]))
+        made.append(Member(tuple(runs), answer["error"], answer["left"]))
     return tuple(made)
 
 

@@ -8,9 +8,10 @@ import math
 import os
 import shutil
 import tomllib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,8 @@ class Job:
     @property
     def program(self) -> str | None:
         """The file that its command runs; None when there is none that can be run."""
-        name = self.command[0]
-        if os.sep in name:
-            path = os.path.join(self.directory, name)
-            return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
-        return shutil.which(name, path=self.variables.get("PATH"))
+        variables = self.environment if "PATH" in self.environment else os.environ
+        return find_program(self.command[0], str(self.directory), variables.get("PATH"))
 
     @property
     def fingerprint(self) -> str:
@@ -73,13 +71,31 @@ class Job:
         content of the program and of the files that its arguments name.
         """
         files = [self.program, *(os.path.join(self.directory, word) for word in self.command[1:])]
+        return self._digest([_content(path) for path in files if path and os.path.isfile(path)])
+
+    @property
+    def words_fingerprint(self) -> str:
+        """The same of its words alone, whatever its files hold: no measurement belongs to it."""
+        return self._digest(None)
+
+    def _digest(self, files: list[str] | None) -> str:
         content = {
             "command": list(self.command),
             "directory": str(self.directory),
             "environment": dict(sorted(self.environment.items())),
-            "files": [_content(path) for path in files if path and os.path.isfile(path)],
+            "files": files,
         }
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def find_program(name: str, directory: str, path: str | None) -> str | None:
+    """The file that a command's first word names in a directory; None when there is none that can
+    be run.
+    """
+    if os.sep in name:
+        file = os.path.join(directory, name)
+        return file if os.path.isfile(file) and os.access(file, os.X_OK) else None
+    return shutil.which(name, path=path)
 
 
 def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
@@ -91,6 +107,25 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
         It cannot be read, is no TOML, or has no such table.
     InvalidInstance
         Naming the job, the field, the value seen, and what was expected.
+    """
+    tables, folder, where = read_tables(path)
+    jobs = []
+    for number, table in enumerate(tables, 1):
+        with named(table, number, where, FIELDS):
+            jobs.append(_job(table, folder))
+    require_names(jobs, where)
+    with_bandwidth = [job for job in jobs if job.bandwidth is not None]
+    if with_bandwidth and len(with_bandwidth) < len(jobs):
+        lacking = next(job.name for job in jobs if job.bandwidth is None)
+        raise InvalidInstance(
+            "bandwidth", f"not given for {lacking!r}", "a number for every job, or for none"
+        ).within(where)
+    return jobs
+
+
+def read_tables(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], Path, str]:
+    """The `[[job]]` tables of a TOML file, the folder that its paths are seen from, and its name;
+    see `read_jobs`.
     """
     text, where = read_text(path), os.fspath(path)
     try:
@@ -107,55 +142,71 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
             'command = ["sort", "big.txt"]'
         )
     folder = Path(where).resolve().parent if os.path.isfile(where) else Path.cwd()
-    jobs = [_job(table, number, folder, where) for number, table in enumerate(tables, 1)]
+    return tables, folder, where
+
+
+@contextmanager
+def named(
+    table: Mapping[str, Any], number: int, where: str, fields: Sequence[str]
+) -> Iterator[None]:
+    """Say of what is wrong in a table which job it is, and refuse unknown fields."""
+    try:
+        for name in table:
+            if name not in fields:
+                raise InvalidInstance(
+                    f"field {name!r}", "unknown", f"one of {', '.join(fields)}",
+                    suggest(name, fields),
+                )  # fmt: skip
+        yield
+    except InvalidInstance as error:
+        given = table.get("name")
+        called = f" ({given!r})" if isinstance(given, str) and len(given) <= LONGEST_NAME else ""
+        raise error.within(f"{where}: job {number}{called}") from None
+
+
+def require_names(jobs: Iterable[Any], where: str) -> None:
+    """Refuse a name that two jobs of a file have."""
     if (twice := repeated(job.name for job in jobs)) is not None:
         raise InvalidInstance(
             "name", f"{twice!r} given twice", "a name of its own for every job"
         ).within(where)
-    with_bandwidth = [job for job in jobs if job.bandwidth is not None]
-    if with_bandwidth and len(with_bandwidth) < len(jobs):
-        lacking = next(job.name for job in jobs if job.bandwidth is None)
+
+
+def command_fields(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What says how a job's command is run: command, directory, environment and timeout."""
+    return {
+        "command": _command(table.get("command")),
+        "directory": _directory(table.get("directory", ""), folder),
+        "environment": _environment(table.get("environment", {})),
+        "timeout": _number(table, "timeout", "seconds that one run may take, above 0", above=0.0),
+    }
+
+
+def require_program(job: Job) -> None:
+    """Refuse a job whose command cannot be run on this computer."""
+    if job.program is None:
         raise InvalidInstance(
-            "bandwidth", f"not given for {lacking!r}", "a number for every job, or for none"
-        ).within(where)
-    return jobs
-
-
-def _job(table: dict[str, Any], number: int, folder: Path, where: str) -> Job:
-    try:
-        for name in table:
-            if name not in FIELDS:
-                raise InvalidInstance(
-                    f"field {name!r}",
-                    "unknown",
-                    f"one of {', '.join(FIELDS)}",
-                    suggest(name, FIELDS),
-                )
-        job = Job(
-            name=_name(table.get("name")),
-            command=_command(table.get("command")),
-            directory=_directory(table.get("directory", ""), folder),
-            environment=_environment(table.get("environment", {})),
-            timeout=_number(table, "timeout", "seconds that one run may take, above 0", above=0.0),
-            count=_count(table.get("count", USUAL_COUNT)),
-            bandwidth=_number(table, "bandwidth", "GB/s, 0 or more"),
+            "command[0]", repr(job.command[0]), f"a program that can be run in {job.directory}"
         )
-        if job.program is None:
-            raise InvalidInstance(
-                "command[0]", repr(job.command[0]), f"a program that can be run in {job.directory}"
-            )
-    except InvalidInstance as error:
-        given = table.get("name")
-        named = f" ({given!r})" if isinstance(given, str) and len(given) <= LONGEST_NAME else ""
-        raise error.within(f"{where}: job {number}{named}") from None
+
+
+def _job(table: dict[str, Any], folder: Path) -> Job:
+    job = Job(
+        name=valid_name(table.get("name")),
+        **command_fields(table, folder),
+        count=_count(table.get("count", USUAL_COUNT)),
+        bandwidth=_number(table, "bandwidth", "GB/s, 0 or more"),
+    )
+    require_program(job)
     return job
 
 
-def _name(value: Any) -> str:
+def valid_name(value: Any, field: str = "name") -> str:
+    """A name, checked."""
     good = isinstance(value, str) and value.strip() == value and value.isprintable()
     if not good or not 0 < len(value) <= LONGEST_NAME:
         seen = "missing" if value is None else repr(value)[:100]
-        raise InvalidInstance("name", seen, f"a name of 1 to {LONGEST_NAME} printable letters")
+        raise InvalidInstance(field, seen, f"a name of 1 to {LONGEST_NAME} printable letters")
     return str(value)
 
 
@@ -195,7 +246,9 @@ def _count(value: Any) -> int:
     return value
 
 
-def _number(table: dict[str, Any], name: str, expected: str, above: float = -1.0) -> float | None:
+def _number(
+    table: Mapping[str, Any], name: str, expected: str, above: float = -1.0
+) -> float | None:
     value = table.get(name)
     if value is None:
         return None
@@ -209,6 +262,13 @@ def _content(path: str) -> str:
     """The content of a file in a few letters."""
     found = os.stat(path)
     if found.st_size <= _HASHED:
-        with suppress(OSError), open(path, "rb") as stream:  # a program may be for running only
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        with suppress(OSError):  # a program may be for running only
+            return _hashed(path, found.st_size, found.st_mtime_ns)
     return f"{found.st_size} {found.st_mtime_ns}"
+
+
+@lru_cache(maxsize=1024)
+def _hashed(path: str, size: int, changed: int) -> str:
+    """The hash of a file, read once for the thousands of jobs that name it."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

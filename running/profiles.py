@@ -17,7 +17,7 @@ from ..instances.problem.rules import Above, checked
 from .beliefs import Beliefs, Voids, believe, to_instance
 from .plan import Cell
 from .statistics import CONTROL, Estimate, Observations
-from .store import Failed, opened
+from .store import Failed, Store, opened
 from .visit import Time
 
 BLOCK = 6
@@ -243,32 +243,39 @@ def profiles(
         It is missing, none of ours, of another version, or holds no measurement.
     """
     with opened(store) as rows:
-        machine, settings, stop = rows.last_session()
-        settings = settings | ({"time": time} if time else {})
-        place = {job: at for at, job in enumerate(settings["jobs"])}
-        seen = Observations(settings["jobs"], settings["time"])
-        looks = rows.looks(machine)
-        for look in looks:
-            seen.add(look)
-        good = {(look.first, look.second, look.kind): look.begin for look in looks}
-        voids = _voids(rows.visits(machine, "failed"), place, good)
-        loads = settings["bandwidth"]
-        facts = rows.facts(machine)
-        if not settings["names"]:
-            raise InvalidFile(f"{os.fspath(store)} names no jobs")
-        return JobProfiles(
-            names=tuple(settings["names"]),
-            counts=tuple(settings["counts"]),
-            bandwidth=None if None in loads else tuple(loads),
-            held=believe(seen, confidence or settings["confidence"]),
-            seen=seen,
-            voids=voids,
-            surroundings=rows.surroundings(machine),
-            facts=facts,
-            settings=settings,
-            stop=stop,
-            last=max((look.begin for look in looks), default=None),
-        )
+        return profile_of(rows, time=time, confidence=confidence)
+
+
+def profile_of(
+    rows: Store, *, time: Time | None = None, confidence: float | None = None
+) -> JobProfiles:
+    """What an open store shows; see `profiles`."""
+    machine, settings, stop = rows.last_session()
+    if not settings["names"]:
+        raise InvalidFile(f"{rows.path} names no jobs")
+    settings = settings | ({"time": time} if time else {})
+    place = {job: at for at, job in enumerate(settings["jobs"])}
+    named = {name: at for at, name in enumerate(settings["names"])}
+    others = {row: named[name] for row, name in rows.names().items() if name in named}
+    seen = Observations(settings["jobs"], settings["time"], others)
+    looks = rows.looks(machine)
+    for look in [*looks, *rows.produced(machine)]:
+        seen.add(look)
+    good = {(look.first, look.second, look.kind): look.begin for look in looks}
+    loads = settings["bandwidth"]
+    return JobProfiles(
+        names=tuple(settings["names"]),
+        counts=tuple(settings["counts"]),
+        bandwidth=None if None in loads else tuple(loads),
+        held=believe(seen, confidence or settings["confidence"]),
+        seen=seen,
+        voids=_voids(rows.visits(machine, "failed"), place, good),
+        surroundings=rows.surroundings(machine),
+        facts=rows.facts(machine),
+        settings=settings,
+        stop=stop,
+        last=max((look.begin for look in looks), default=None),
+    )
 
 
 def _voids(

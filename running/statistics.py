@@ -5,12 +5,17 @@ A job that does its work in T seconds beside another, and in W seconds alone in 
 lost l = log(T / W) there; over rounds the mean of l has a t-interval, and the penalty, the share of
 throughput lost, is 1 - exp(-l) of the mean and of both ends. Where the other ran only during the
 share c of T, the loss was seen diluted: the penalty of that round is (1 - W / T) / c.
+
+A job that is run once for its own sake (in production) has no round. Its run is compared with a run
+alone of the same command on a machine of the same kind, at most an hour before or after it; a run
+alone serves one run beside each other job, so that the looks at an entry stay independent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,6 +34,11 @@ LEAST_COVERED = 0.5
 
 CONTROL = -1
 """The place of the control, which only spins, among co-runners."""
+
+FRESH = 3600.0
+"""Seconds between a run of production and the run alone that it is compared with, at most: what an
+older one shows is the machine's drift.
+"""
 
 _DRIFT_LOOKS = 5  # alone runs from which a slope is told
 _DRIFT_LEVEL = 0.99
@@ -65,17 +75,28 @@ class Observations:
     ----------
     jobs : rows of the store; their places here are the places of the matrix.
     time : which seconds count.
+    others : further rows of the store -> the place of the job that they are of the type of; only
+        their production counts.
     """
 
-    def __init__(self, jobs: Sequence[int], time: Time) -> None:
+    def __init__(
+        self, jobs: Sequence[int], time: Time, others: Mapping[int, int] | None = None
+    ) -> None:
         self.jobs = tuple(jobs)
         self._place = {job: place for place, job in enumerate(jobs)}
+        self._types = {**(others or {}), **self._place}
+        self._references: dict[int, list[tuple[float, float]]] = {}
+        self._produced: dict[tuple[int, int], list[tuple[float, int, float, float]]] = {}
+        self._matched: dict[tuple[int, int], list[float]] = {}
         self._wall = time == "wall"
         self.alone: list[dict[int, tuple[float, float]]] = [{} for _ in jobs]
         self._beside: dict[tuple[int, int], dict[int, tuple[float, list[tuple[float, float]]]]] = {}
 
     def add(self, look: Look) -> None:
         """Take a look into account; one of other jobs is left aside."""
+        if look.round < 0:
+            self._add_produced(look)
+            return
         places = [self._place.get(job) for job in (look.first, look.second) if job is not None]
         if any(place is None for place in places):
             return
@@ -83,10 +104,11 @@ class Observations:
         second = CONTROL if look.kind == "control" else places[-1] or 0
         for member in sorted({run[0] for run in look.runs}):
             runs = [run for run in look.runs if run[0] == member]
-            seconds = sum(run[1] if self._wall else run[2] for run in runs) / len(runs)
+            seconds = sum(map(self.seconds, runs)) / len(runs)
             covered = sum(run[3] for run in runs) / len(runs)
             if look.kind == "alone":
                 self.alone[first][look.round] = (look.begin, seconds)
+                self._refer(look.first, look.begin, seconds)
                 continue
             pair = (first, second) if member == 0 else (second, first)
             rounds = self._beside.setdefault(pair, {})
@@ -107,11 +129,73 @@ class Observations:
             ]
             if losses:
                 found.append(sum(losses) / len(losses))
-        return np.array(found)
+        return np.array(found + self._production(job, other))
 
     def last_look(self, job: int, other: int) -> float | None:
         """When a job was last run beside another, seconds since 1970; None when never."""
-        return max((look[0] for look in self._beside.get((job, other), {}).values()), default=None)
+        looks = [look[0] for look in self._beside.get((job, other), {}).values()]
+        return max(looks + [run[0] for run in self._produced.get((job, other), [])], default=None)
+
+    def loss(self, row: int, begin: float, seconds: float, covered: float) -> float | None:
+        """The loss of one run of production against the nearest run alone; None when it cannot be
+        told.
+        """
+        near = self._nearest(self._references.get(row, []), begin)
+        return None if near is None else paired_loss(seconds, near[1], covered)
+
+    def fresh(self, row: int, now: float) -> bool:
+        """Whether a job was run alone in the last hour."""
+        return self._nearest(self._references.get(row, []), now) is not None
+
+    def seconds(self, run: tuple[int, float, float, float]) -> float:
+        """The seconds that count of a look's run."""
+        return run[1] if self._wall else run[2]
+
+    def _add_produced(self, look: Look) -> None:
+        rows = [row for row in (look.first, look.second) if row is not None]
+        if any(row not in self._types for row in rows):
+            return
+        for run in look.runs:
+            row, others = rows[run[0]], rows[: run[0]] + rows[run[0] + 1 :]
+            if not others:
+                self._refer(row, look.begin, self.seconds(run))
+                continue
+            entry = (self._types[row], self._types[others[0]])
+            self._matched.pop(entry, None)
+            self._produced.setdefault(entry, []).append(
+                (look.begin, row, self.seconds(run), run[3])
+            )
+
+    def _refer(self, row: int, begin: float, seconds: float) -> None:
+        """Keep a run alone as what runs of production are compared with."""
+        insort(self._references.setdefault(row, []), (begin, seconds))
+        for entry in [entry for entry in self._matched if entry[0] == self._types[row]]:
+            del self._matched[entry]
+
+    def _production(self, job: int, other: int) -> list[float]:
+        """The losses of production, each with a run alone of its own."""
+        if (job, other) not in self._matched:
+            found, unused = [], dict[int, list[tuple[float, float]]]()
+            for begin, row, seconds, covered in sorted(self._produced.get((job, other), [])):
+                rest = unused.setdefault(row, list(self._references.get(row, [])))
+                near = self._nearest(rest, begin)
+                loss = None if near is None else paired_loss(seconds, near[1], covered)
+                if near is not None and loss is not None:
+                    rest.remove(near)
+                    found.append(loss)
+            self._matched[job, other] = found
+        return self._matched[job, other]
+
+    @staticmethod
+    def _nearest(references: list[tuple[float, float]], begin: float) -> tuple[float, float] | None:
+        """The run alone that is nearest in time, within an hour."""
+        place = bisect_left(references, (begin, 0.0))
+        near = min(
+            references[max(0, place - 1) : place + 1],
+            key=lambda reference: abs(reference[0] - begin),
+            default=None,
+        )
+        return None if near is None or abs(near[0] - begin) > FRESH else near
 
     def drift(self, job: int) -> tuple[float, float, float] | None:
         """The Theil-Sen slope of a job's times alone, and its 99 % interval, as a share an hour;

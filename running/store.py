@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -78,6 +79,15 @@ class Look:
     runs: tuple[tuple[int, float, float, float], ...]
 
 
+OWN_FACTS = ("machine", "seats")
+"""Facts by which machines of the same kind differ."""
+
+
+def kind_of(facts: Mapping[str, str]) -> dict[str, str]:
+    """The facts that machines of the same kind have in common."""
+    return {name: value for name, value in facts.items() if name not in OWN_FACTS}
+
+
 class Store:
     """The database; make one by `opened`."""
 
@@ -117,9 +127,14 @@ class Store:
             )
         return int(added.lastrowid or 0)
 
-    def job(self, job: Job) -> int:
-        """The row of a job; a changed command, program or input is another job of the same name."""
-        values = (job.name, job.fingerprint)
+    def job(self, job: Job, *, words: bool = False) -> int:
+        """The row of a job; a changed command, program or input is another job of the same name.
+
+        Parameters
+        ----------
+        words : whether its files are left unread, for a command of which nothing is known.
+        """
+        values = (job.name, job.words_fingerprint if words else job.fingerprint)
         found = self._one("SELECT id FROM job WHERE name = ? AND fingerprint = ?", values)
         if found is not None:
             return int(found)
@@ -131,6 +146,14 @@ class Store:
                 (*values, *facts),
             )
         return int(added.lastrowid or 0)
+
+    def job_of(self, row: int) -> Job:
+        """The job of a row, so far as it is kept."""
+        name, command, directory, environment = self.rows(
+            "SELECT name, command, directory, environment FROM job WHERE id = ?", (row,)
+        )[0]
+        words = tuple(json.loads(command))
+        return Job(name, words, Path(directory), json.loads(environment))
 
     def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
         """A new row of one command's work."""
@@ -218,13 +241,37 @@ class Store:
         return Look(round, jobs[0], second, kind, visit.begin, times)
 
     def looks(self, machine: int) -> list[Look]:
-        """Every visit of a machine that counts, in order."""
+        """Every visit of a machine that counts, in order, without those of production."""
+        return self._looks("machine = ? AND round > 0", (machine,))
+
+    def produced(self, machine: int) -> list[Look]:
+        """Every visit that counts of jobs that were run once, for their own sake, on machines of
+        the same kind; their rounds are minus their epochs.
+        """
+        alike = json.dumps(self.alike(machine))
+        return self._looks("machine IN (SELECT value FROM json_each(?)) AND round < 0", (alike,))
+
+    def alike(self, machine: int) -> list[int]:
+        """The rows of the machines of the same kind."""
+        wanted = kind_of(self.facts(machine))
+        found = self._rows.execute("SELECT id, facts FROM machine")
+        return [int(number) for number, facts in found if kind_of(json.loads(facts)) == wanted]
+
+    def commands(self) -> set[tuple[str, str, str]]:
+        """Name, words and directory of every job."""
+        return set(self.rows("SELECT name, command, directory FROM job"))
+
+    def names(self) -> dict[int, str]:
+        """The name of every job, by its row."""
+        return dict(self._rows.execute("SELECT id, name FROM job").fetchall())
+
+    def _looks(self, which: str, values: Sequence[Any]) -> list[Look]:
         found: dict[int, Look] = {}
         for row in self._rows.execute(
             "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered "
             "FROM visit JOIN run ON run.visit = visit.id "
-            "WHERE machine = ? AND visit.state = 'ok' AND round > 0 ORDER BY visit.id, number",
-            (machine,),
+            f"WHERE visit.state = 'ok' AND {which} ORDER BY visit.id, number",
+            values,
         ):
             before = found.get(row[0])
             runs = () if before is None else before.runs
@@ -278,10 +325,18 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is kept, or nothing."""
+        """A transaction: all of it is kept, or nothing. Within another it is a part of that one."""
+        if self._rows.in_transaction:
+            yield self._rows
+            return
         with told(self.path), self._rows:
             self._rows.execute("BEGIN IMMEDIATE")
             yield self._rows
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with told(self.path):
+            return self._rows.execute(query, values).fetchall()
 
     def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
         found = self._rows.execute(query, values).fetchone()

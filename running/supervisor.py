@@ -7,7 +7,9 @@ killed, it kills every process below it and leaves. It is the reaper of its desc
 gets SIGKILL when the supervisor dies (PR_SET_PDEATHSIG).
 
 A visit is one run alone, or two members at the same time. All begin together; a member that ends
-first is started again until the other has ended its first run. What then still runs is killed.
+first is started again until the other has ended its first run. What then still runs is killed. A
+visit of jobs that are not measured but done ("once") runs each of them once, whatever the others
+do, and kills what a job leaves behind, which it knows by its seat in the environment.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from typing import Any
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _UNHEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SEAT = "COTENANT_SEAT"
+"""Environment variable by which the processes of a job that is run once are known."""
+
 LAST_WORDS = 2000
 """Bytes of what a job wrote to its standard error that are told of a run that failed."""
 
@@ -46,6 +51,7 @@ class _Member:
         self.pid = 0
         self.begin = 0.0
         self.errors: Any = None
+        self.left = 0
 
     @property
     def control(self) -> bool:
@@ -58,7 +64,8 @@ class _Member:
 
     @property
     def deadline(self) -> float:
-        return float("inf") if self.control else self.begin + float(self.given["timeout"])
+        waits = self.control or not self.pid
+        return float("inf") if waits else self.begin + float(self.given["timeout"])
 
     def start(self, libc: Any) -> None:
         """Begin a run; an error of the start is kept as the reason."""
@@ -103,6 +110,13 @@ class _Member:
                 os.dup2(errors, 1)
             step = "cannot be started"
             os.chdir(self.given["directory"])
+            if self.given.get("output"):
+                step = f"cannot write to {self.given['output']}"
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                file = os.open(self.given["output"], flags, 0o666)
+                os.dup2(file, 1)
+                os.dup2(file, 2)
+                step = "cannot be started"
             os.execvpe(self.given["argv"][0], self.given["argv"], self.given["environment"])
         except BaseException as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -176,7 +190,7 @@ class _Supervisor:
         try:
             for member in members:
                 member.start(self._libc)
-            self._watch(members)
+            self._watch(members, bool(request.get("once")))
         finally:
             stays = [(member, time.monotonic()) for member in members if member.pid]
             self._kill_all()
@@ -191,24 +205,34 @@ class _Supervisor:
             "begin": begin,
             "seconds": seconds,
             "members": [
-                {"runs": member.runs, "error": member.error, "cut": member.given.get("cut")}
+                {
+                    "runs": member.runs,
+                    "error": member.error,
+                    "cut": member.given.get("cut"),
+                    "left": member.left,
+                }
                 for member in members
             ],
             **changed,
         }
 
-    def _watch(self, members: list[_Member]) -> None:
-        """Until every member has a whole run, or one has failed: restart whoever ends first."""
-        while not any(member.error for member in members):
-            if all(member.done for member in members):
+    def _watch(self, members: list[_Member], once: bool) -> None:
+        """Until every member has a whole run, or one has failed: restart whoever ends first. Or
+        `once`: until every member has ended, however it did.
+        """
+        while once or not any(member.error for member in members):
+            if all(member.done and not (once and member.pid) for member in members):
                 return
-            patience = min(member.deadline for member in members) - time.monotonic()
+            late = min(members, key=lambda member: member.deadline)
+            patience = late.deadline - time.monotonic()
             if patience > 0:
                 self._wait(patience)
             else:
-                late = min(members, key=lambda member: member.deadline)
-                late.error = f"timeout after {late.given['timeout']:g} s"
-                return
+                late.error = late.error or f"timeout after {late.given['timeout']:g} s"
+                if not once:
+                    return
+                os.kill(late.pid, signal.SIGKILL)
+                self._wait(1.0)
             while True:
                 try:
                     pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -222,6 +246,10 @@ class _Supervisor:
                     continue
                 known = {one.pid for one in members}
                 left_behind = [child for child in _children(os.getpid()) if child not in known]
+                if once:
+                    member.ended(status, usage, end, 0)
+                    member.left = self._kill_strays(members.index(member))
+                    continue
                 member.ended(status, usage, end, len(left_behind))
                 if member.control and not member.error:
                     member.error = "the control ended"
@@ -237,6 +265,21 @@ class _Supervisor:
                     pass
         if 0 in ready:  # nothing is asked before the answer is given: this is its end
             raise _Left
+
+    def _kill_strays(self, seat: int) -> int:
+        """Kill what the job of a seat left behind; returns how many there were."""
+        mark, found = f"{SEAT}={seat}".encode(), set()
+        while strays := [
+            pid for pid in _descendants(_children(os.getpid())) if _carries(pid, mark)
+        ]:
+            found |= set(strays)
+            for pid in strays:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in strays:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+        return len(found)
 
     def _kill_all(self) -> None:
         """Kill every process below this one, whatever session it is in."""
@@ -257,6 +300,15 @@ def _children(pid: int) -> list[int]:
             with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as stream:
                 found += [int(word) for word in stream.read().split()]
     return found
+
+
+def _carries(pid: int, mark: bytes) -> bool:
+    """Whether a process has a variable in its environment; one that is dead has none."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as stream:
+            return mark in stream.read().split(b"\0")
+    except OSError:
+        return False
 
 
 def _descendants(pids: list[int]) -> list[int]:

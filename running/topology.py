@@ -150,6 +150,42 @@ def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
     return Seats(first, second, topology.shared(first, second))
 
 
+def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) -> list[str]:
+    """The CPUs of this computer in equal parts, one a machine of two seats, as `choose_seats` takes
+    them; no part is of two caches.
+
+    Parameters
+    ----------
+    overlap : whether machines may share CPUs where there are too few.
+
+    Raises
+    ------
+    InvalidOption
+        There are too few.
+    """
+    allowed = os.sched_getaffinity(0)
+    domains = []
+    for group in topology.domains():
+        cores = {tuple(cpu for cpu in topology.cores[cpu] if cpu in allowed) for cpu in group}
+        domains.append(sorted(core for core in cores if core))
+    most = max((len(cores) // 2 for cores in domains), default=0)
+    for half in range(most, 0, -1):
+        parts = [
+            cpu_text(cpu for core in cores[start : start + 2 * half] for cpu in core)
+            for cores in domains
+            for start in range(0, len(cores) - 2 * half + 1, 2 * half)
+        ]
+        if len(parts) >= machines:
+            return parts[:machines]
+    if most and overlap:
+        return [parts[place % len(parts)] for place in range(machines)]
+    raise InvalidOption(
+        f"local is {machines}, machines of two seats, but this process may use {len(allowed)} CPUs "
+        f"({cpu_text(allowed)}); expected {2 * machines} cores. --overlap lets machines share "
+        "CPUs, for jobs that only wait"
+    )
+
+
 def require_pinning(seats: Seats) -> None:
     """Try the seats on this process, and go back.
 

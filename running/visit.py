@@ -36,10 +36,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Member:
-    """One side of a visit: its whole runs in order, or why there is none that counts."""
+    """One side of a visit: its whole runs in order, or why there is none that counts; and how many
+    processes it left behind, which were killed.
+    """
 
     runs: tuple[Run, ...] = ()
     error: str = ""
+    left: int = 0
 
 
 @dataclass(frozen=True)

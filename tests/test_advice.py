@@ -273,14 +273,36 @@ def test_pods_that_change_places_need_one_aside() -> None:
     read = state(*nodes, pod("a-1", "n1", "3"), pod("b-1", "n2", "3"))
     found = ordered(read, {0: "n2", 1: "n1"})
     assert [[(m.pod, m.node, m.temporary) for m in wave] for wave in found.waves] == [
-        [(0, "n3", True)], [(1, "n1", False)], [(0, "n2", False)],
+        [(1, "n3", True)], [(0, "n2", False)], [(1, "n1", False)],
     ]  # fmt: skip
+    check_waves(read, found.waves)
+    # two must make room for one
+    small = [pod(f"{name}-1", "n2", "2") for name in "bc"]
+    read = state(*nodes, pod("a-1", "n1", "4"), *small)
+    found = ordered(read, {0: "n2", 1: "n1", 2: "n1"})
+    assert not found.stuck
+    assert {m.pod for wave in found.waves for m in wave if m.temporary} == {1, 2}
     check_waves(read, found.waves)
     stuck = ordered(
         state(*nodes[:2], pod("a-1", "n1", "3"), pod("b-1", "n2", "3")), {0: "n2", 1: "n1"}
     )
     assert stuck.stuck == {0: ("too little cpu",), 1: ("too little cpu",)}
     assert stuck.waves == ()
+
+
+def test_the_frontier_says_what_freeing_fewer_nodes_costs() -> None:
+    read = state(*(node(f"n{n}", "4") for n in range(4)), *(
+        pod(f"{name}-1", f"n{n}", cpu) for n, (name, cpu) in enumerate(zip("abcd", "2211", strict=True))
+    ))  # fmt: skip
+    advice = advise(read, frontier=3)
+    assert [(point.limit, point.value, point.bound) for point in advice.frontier] == [
+        (2, 2, 2), (3, 1, 1), (4, 0, 0),
+    ]  # fmt: skip
+    words = "by nodes in use: 2 nodes: 2 (proved); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
+    assert words in " ".join(" ".join(advice_lines(advice)).split())
+    assert advice.document()["frontier"][1] == {"nodes": 3, "moves": 1, "fewest": 1}
+    with pytest.raises(InvalidOption, match="frontier is 1; expected 0, or at least 2"):
+        advise(read, frontier=1)
 
 
 # the judge

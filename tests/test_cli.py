@@ -308,7 +308,7 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     assert "least gain for which an agent breaks away" in one
     assert "SMR" not in one
     both = json.loads(run("methods", "optimal", "--json").stdout)
-    assert [entry["problem"] for entry in both] == ["colocation", "admission"]
+    assert [entry["problem"] for entry in both] == ["colocation", "admission", "groups"]
     (stable,) = json.loads(run("methods", "colocation", "stable", "--json").stdout)
     mode = {option["name"]: option for option in stable["options"]}["alpha_mode"]
     assert (mode["default"], mode["choices"][0]) == ("penalty-points", "penalty-points")

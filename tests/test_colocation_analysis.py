@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from cotenant.analysis.colocation.batches import Waiting, pair_oldest
 from cotenant.analysis.colocation.epochs import EpochRun, run_epochs
 from cotenant.analysis.colocation.metrics import metrics
 from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
@@ -462,6 +463,35 @@ def test_jobs_that_may_not_share_wait_or_run_alone() -> None:
     conserved(run)
     assert [entry.placed for entry in run.epochs] == [3, 2, 0]
     assert run.summary["penalty"] == 0.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_as_few_of_the_youngest_as_can_go_back_when_not_all_find_a_place(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    penalty = rng.uniform(0, 0.3, (4, 4))
+    penalty[rng.random((4, 4)) < 0.5] = np.inf
+    penalty[0] = penalty[:, 0] = np.inf
+    instance = made(penalty, [2] * 4, machines=8)
+    kinds, free, asked = rng.integers(0, 4, 40).tolist(), 12, 0
+
+    def policy(batch: Colocation, *, rng: np.random.Generator) -> Pairing:
+        nonlocal asked
+        asked += 1
+        return greedy(batch, rng=rng)
+
+    queue = Waiting(4)
+    for age, kind in enumerate(kinds):
+        queue.add(age, np.eye(4, dtype=np.int64)[kind])
+    found = pair_oldest(instance, policy, queue, free, rng)
+    assert found is not None
+    placed = found[0].agents
+    assert [age for age, _ in found[2]] == list(range(placed))
+    assert queue.waiting == 40 - placed
+    assert asked <= 2 * (2 + 2 * int(np.ceil(np.log2(2 * free))))
+    if placed < 2 * free:  # one more has no place
+        count = np.bincount(kinds[: placed + 1], minlength=4)
+        with pytest.raises((NoSolution, InvalidInstance)):
+            greedy(instance.replace(count=count, machines=float(free)), rng=rng)
 
 
 def test_an_outcome_is_accepted_and_its_solution_used() -> None:

@@ -16,10 +16,10 @@ from cotenant import solve
 from cotenant.analysis.run.recheck import recheck
 from cotenant.instances.colocation import Colocation, Pairing, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
-from cotenant.instances.problem import InvalidInstance
+from cotenant.instances.problem import InvalidInstance, read
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import common, fair, feasible_pairing
-from cotenant.solvers.colocation.near import search_near
+from cotenant.solvers.colocation.near import Near, search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
 from cotenant.solvers.engines import solve_program
@@ -303,3 +303,19 @@ def test_slacks_nearer_than_a_tolerance_are_told_apart(
     assert second["bound"] is None or second["bound"] <= least + 1e-12
     assert second["status"] == "feasible" or second["value"] == pytest.approx(least, abs=1e-9)
     assert not recheck(instance, solve(instance, "fair")).broken
+
+
+def test_a_first_pairing_of_the_least_slack_is_found_near_the_relaxation() -> None:
+    instance = read("colocation/cooper-1000")
+    begin = feasible_pairing(instance)
+    assert attribution_slack(instance, begin) > 0
+    program = fair_program(instance, 1e-8).program
+    found = relaxed(program, Clock())
+    assert found is not None
+    near = Near(instance, begin, found, Clock(), slack=0.0)
+    assert not near.found, "a pairing of more slack counts for nothing"
+    near.first(60.0)
+    check(instance, near.best)
+    assert near.found
+    assert attribution_slack(instance, near.best) <= 0
+    assert found.bound <= mean_penalty(instance, near.best) * instance.agents

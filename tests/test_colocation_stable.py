@@ -341,7 +341,8 @@ def test_every_blocking_pair_of_the_set_aside_start_contains_an_agent_set_aside(
         count = rng.integers(1, 6, types)
         if count.sum() % 2:
             continue
-        instance = Colocation(np.round(rng.random((types, types)), 2), count)
+        machines = count.sum() / 2 if tried % 2 else None  # said, or understood
+        instance = Colocation(np.round(rng.random((types, types)), 2), count, machines=machines)
         answer = set_aside(instance, lambda rest: stable(rest))
         if answer is None:
             assert not (count % 2).any()

@@ -56,6 +56,9 @@ def pair(**changes: Any) -> Numa:
 
 RUNS = [simulate, simulate_plainly]
 BOTH = pytest.mark.parametrize("run", RUNS, ids=["compiled", "plain"])
+ONE_AND_SLOWLY_ALL = pytest.mark.parametrize(
+    "policy", [POLICIES[1], *(pytest.param(name, marks=pytest.mark.slow) for name in POLICIES)]
+)
 
 
 @BOTH
@@ -226,7 +229,7 @@ def test_one_hop_pools_beat_local_ones_when_distance_is_free() -> None:
     assert waits[0] > waits[1] > waits[3]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@ONE_AND_SLOWLY_ALL
 def test_a_saturated_server_clears_what_the_closed_form_says(policy: str) -> None:
     server = blade_server(rate=6390.0, refusal_limit=None)
     first = 60_000
@@ -263,7 +266,7 @@ def test_the_engine_makes_no_difference_to_the_answer() -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@ONE_AND_SLOWLY_ALL
 def test_relabelling_blades_does_not_change_the_response_times(policy: str) -> None:
     server = blade_server(rate=300.0, data="hot-blade", hot=0.7, blades=2, cores=4)
     mirrored = server.replace(location_share=np.roll(server.location_share, 4))

@@ -128,7 +128,7 @@ def test_any_multipliers_prove_a_bound_that_holds() -> None:
     rng = np.random.default_rng(0)
     instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
     problem = reduce_ruled(instance)
-    exact = ExactProgram(aggregate_program(problem, problem.budget + 1).program)
+    exact = ExactProgram(aggregate_program(problem.pooled, problem.budget + 1).program)
     program = exact.program
     for scale in (0.01, 0.1, 1.0, 10.0):
         dual = rng.normal(size=program.rows) * scale

@@ -31,6 +31,7 @@ QUICK = {
     "packing": ("FFD", ("packing/few-types-6-300",)),
     "scheduling": ("FIFO", ("scheduling/lpc-like",)),
     "numa": ("fluid", ("numa/kmeans",)),
+    "groups": ("GR", ("groups/cooper-4-seats",)),
 }
 """For each problem a method that takes no time, and the larger bundled instances to run it on."""
 

@@ -165,7 +165,8 @@ def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
         f"{share['lists and objects']:.0f} million lists and objects, {reading.MOST_NESTED} "
         "levels deep" in page
     )
-    assert f"numbers of {reading._MOST_DIGITS} digits; in tables a million lines" in page
+    wide = f"{reading.FILE_LIMIT // reading._BYTES['columns']:,} columns"
+    assert f"numbers of {reading._MOST_DIGITS} digits; in tables a million lines, {wide}" in page
     assert share["lines"] == 1
     assert f"comes within {reading.STDIN_SECONDS:.0f} s" in page
     assert f"`{reading.LIMIT_VARIABLE}=2GB`" in page
@@ -283,6 +284,10 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
             InvalidFile,
             match="holds more than 1000 lines, the most that are read; set COTENANT_FILE_LIMIT",
         ):
+            READERS[name](path)
+    path.write_text("user," * 101)
+    for name in ("jobs-csv", "penalty-csv", "azure-vm"):
+        with pytest.raises(InvalidFile, match="holds more than 100 columns, the most that are"):
             READERS[name](path)
     path.write_text("1 " * 8001)
     with pytest.raises(InvalidFile, match="holds more than 8000 numbers"):

@@ -21,6 +21,7 @@ from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.recheck import Recheck, recheck
 from cotenant.catalog import METHODS, find, methods
 from cotenant.instances.colocation import Colocation
+from cotenant.instances.groups import Groups
 from cotenant.instances.numa.answer import Flow
 from cotenant.instances.numa.instance import Numa
 from cotenant.instances.packing import Packing, Placement
@@ -63,6 +64,8 @@ FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("packing/ruled", "min-servers", {}),
     ("packing/small", "min-servers", {}),
     ("colocation/lonely", "optimal", {}),
+    ("groups/no-core", "core", {}),
+    ("groups/no-core", "least-alpha", {}),
 )
 """Results whose certificates hold what the small instances above do not need."""
 
@@ -75,6 +78,17 @@ MADE = {
     "packing/small": lambda: few_types(types=4, vms=40, rng=np.random.default_rng(1)),
     "colocation/unsolvable": lambda: Colocation(
         np.random.default_rng(30).random((8, 8)).round(3), [1] * 8
+    ),
+    "groups/no-core": lambda: Groups(
+        [1, 1, 2, 1, 1],
+        3,
+        penalty=[
+            [0.18, 0.03, 0.19, 0.08, 0.27],
+            [0.29, 0.09, 0.16, 0.08, 0.3],
+            [0.15, 0.15, 0.23, 0.15, 0.26],
+            [0.05, 0.25, 0.01, 0.06, 0.3],
+            [0.1, 0.29, 0.09, 0.27, 0.18],
+        ],
     ),
     "colocation/lonely": lambda: Colocation(
         np.where(np.eye(4)[0] + np.eye(4)[:, :1] > 0, 0.1, np.inf), [1, 1, 1, 1]

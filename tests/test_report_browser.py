@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from report_rows import failed, frontier, row, two_instances
 
+from cotenant.instances.problem import PROBLEM_NAMES
+
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 pytest.importorskip("jinja2", reason="the page needs jinja2")
 pytest.importorskip("selenium", reason="selenium is not installed (it is in the extra 'test')")
@@ -30,6 +32,11 @@ ARGUMENTS = (
     "--disable-extensions",
 )  # fmt: skip
 Browser = Any
+
+EVERY = (
+    "stable", "GR", "ES", "PF", "FFD", "best-fit", "DRF", "SM", "DA1", "REF", "FIFO", "IB", "fluid",
+)  # fmt: skip
+"""Methods that take no time on small instances, some of each problem."""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +57,19 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_report(
         rows, tmp_path_factory.mktemp("page") / "page.html", command="cotenant report x"
     )[0].as_uri()
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page with pictures of every problem."""
+    import cotenant
+    from cotenant.analysis.report.page import write_report
+
+    small = [cotenant.read(f"{problem}/tiny") for problem in PROBLEM_NAMES]
+    small.append(cotenant.read("packing/paper-example"))
+    found = cotenant.compare(small, EVERY, progress=False)
+    assert {row["problem"] for row in found.rows if row["metrics"]} == set(PROBLEM_NAMES)
+    return write_report(found.rows, tmp_path_factory.mktemp("every") / "page.html")[0].as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -239,10 +259,12 @@ def test_only_tables_and_pictures_scroll_sideways(browser: Browser, width: int) 
     assert (browser.execute_script(wider) > 0) or width > 360
 
 
+@pytest.mark.parametrize("which", ["page", pytest.param("every", marks=pytest.mark.slow)])
 def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
-    browser: Browser,
+    browser: Browser, which: str, request: pytest.FixtureRequest
 ) -> None:
     shape(browser, 390, "light")
+    browser.get(request.getfixturevalue(which))
     browser.execute_script(
         "document.querySelectorAll('details').forEach(each => { each.open = true });"
         "dispatchEvent(new Event('resize'))"
@@ -255,6 +277,15 @@ def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
         }).map((each) => each.outerHTML.slice(0, 80));
     """)
     assert clipped == []
+    cut = browser.execute_script("""
+        return [...document.querySelectorAll('figure svg text')].filter((each) => {
+            const box = each.getBoundingClientRect();
+            const whole = each.ownerSVGElement.getBoundingClientRect();
+            return box.left < whole.left - 1 || box.right > whole.right + 1
+                || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
+        }).map((each) => each.textContent);
+    """)
+    assert cut == []
     silent = browser.execute_script("""
         return [...document.querySelectorAll('.scroll')].filter((each) =>
             (each.scrollWidth > each.clientWidth + 1) !== each.parentElement.hasAttribute('data-wider')

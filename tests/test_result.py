@@ -28,6 +28,7 @@ GIVEN = {
     "admission": ("admission/tiny",),
     "scheduling": ("scheduling/tiny",),
     "numa": ("numa/tiny",),
+    "groups": ("groups/tiny",),
 }
 
 TINY = cotenant.read("colocation/tiny")

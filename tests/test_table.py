@@ -13,12 +13,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from report_rows import row
+from terminal import run
 
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.report.console import Form
 from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.table import Column, Table
-from cotenant.analysis.report.tables import figure, percent, proved
+from cotenant.analysis.report.tables import comparison_tables, figure, percent, proved
+from cotenant.analysis.run.gaps import Comparison
 from cotenant.instances.problem import InvalidOption
 
 SPECIAL = r"""a\b & 50% $x$ #1 a_b {c} ~ ^ <script> | "q" `t` [1] * -- 'x' τ ≤ → ψ ⟨1⟩ ε Δ 2² … é"""
@@ -132,7 +135,6 @@ def test_an_unknown_form_is_refused() -> None:
 
 def test_every_column_of_a_comparison_has_a_heading_of_its_own_for_programs() -> None:
     import cotenant
-    from cotenant.analysis.report.tables import comparison_tables
 
     done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "stable", "GR"])
     (table,) = comparison_tables(done).values()
@@ -162,7 +164,6 @@ def test_a_comparison_breaks_no_number_and_no_word_on_a_narrow_terminal(
 ) -> None:
     import cotenant
     from cotenant.analysis.report.console import print_tables
-    from cotenant.analysis.report.tables import comparison_tables
 
     done = cotenant.compare([cotenant.read(f"{problem}/tiny")], FEW[problem], seeds=range(2))
     (table,) = comparison_tables(done).values()
@@ -218,7 +219,6 @@ def test_rows_that_fit_no_other_way_are_stacked(
 
 def test_means_say_over_how_many_seeds_and_how_far_they_spread() -> None:
     import cotenant
-    from cotenant.analysis.report.tables import comparison_tables
 
     done = cotenant.compare([cotenant.read("packing/tiny")], ["FF", "random-fit"], seeds=range(3))
     drawn_rows = [row for row in done.rows if row["method"] == "random-fit"]
@@ -243,6 +243,16 @@ def test_a_later_level_that_is_not_proved_shows_its_gap_beside_the_status() -> N
     assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"
 
 
+def test_a_value_that_is_not_proved_shows_its_gap_and_certified_rows_say_so() -> None:
+    assert proved({"status": "feasible", "levels": [], "gap": 0.084}) == "feasible, gap 8.40 %"
+    assert proved({"status": "feasible", "levels": [], "own_gap": None}) == "feasible"
+    for standing, words in (("certified", "optimal, certified"), ("claimed", "optimal")):
+        line = row("optimal", status="optimal", proof={"standing": standing})
+        (table,) = comparison_tables(Comparison([line, row("GR")])).values()
+        assert table.texts()[0][1] == words
+        assert any("verify.py accepted" in note for note in table.notes) is (words != "optimal")
+
+
 def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,3 +269,37 @@ def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(
     assert "metric-0" in printed.splitlines()[1]
     assert "5.00 %" in printed, "a number stays beside its unit"
     assert "left out at 80 columns" in printed
+
+
+def test_columns_are_shown_in_the_order_asked_for_with_the_rows_names_before_them() -> None:
+    columns = (
+        Column("method", bold=True), Column("slack (bound 0)", numeric=True, key="slack", rank=1),
+        Column("mean [s]", numeric=True, key="mean_response"),
+        Column("difference", numeric=True, key="difference_mean", people=False),
+    )  # fmt: skip
+    table = Table("t", "", columns, (("GR", 1.0, 2.0, 3.0),))
+    chosen = table.only(["Mean", "SLACK"])
+    assert [column.name for column in chosen.headings] == ["method", "mean [s]", "slack (bound 0)"]
+    assert chosen.texts() == [["GR", "2.0", "1.0"]]
+    assert not any(column.rank for column in chosen.columns), "none is left out for want of room"
+    assert table.only(["difference_mean", "mean_response"]).csv() == (
+        "method,difference_mean,mean_response\nGR,3.0,2.0\n"
+    )
+    assert table.only(["utility"]) is table, "a table that has none of them stays whole"
+
+
+def test_compare_shows_the_columns_asked_for_and_refuses_a_heading_before_any_run() -> None:
+    given = ("compare", "colocation/tiny", "-m", "GR", "-m", "optimal", "--columns")
+    done = run(*given, "attribution,gap_penalty", "--format", "latex", "--width", "8.5")
+    assert done.returncode == 0, done.stderr
+    assert r"method & attribution & \shortstack[r]{mean\\penalty\\gap} " in done.stdout
+    assert "seconds" not in done.stdout
+    done = run(*given, "gap_slack,slack")
+    assert done.returncode == 0
+    assert "left out: gap_slack; no table of these runs has it" in done.stderr
+    done = run(*given, "slak")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no column is named 'slak'; did you mean slack" in done.stderr
+    done = run(*given, "slack", "--width", "8.5")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "add --format latex" in done.stderr

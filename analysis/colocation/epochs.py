@@ -8,26 +8,18 @@ start. Nobody else is looked at: which jobs may still come is not known to the p
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.colocation.instance import Colocation, Integers, Pairing, check
+from ...instances.colocation.instance import Colocation, Integers, Pairing
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
-from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import AtLeast, checked
-from ...solvers.outcome import Outcome
-
-Policy = Callable[..., Any]
-"""`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""
-
-Batch = list[tuple[int, Integers]]
-"""(epoch of arrival, (T,) jobs), oldest first."""
+from .batches import Policy, Waiting, pair_oldest
 
 
 @dataclass(frozen=True)
@@ -180,7 +172,7 @@ def run_epochs(
             )
         )
         epoch += 1
-    return EpochRun(tuple(lines), tuple(cluster.queued().tolist()))
+    return EpochRun(tuple(lines), tuple(cluster.queue.by_type().tolist()))
 
 
 class _Cluster:
@@ -201,18 +193,14 @@ class _Cluster:
         self.rng = rng
         self.processors = processors
         self.running = 0
-        self._queue: deque[tuple[int, Integers]] = deque()
+        self.queue = Waiting(instance.types)
         self._ends: dict[
             int, tuple[int, int]
         ] = {}  # epoch -> processors that become free, jobs that leave
 
     @property
     def waiting(self) -> int:
-        return int(sum(jobs.sum() for _, jobs in self._queue))
-
-    def queued(self) -> Integers:
-        """(T,) waiting jobs."""
-        return sum((jobs for _, jobs in self._queue), np.zeros(self.instance.types, dtype=np.int64))
+        return self.queue.waiting
 
     def step(self, epoch: int, arriving: Integers) -> Epoch:
         """Run one epoch."""
@@ -220,8 +208,8 @@ class _Cluster:
         self.free += freed
         self.running -= finished
         if arriving.sum():
-            self._queue.append((epoch, arriving.astype(np.int64)))
-        found = self._paired(self._oldest(2 * self.free))
+            self.queue.add(epoch, arriving.astype(np.int64))
+        found = pair_oldest(self.instance, self.policy, self.queue, self.free, self.rng)
         batch = [] if found is None else found[2]
         waits = [(epoch - since, int(taken.sum())) for since, taken in batch]
         placed = sum(number for _, number in waits)
@@ -245,65 +233,6 @@ class _Cluster:
                 else blocking_pairs(found[0], found[1], uncertainty="certain").count
             ),
         )
-
-    def _oldest(self, room: int) -> Batch:
-        """Take the oldest jobs off the queue, a random part of the last epoch's that fits."""
-        batch = []
-        while self._queue and room > 0:
-            since, jobs = self._queue.popleft()
-            taken = jobs
-            if jobs.sum() > room:
-                taken = self.rng.multivariate_hypergeometric(jobs, room, method="marginals")
-                self._queue.appendleft((since, jobs - taken))
-            batch.append((since, taken))
-            room -= int(taken.sum())
-        return batch
-
-    def _paired(self, batch: Batch) -> tuple[Colocation, Pairing, Batch] | None:
-        """Ask the policy; give it more processors, then fewer jobs, as long as it finds no
-        pairing.
-        """
-        if not batch:
-            return None
-        while batch:
-            count = sum(
-                (taken for _, taken in batch), np.zeros(self.instance.types, dtype=np.int64)
-            )
-            for machines in dict.fromkeys(((int(count.sum()) + 1) // 2, self.free)):
-                problem = self._problem(count, machines)
-                pairing = None if problem is None else self._answer(problem)
-                if problem is not None and pairing is not None:
-                    check(problem, pairing)
-                    return problem, pairing, batch
-            batch = self._without_youngest(batch)
-        raise NoSolution(
-            "the policy finds no pairing even for a single job on a processor of its own"
-        )
-
-    def _problem(self, count: Integers, machines: int) -> Colocation | None:
-        """The batch as an instance; None when the forbidden pairs leave a job without any place."""
-        try:
-            return self.instance.replace(count=count, machines=float(machines))
-        except InvalidInstance:
-            return None
-
-    def _answer(self, problem: Colocation) -> Pairing | None:
-        try:
-            answer = self.policy(problem, rng=self.rng)
-        except NoSolution:
-            return None
-        return cast("Pairing | None", answer.solution if isinstance(answer, Outcome) else answer)
-
-    def _without_youngest(self, batch: Batch) -> Batch:
-        since, taken = batch[-1]
-        back = np.zeros_like(taken)
-        back[np.flatnonzero(taken)[-1]] = 1
-        if self._queue and self._queue[0][0] == since:
-            self._queue[0] = (since, self._queue[0][1] + back)
-        else:
-            self._queue.appendleft((since, back))
-        rest = taken - back
-        return [*batch[:-1], (since, rest)] if rest.sum() else batch[:-1]
 
     def _start(self, epoch: int, pairing: Pairing) -> None:
         alone = np.flatnonzero(pairing.single)

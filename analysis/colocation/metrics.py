@@ -17,6 +17,7 @@ from ...instances.colocation.objective import (
 )
 from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_intervals
 from ..metric import Metric
+from ..statistics import quantile, rank_correlation
 
 TOLERATED = 0.10
 """The penalty that threshold schemes tolerate (Cooper section IV.C)."""
@@ -52,7 +53,7 @@ METRICS: tuple[Metric, ...] = (
         "expected_blocking_pairs",
         f"blocking pairs, mean over {DRAWS} matrices within the intervals",
         digits=1,
-        short="blocking, expected",
+        short="expected blocking",
     ),
     Metric(
         "robust_alpha",
@@ -163,29 +164,10 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
     """Spearman's rank correlation of types' mean penalty with their bandwidth; None when it is not
     defined.
     """
-    from scipy.stats import rankdata
-
     if instance.bandwidth is None:
         return None
     present = instance.count > 0
     penalty = np.round(
         type_penalties(instance, pairing)[present], 12
     )  # equal means must tie, whatever the order of addition
-    demand = instance.bandwidth[present]
-    if len(np.unique(penalty)) < 2 or len(np.unique(demand)) < 2:
-        return None
-    return float(np.corrcoef(rankdata(penalty), rankdata(demand))[0, 1])
-
-
-def quantile(value: np.ndarray, number: np.ndarray, share: float) -> float:
-    """The quantile of `value` repeated `number` times, without repeating it (a million agents, few
-    entries).
-    """
-    order = np.argsort(value, kind="stable")
-    upto = np.cumsum(number[order])
-    position = share * (upto[-1] - 1)
-    below, above = np.floor(position), np.ceil(position)
-    low, high = (
-        value[order][np.searchsorted(upto, place, side="right")] for place in (below, above)
-    )
-    return float(low + (high - low) * (position - below))
+    return rank_correlation(penalty, instance.bandwidth[present])

@@ -27,7 +27,8 @@ from ..report.records import (
     shown_of,
 )
 from ..run.rows import Row
-from .metrics import TOLERATED, quantile
+from ..statistics import quantile, rank_correlation, ranks
+from .metrics import TOLERATED
 
 ALPHAS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
 """Least gains at which blocking pairs are counted (Cooper fig. 10)."""
@@ -110,7 +111,7 @@ def _by_bandwidth(found: Records) -> Picture:
         "Where a line rises, those who press "
         "harder on memory lose more, which is fair. Rank correlation of penalty with bandwidth",
         ".2f",
-        lambda penalty: _correlation(first["bandwidth"], penalty),
+        lambda penalty: rank_correlation(first["bandwidth"], penalty) or 0.0,
         note=shown_of(len(x), first["types"], _SPACED), style="line+points", spread=True,
     )  # fmt: skip
     tips = [
@@ -125,7 +126,7 @@ def _ranks(found: Records) -> Picture:
     """Cooper fig. 8, as how far the rank in penalty is from the rank in bandwidth."""
     first = next(iter(found.values()))[0]
     rows = {
-        method: _ranking(row) - _ranking(first["bandwidth"])
+        method: ranks(row) - ranks(first["bandwidth"])
         for method, row in means(found, "penalty").items()
     }
     distance = {method: float(np.abs(row).mean()) for method, row in rows.items()}
@@ -165,19 +166,3 @@ def _distribution(found: Records) -> Picture:
         note="Means over seeds at each share.",
         beside=(Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)),),
     )  # fmt: skip
-
-
-def _correlation(bandwidth: Sequence[float], penalty: Sequence[float]) -> float:
-    """Spearman's; 0 where one of the two is constant."""
-    one, other = _ranking(bandwidth), _ranking(penalty)
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
-
-
-def _ranking(values: Sequence[float]) -> np.ndarray:
-    """Ranks from 1 up, ties at their mean."""
-    sorted_values = np.sort(values)
-    low = np.searchsorted(sorted_values, values, side="left")
-    high = np.searchsorted(sorted_values, values, side="right")
-    return (low + high + 1) / 2

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -42,27 +42,42 @@ class Form(StrEnum):
     MARKDOWN = "markdown"
 
 
-def print_tables(tables: Iterable[Table], form: Form = Form.TABLE) -> None:
+def print_tables(
+    tables: Iterable[Table],
+    form: Form = Form.TABLE,
+    *,
+    width: float | None = None,
+    columns: Sequence[str] | None = None,
+) -> None:
     """Tables on standard output, for people or as text in one of the formats; notes that CSV has no
     place for go to stderr.
+
+    Parameters
+    ----------
+    width : centimeters of a line that LaTeX tables fit; a page's when None.
+    columns : headings of those to show, where a command takes them; all when empty.
     """
     from .fitting import fitted
 
     screen = console() if form is Form.TABLE else console(ANY_WIDTH)
     for number, table in enumerate(tables):
+        table = table.only(columns) if columns else table
         if form in (Form.TABLE, Form.WIDE):
             letters = in_ascii if screen.options.ascii_only else str
             shown = fitted(table, screen.width if form is Form.TABLE else None, letters)
             screen.print(shown.drawn)
             for note in table.notes:
-                screen.print(letters(note))
+                screen.print(letters(note), highlight=False)
             if shown.left_out:
+                choice = "" if columns is None else "; a choice: --columns"
                 screen.print(
                     f"left out at {screen.width} columns: {', '.join(shown.left_out)} "
-                    "(--format wide shows all)"
+                    f"(all: --format wide{choice})",
+                    highlight=False,
                 )
             continue
-        sys.stdout.write(("\n" if number else "") + table.write(form.value))
+        text = table.latex(width) if form is Form.LATEX else table.write(form.value)
+        sys.stdout.write(("\n" if number else "") + text)
         if form is Form.CSV:
             for note in table.notes:
                 say(note)

@@ -12,6 +12,8 @@ WORDS: dict[str, str] = {
     "alpha": "The least gain for which somebody breaks away: with 0 any gain is enough.",
     "attribution": "Whether who presses harder on shared memory also loses more: the rank "
     "correlation of penalty with bandwidth, 1 where it is fair throughout.",
+    "blocking group": "Jobs that fill a machine and would all rather run there together than stay "
+    "where they are.",
     "blocking pair": "Two agents who would both rather share with each other than stay where they "
     "are.",
     "bound": "A number that no answer can pass, proved; an answer that reaches it is the best.",

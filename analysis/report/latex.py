@@ -4,10 +4,9 @@ lines, then fewer columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from ...instances.problem.errors import InvalidOption, suggest
+from ...instances.problem.errors import InvalidOption
 
 PAGE = 12.1
 """Centimeters of a line of LaTeX's `article` on A4 paper; a column of two takes about 8.5."""
@@ -40,34 +39,27 @@ _LETTERS = {
 """Brackets and stars too: after the end of a row LaTeX would take them for an argument."""
 
 
-def latex(table: Any, width: float = PAGE, columns: Sequence[str] = ()) -> str:
+def latex(table: Any, width: float = PAGE) -> str:
     """A `table` with a `tabular` in booktabs' rules; everything is escaped. Its first line names
     the packages it needs.
 
     Parameters
     ----------
     table : a `table.Table`, whose own method this is.
-    width : of the line it fits, in centimeters.
-    columns : headings of those to keep; all that fit when empty. Those of a rank are left out where
-        there is no room, the highest rank first, and the caption names them.
+    width : of the line it fits, in centimeters. Columns of a rank are left out where there is no
+        room, the highest rank first, and the caption names them.
 
     Raises
     ------
     InvalidOption
-        The width is below 3 cm, or the table has no column of a name given.
+        The width is below 3 cm.
     """
     if not width >= LEAST_PAGE:
         raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_PAGE:g}")
-    known = [column.name for column in table.headings]
-    for name in columns:
-        if name not in known:
-            near = suggest(name, known)
-            raise InvalidOption(f"table {table.name} has no column {name!r}; {near}")
     texts = table.texts()
     drawn = [
         _Drawn(column, [row[place] for row in texts], table.heading)
         for place, column in enumerate(table.headings)
-        if not columns or column.name in columns
     ]
     return _Page(table, drawn, width).text()
 

@@ -23,7 +23,7 @@ from .drawing import require_matplotlib, save, svg
 from .gather import require_answers
 from .glossary import glossary, meaning
 from .picture import Picture, finding
-from .table import Table
+from .table import Table, bare
 from .tables import slug
 
 _WIDE = 560
@@ -73,8 +73,8 @@ def write_report(
     shown : instances of each problem whose pictures are drawn; the tables of all are there.
     summary_only : leave out the instances and the list of every run.
     width : centimeters that LaTeX tables and figures fit: a page's, or a column's.
-    columns : of LaTeX tables, by their headings: all others are left out of those that have any of
-        them.
+    columns : of LaTeX tables, by their headings: of the others those that have any of them keep
+        their first alone.
     progress : called with what is being drawn.
 
     Raises
@@ -83,6 +83,8 @@ def write_report(
         There is no row with an answer, or a path cannot be written; nothing half-written is left.
     InvalidOption
         jinja2 or matplotlib is missing.
+    UnknownName
+        No table has a column of a name given.
     """
     listed: list[Row] = [
         all_printable(row) for row in rows
@@ -93,6 +95,10 @@ def write_report(
         if folder is not None:
             _make_folder(Path(folder))
     made = content(listed, printable(command), shown=shown, summary_only=summary_only)
+    headings = {bare(column.name): None for table in made.tables() for column in table.headings}
+    for name in columns:
+        if bare(name).casefold() not in map(str.casefold, headings):
+            raise UnknownName("column", name, headings)
     page = _html(made, progress or (lambda words: None))
     written = [write_text(path, page)]
     if figures is not None:
@@ -101,6 +107,12 @@ def write_report(
     if tables is not None:
         written += _write_tables(made.tables(), Path(tables), width, columns)
     return written
+
+
+def write_content(made: Content, path: str | os.PathLike[str]) -> Path:
+    """Write a page of other content than comparisons; see `write_report`."""
+    require_report(Path(path))
+    return write_text(path, _html(made, lambda words: None))
 
 
 def _make_folder(folder: Path) -> None:
@@ -207,14 +219,9 @@ def _write_tables(
     tables: Sequence[Table], folder: Path, width: float | None, columns: Sequence[str]
 ) -> list[Path]:
     """Every table as NAME.csv and NAME.tex."""
-    headings = {column.name for table in tables for column in table.headings}
-    for name in columns:
-        if name not in headings:
-            raise UnknownName("column", name, headings)
     written = []
     for table, name in zip(tables, _unique([table.name for table in tables]), strict=True):
         named = replace(table, name=name)
-        own = [column.name for column in table.headings if column.name in columns]
         written.append(write_text(folder / f"{name}.csv", named.csv()))
-        written.append(write_text(folder / f"{name}.tex", named.latex(width, own)))
+        written.append(write_text(folder / f"{name}.tex", named.only(columns).latex(width)))
     return written

@@ -5,6 +5,7 @@ not cover each other.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,7 +106,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
             ha="right" if long else "center",
         )
     axes.set_xlabel(_said(chart.x_label))
-    axes.set_ylabel(_said(chart.y_label))
+    axes.set_ylabel(_upright(chart.y_label, tall * 10))
     if not names:
         _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
     _scale(axes, "y", chart.y_scale, [value for series in chart.series for value in series.y])
@@ -147,7 +148,7 @@ def _frames(chart: Chart, width: float) -> Figure:
     _scale(grid[0], "x", chart.x_scale, [x for series in chart.series for x in series.x])
     _scale(grid[0], "y", chart.y_scale, [y for series in chart.series for y in series.y])
     drawn.supxlabel(_said(chart.x_label), fontsize=9)
-    drawn.supylabel(_said(chart.y_label), fontsize=9)
+    drawn.supylabel(_upright(chart.y_label, drawn.get_figheight() * 12), fontsize=9)
     return drawn
 
 
@@ -307,6 +308,11 @@ def _said(text: str) -> str:
     return ("\u200b" if text.startswith("_") else "") + printable(text).replace("$", r"\$")
 
 
+def _upright(text: str, letters: float) -> str:
+    """A label beside an upright axis, in lines of at most so many letters where words allow it."""
+    return "\n".join(textwrap.wrap(_said(text), int(letters), break_long_words=False))
+
+
 def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
     """A heat map, with its values in the cells where they are few."""
     import numpy as np
@@ -355,8 +361,9 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         range(len(chart.y_names)), map(_said, chart.y_names), fontsize=7 if rows > 12 else 8
     )
     axes.set_xlabel(_said(chart.x_label))
-    axes.set_ylabel(_said(chart.y_label))
-    drawn.colorbar(shown, ax=axes, label=_said(chart.value_label))
+    room = drawn.get_figheight() * 8  # the names below, on their slant, take a good part
+    axes.set_ylabel(_upright(chart.y_label, room))
+    drawn.colorbar(shown, ax=axes, label=_upright(chart.value_label, room))
     if max(rows, columns) <= _MOST_NUMBERS:
         for (row, column), value in np.ndenumerate(values):
             if value == value:

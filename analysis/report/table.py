@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,6 +101,28 @@ class Table:
         places = [place for place, column in enumerate(self.columns) if column.people]
         return [[self.text(row, place) for place in places] for row in self.rows]
 
+    def only(self, names: Sequence[str]) -> Table:
+        """The table with the column that names its rows, and those named, in that order; whole
+        when it has none of them.
+
+        `names` are headings, with or without their unit, or the keys that programs read.
+        """
+        known: dict[str, int] = {}
+        for place, column in enumerate(self.columns):
+            for name in (*((bare(column.name),) if column.people else ()), column.key):
+                known.setdefault(name.casefold(), place)
+        found = [place for name in names if (place := known.get(bare(name).casefold(), -1)) >= 0]
+        chosen = dict.fromkeys([0, *found])
+        if not found:
+            return self
+        # what is asked for is never left out: rows are stacked where it finds no room
+        columns = tuple(
+            replace(column, rank=0, people=True, name=column.name if column.people else column.key)
+            for column in (self.columns[place] for place in chosen)
+        )
+        rows = tuple(tuple(row[place] for place in chosen) for row in self.rows)
+        return replace(self, columns=columns, rows=rows)
+
     @property
     def headings(self) -> tuple[Column, ...]:
         """The columns that people see."""
@@ -129,13 +152,13 @@ class Table:
             )
         return stream.getvalue()
 
-    def latex(self, width: float | None = None, columns: Sequence[str] = ()) -> str:
+    def latex(self, width: float | None = None) -> str:
         """A LaTeX table that fits a line of so many centimeters, a page's when None; its first line
         names the packages it needs. See `latex.latex`.
         """
         from .latex import PAGE, latex
 
-        return latex(self, PAGE if width is None else width, columns)
+        return latex(self, PAGE if width is None else width)
 
     def markdown(self) -> str:
         """A pipe table, the title above it and caption and notes below."""
@@ -147,6 +170,11 @@ class Table:
             entry for note in (self.caption, *self.notes) if note for entry in ("", _pipe(note))
         ]
         return "\n".join([*before, *lines, *after, ""])
+
+
+def bare(heading: str) -> str:
+    """A heading without its unit, or the bound that it names."""
+    return re.sub(r" *(\[[^]]*\]|\(bound 0\))", "", heading)
 
 
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from ...instances.problem.errors import UnknownName
 from ...instances.problem.options import described, option_names
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
@@ -17,7 +18,7 @@ from ..run.gaps import Comparison, InstanceKey, instance_key
 from ..run.result import Result
 from ..run.rows import Line, Row
 from .aggregate import label
-from .table import Column, Table, words
+from .table import Column, Table, bare, words
 
 _NAME, _VALUE = Column("name", bold=True), Column("value")
 
@@ -109,6 +110,23 @@ def comparison_tables(
             f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metrics, notes
         )
     return tables
+
+
+def require_columns(problems: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse a heading that no table of a comparison of these problems may have, before any
+    work.
+    """
+    known = ["method", "status", "seeds", "seconds"]
+    keys: list[str] = []
+    for problem in problems:
+        for metric in analysis_of(problem).metric_table:
+            if metric.compared:
+                known += [metric.heading, f"{metric.heading} gap", f"{metric.heading}: gap"]
+                keys += [metric.name, *(f"{kind}_{metric.name}" for kind in ("gap", "difference"))]
+    taken = {bare(name).casefold() for name in (*known, *keys)}
+    for name in names:
+        if bare(name).casefold() not in taken:
+            raise UnknownName("column", name, dict.fromkeys(known))
 
 
 def methods_table(methods: Sequence[Any]) -> Table:
@@ -232,8 +250,8 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def proved(line: Line | Row) -> str:
-    """The status of a row; the gap of the first later level that is not proved; and what of it is
-    certified by a proof file that was verified.
+    """The status of a row; its gap to its own bound, or that of the first later level that is not
+    proved; and what of it is certified by a proof file that was verified.
     """
     levels = line.get("levels") or []
     standing = (line.get("proof") or {}).get("standing")
@@ -241,6 +259,9 @@ def proved(line: Line | Row) -> str:
     if levels and levels[0]["status"] == "optimal":
         later = next((level for level in levels if level["status"] != "optimal"), None)
         said = said if later is None else f", then {level_gap(later)}{said}"
+    elif line["status"] == "feasible":
+        gap = line["own_gap"] if "own_gap" in line else line.get("gap")
+        said = said if gap is None else f", gap {percent(gap)}{said}"
     return f"{line['status']}{said}"
 
 
@@ -313,17 +334,20 @@ def _gap_table(
         columns.append(Column("seeds", numeric=True, rank=rank["seeds"]))
     for metric in shown:
         name = f"{metric.heading} [{metric.unit}]" if metric.unit else metric.heading
+        shown_as = partial(figure, metric=replace(metric, unit=""))
         columns.append(
             Column(
                 f"{name} (bound 0)" if metric.name in zero else name,
-                partial(figure, metric=replace(metric, unit="")),
+                shown_as,
                 numeric=True,
                 key=metric.name,
                 rank=rank[metric.name],
             )
         )
         if repeated:
-            columns.append(Column("sd", key=f"sd_{metric.name}", people=False))
+            columns.append(
+                Column("sd", shown_as, numeric=True, key=f"sd_{metric.name}", people=False)
+            )
         if metric.name in bounds:
             key = f"gap_{metric.name}"
             columns.append(
@@ -336,7 +360,8 @@ def _gap_table(
                     people=metric.name not in zero,
                 )
             )
-            columns.append(Column("difference", key=f"difference_{metric.name}", people=False))
+            key = f"difference_{metric.name}"
+            columns.append(Column("difference", shown_as, numeric=True, key=key, people=False))
     columns.append(Column("seconds", seconds_text, numeric=True, rank=rank["seconds"]))
     rows = []
     for line in lines:
@@ -359,7 +384,15 @@ def _gap_table(
         if repeated
         else []
     )
+    standings = {(line.get("proof") or {}).get("standing") for line in lines}
+    said += [_CERTIFIED] if standings & {"certified", "partly"} else []
     return Table(slug(title), title, tuple(columns), tuple(rows), source, (*said, *notes))
+
+
+_CERTIFIED = (
+    "certified: verify.py accepted a proof of all that the row claims (partly certified: of less). "
+    "In the other rows a bound is what a solver or this package says."
+)
 
 
 def _scale(lines: Sequence[Line], metric: str) -> float:

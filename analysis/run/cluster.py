@@ -129,7 +129,7 @@ class Cluster:
                 f"dask is {self._address!r}: that cluster has no workers; start one: dask "
                 f"worker {self._address}"
             )
-        told = self._asked(lambda: self._client.run(looked, list(own), on_error="return"))
+        told = self.asked(lambda: self._client.run(looked, list(own), on_error="return"))
         if told is None:
             raise InvalidOption(
                 f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s"
@@ -155,7 +155,7 @@ class Cluster:
                     if self._stopping is not None:
                         self._stopping()
                     ends = time.monotonic() + INTERRUPT_GRACE + ANSWER_SECONDS
-                    self._asked(
+                    self.asked(
                         lambda: self._client.run(interrupt_all, self._token, on_error="ignore")
                     )
                 elif (
@@ -173,9 +173,9 @@ class Cluster:
 
     def workers(self) -> Mapping[str, Any]:
         """The addresses of the workers that are there, and the threads of each."""
-        return self._asked(lambda: self._client.nthreads()) or {}
+        return self.asked(lambda: self._client.nthreads()) or {}
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
+    def asked(self, call: Callable[[], Any]) -> Any:
         """What the cluster answers; None when it takes too long; EngineError when it is gone."""
         try:
             return _within(ANSWER_SECONDS, call)

@@ -135,6 +135,7 @@ class Comparison:
             line["objective_name"] = next(
                 (row["objective_name"] for row in done if row.get("objective_name")), None
             )
+            line["own_gap"] = _mean([row.get("gap") for row in done])
             standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
             order = ("claimed", "partly", "certified")
             line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}

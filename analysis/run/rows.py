@@ -85,6 +85,7 @@ class Line(TypedDict, total=False):
     runs, failed, unanswered : how many runs there were, failed, and ended without an answer.
     status : of the runs, joined by "+".
     equilibrium : whether a run's claim is an equilibrium's, within its tolerance.
+    own_gap : mean gap of the runs to the bound that each proved itself; None where one has none.
     proof : how the claims of the runs stand: certified only where those of all are.
     metrics, gaps, differences : means over the seeds that have an answer; None where one of them
         has no such value.
@@ -104,6 +105,7 @@ class Line(TypedDict, total=False):
     levels: list[dict[str, Any]]
     objective_name: str | None
     equilibrium: bool
+    own_gap: float | None
     proof: dict[str, Any]
     bounds: dict[str, float]
     scales: dict[str, float]

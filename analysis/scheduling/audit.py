@@ -7,40 +7,50 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...baselines.scheduling import fair_share, fifo, sample_orderings, validate_orderings
+from ...baselines.scheduling import fair_share, fifo, validate_orderings
 from ...baselines.scheduling.sampled import Orderings
-from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.rules import AtLeast, Between, checked
 from ...instances.scheduling import Scheduling, psi, utilities
-from ...instances.scheduling.formats import read_accounting, read_swf
+from ...instances.scheduling.accounts import Source, Who
+from ...instances.scheduling.formats import Form
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import (
     Begin,
-    By,
     Initial,
+    JobsAs,
     Length,
     Machines,
-    Settings,
     Window,
     window,
 )
 from ...instances.scheduling.split import Organizations
-from ...instances.scheduling.utility import per_organization, units_done
+from ...instances.scheduling.utility import per_organization, rates, units_done
 from ...solvers.outcome import Stop
-from ...solvers.scheduling.event_loop import simulate
+from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.plain import Reading
-from ...solvers.scheduling.shapley import scale, scaled_shares
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 from ..report.table import Column, Table
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
 Moments = Annotated[int, Between(1, 1000)]
+Reference = Literal["auto", "REF", "FIFO", "RAND"]
+
+MOST_ENUMERATED = 20
+"""Organizations whose coalitions are all looked at, at most."""
+
+_RISK = 0.05
+"""That some sampled contribution is farther off than its error says."""
+
+_MOST_SERVED = 1.5e9
+"""Jobs that all coalitions together serve, at most, before a sample takes their place: a minute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +67,16 @@ class Audit:
         every time [unit-seconds].
     work : (k,) machine time the log gave to each organization's jobs in the window [s].
     unfairness : schedule -> delta psi / p_tot against REF: the log's own, and two rules to compare
-        with; empty for RAND.
+        with; empty where coalitions do not play REF.
     notes : what the numbers rest on.
-    reference : "REF" or "RAND".
+    reference : how coalitions schedule: "REF"; "FIFO", all of them first in, first out; or "RAND",
+        a sample of those.
+    judged : the window as it was read.
+    wanted : (k,) psi_sp at the end of the schedule that would have been fair: REF's own, or
+        `contributed` where coalitions do not play REF [unit-seconds].
+    error, bound : (k,) with RAND, how far the sampled `contributed` at the end may be from FIFO's,
+        with probability 0.95 for all organizations together: by the spread of the sample, and by a
+        bound that supposes nothing; 0 otherwise [unit-seconds].
     """
 
     instance: Scheduling
@@ -69,7 +86,11 @@ class Audit:
     work: Integers
     unfairness: dict[str, float]
     notes: tuple[str, ...]
-    reference: str
+    reference: Reference
+    judged: Window
+    wanted: Floats
+    error: Floats
+    bound: Floats
 
     @property
     def owed(self) -> Floats:
@@ -93,6 +114,8 @@ class Audit:
             "received": self.received.tolist(),
             "contributed": self.contributed.tolist(),
             "owed": self.owed.tolist(),
+            "error": self.error.tolist(),
+            "bound": self.bound.tolist(),
             "unfairness": self.unfairness,
             "notes": list(self.notes),
         }
@@ -102,17 +125,27 @@ class Audit:
 def audit_file(
     path: str | os.PathLike[str],
     *,
-    form: Literal["swf", "accounting-csv"] = "swf",
+    form: Form = "auto",
+    nodes: str | None = None,
+    shares: str | None = None,
+    release: Literal["eligible", "submit"] = "eligible",
+    waiting: Literal["shown", "limit"] = "shown",
+    partition: str | None = None,
+    strict: bool = False,
+    delimiter: str = "",
+    top: Annotated[int, AtLeast(1)] | None = None,
     begin: Begin | None = None,
     length: Length | None = None,
     organizations: Organizations = 5,
     machines: Machines | None = None,
-    split: str = "zipf",
+    split: str | None = None,
     initial: Initial = "warm",
-    by: By = "user",
+    by: Who = "account",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
-    reference: Literal["auto", "REF", "RAND"] = "auto",
+    jobs: JobsAs = "parallel",
+    backfilling: bool = True,
+    reference: Reference = "auto",
     reading: Reading = "figure",
     orderings: Orderings = 75,
     points: Moments = 6,
@@ -123,27 +156,27 @@ def audit_file(
 
     Parameters
     ----------
-    form : of the log; an accounting table must have sacct's column names.
-    begin ... assignment_seed : the window and the organizations, see
-        `instances.scheduling.log.Settings`; all of the log when no length is given.
-    reference : how coalitions schedule: "REF", "RAND" (first in, first out, over sampled
-        coalitions), or "auto": REF where it takes seconds.
+    form ... top : see `accounts.Source`.
+    begin ... backfilling : the window, the organizations and how wide jobs are, see
+        `instances.scheduling.log.Settings`; all of the log when no length is given. Each account is
+        an organization unless `by` or a mapping says otherwise; machines are split evenly; jobs are
+        parallel, with backfilling.
+    reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
+        the same over sampled coalitions; or "auto": the first of them that takes seconds.
     reading : of REF.
     orderings, seed_of_rand : RAND's N, and the seed of its orders.
     points : moments at which debts are shown, evenly spaced.
     time_limit : seconds for REF; when they are up RAND takes its place, which a note says.
     """
-    settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
-    )
-    log = read_swf(path) if form == "swf" else read_accounting(path)
-    dropped = tuple(
-        f"{number} lines left out: {why}" for why, number in log.dropped.items() if number
-    )
+    source = Source(
+        form, nodes, shares, release, waiting, partition, strict, delimiter, top, organizations,
+        machines, split, initial, by, mapping, assignment_seed, jobs, backfilling,
+    )  # fmt: skip
+    found = source.read(path)
     return audit(
-        window(log, settings), reference=reference, reading=reading, orderings=orderings,
-        points=points,
-        rng=np.random.default_rng(seed_of_rand), notes=dropped, time_limit=time_limit,
+        window(*found.span(begin, length)), reference=reference, reading=reading,
+        orderings=orderings, points=points,
+        rng=np.random.default_rng(seed_of_rand), notes=found.notes, time_limit=time_limit,
     )  # fmt: skip
 
 
@@ -151,7 +184,7 @@ def audit_file(
 def audit(
     judged: Window,
     *,
-    reference: Literal["auto", "REF", "RAND"] = "auto",
+    reference: Reference = "auto",
     reading: Reading = "figure",
     orderings: Orderings = 75,
     points: Moments = 6,
@@ -161,10 +194,15 @@ def audit(
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`."""
     instance, start = judged.instance, judged.start
-    chosen = ("REF" if affordable(instance) else "RAND") if reference == "auto" else reference
+    chosen: Reference = _affordable(instance) if reference == "auto" else reference
     if chosen == "RAND" or time_limit is not None:
         validate_orderings(orderings, instance.organizations)
-    longest = np.minimum(instance.processing, instance.horizon).astype(float)
+    if chosen == "FIFO" and instance.organizations > MOST_ENUMERATED:
+        raise InvalidOption(
+            f"reference is FIFO, which takes all coalitions of at most {MOST_ENUMERATED} "
+            f"organizations; there are {instance.organizations}. Use RAND, or merge some with top="
+        )
+    longest = np.minimum(instance.processing, instance.horizon) * instance.width.astype(float)
     if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
         raise InvalidInstance(
             "window", f"{instance.horizon} long with {instance.jobs} jobs",
@@ -173,9 +211,13 @@ def audit(
         )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, points + 1).astype(np.int64)[1:])
     received = np.array(
-        [per_organization(instance, psi(start, instance.processing, int(t))) for t in times]
+        [
+            per_organization(instance, psi(start, instance.work, int(t), rates(instance)))
+            for t in times
+        ]
     ).T
     distance: dict[str, float] = {}
+    error = bound = np.zeros(instance.organizations)
     if chosen == "REF":
         played = play_ref(instance, reading=reading, samples=times, time_limit=time_limit)
         if played.stop is not Stop.FINISHED:
@@ -189,6 +231,7 @@ def audit(
     if chosen == "REF":
         contributed = _shapley(instance, played.masks, played.values, received)
         found = reference_of(played)
+        wanted = found.psi.astype(float)
         if found.units:
             own = {"the log": received[:, -1]}
             own |= {
@@ -198,8 +241,13 @@ def audit(
                 name.replace("_", " "): unfairness(found, value) or 0.0
                 for name, value in own.items()
             }
+    elif chosen == "FIFO":
+        masks = np.arange(1 << instance.organizations)
+        values = fifo_values(instance, masks, times)
+        assert values is not None
+        contributed = _shapley(instance, masks[1:], values[1:], received)
     else:
-        contributed = _sampled(
+        contributed, error, bound = _sampled(
             instance, received, times, orderings, rng or np.random.default_rng(0)
         )
     return Audit(
@@ -207,11 +255,36 @@ def audit(
         times=times,
         received=received,
         contributed=contributed,
-        work=per_organization(instance, units_done(start, instance.processing, instance.horizon)),
+        work=per_organization(
+            instance, units_done(start, instance.work, instance.horizon, rates(instance))
+        ),
         unfairness=distance,
         notes=(*notes, *_notes(judged)),
         reference=chosen,
+        judged=judged,
+        wanted=wanted if chosen == "REF" else contributed[:, -1],
+        error=error,
+        bound=bound,
     )
+
+
+def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
+    """The most exact way of scheduling coalitions that takes seconds."""
+    if affordable(instance):
+        return "REF"
+    k = instance.organizations
+    few = k <= MOST_ENUMERATED and 2.0**k * _served(instance) <= _MOST_SERVED
+    return "FIFO" if few else "RAND"
+
+
+def _served(instance: Scheduling) -> float:
+    """What it takes to serve all jobs once; with backfilling every queue is looked at."""
+    return instance.jobs * (instance.organizations / 2 if instance.backfilling else 1.0)
+
+
+def many_orderings(instance: Scheduling) -> int:
+    """As many random orders as RAND can take in a minute, at most 20,000."""
+    return int(min(20_000, max(10, _MOST_SERVED / (_served(instance) * instance.organizations))))
 
 
 def audit_tables(found: Audit) -> list[Table]:
@@ -284,14 +357,10 @@ def audit_tables(found: Audit) -> list[Table]:
 def _shapley(instance: Scheduling, masks: Integers, values: Integers, received: Integers) -> Floats:
     """(k, q) phi at each time, the log's utilities standing for the value of all together."""
     k = instance.organizations
-    columns = []
-    for place in range(received.shape[1]):
-        by_mask = [0] * (1 << k)
-        for mask, value in zip(masks.tolist(), values[:, place].tolist(), strict=True):
-            by_mask[mask] = value
-        by_mask[-1] = sum(received[:, place].tolist())
-        columns.append([share / scale(k) for share in scaled_shares(by_mask, k)])
-    return np.array(columns).T
+    by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)
+    by_mask[masks] = values
+    by_mask[-1] = received.astype(object).sum(axis=0)
+    return np.array(exact_shares(by_mask, k), dtype=float)
 
 
 def _sampled(
@@ -300,15 +369,49 @@ def _sampled(
     times: Integers,
     orderings: int,
     rng: np.random.Generator,
-) -> Floats:
+) -> tuple[Floats, Floats, Floats]:
     """(k, q) phi estimated from random orders of joining, coalitions scheduling first in, first
-    out.
+    out; and (k,) its error at the end by the sample's spread, and by `sampling_bound`.
     """
-    sampling = sample_orderings([rng.permutation(instance.organizations) for _ in range(orderings)])
-    values = simulate(instance, "RAND", sampling=sampling, samples=times).values[:-1].astype(object)
-    everyone = sampling.masks.index((1 << instance.organizations) - 1)
-    values[everyone] = received.sum(axis=0)
-    return np.asarray(sampling.coefficients.astype(object) @ values / orderings, dtype=float)
+    k = instance.organizations
+    orders = [rng.permutation(k) for _ in range(orderings)]
+    masks, places = joined([order.tolist() for order in orders])
+    found = fifo_values(instance, masks, times)
+    assert found is not None
+    values = found.astype(float)
+    values[masks.index((1 << k) - 1)] = received.sum(axis=0)
+    gains = np.empty((orderings, k, len(times)))
+    for row, order in enumerate(orders):
+        gains[row, order] = np.diff(values[places[row]], axis=0)
+    last = gains[:, :, -1]
+    # no coalition is worth more than most_utility, nor less than nothing
+    bound = sampling_bound(last, 2.0 * max(instance.most_utility, values[:, -1].max()))
+    if orderings < 2:
+        return gains.mean(axis=0), bound, bound
+    deviations = NormalDist().inv_cdf(1 - _RISK / (2 * k))
+    error = deviations * last.std(axis=0, ddof=1) / np.sqrt(orderings)
+    return gains.mean(axis=0), np.minimum(error, bound), bound
+
+
+def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
+    """(k,) how far each mean of N gains may be from what all orders would give.
+
+    The empirical Bernstein bound of Maurer and Pontil (2009, theorem 4) on both sides, over all
+    columns together: sqrt(2 V ln(4 k / risk) / N) + 7 w ln(4 k / risk) / (3 (N - 1)).
+
+    Parameters
+    ----------
+    gains : (N, k) what each player added in each order.
+    width : w, of an interval that holds every gain.
+    risk : probability that some mean is farther away.
+    """
+    number, players = gains.shape
+    if number < 2:
+        return np.full(players, width)
+    term = np.log(4 * players / risk)
+    spread = np.sqrt(2 * gains.var(axis=0, ddof=1) * term / number)
+    found: Floats = np.minimum(spread + 7 * width * term / (3 * (number - 1)), width)
+    return found
 
 
 def _notes(judged: Window) -> Iterator[str]:
@@ -317,14 +420,14 @@ def _notes(judged: Window) -> Iterator[str]:
     ran = start >= 0
     begin, end = start[ran], start[ran] + instance.processing[ran]
     times = np.concatenate([end, begin])
-    change = np.concatenate([np.full(len(end), -1), np.full(len(begin), 1)])
+    change = np.concatenate([-instance.width[ran], instance.width[ran]])
     order = np.lexsort((change, times))
     peak = int(np.cumsum(change[order]).max(initial=0))
     if peak > instance.total_machines:
         yield (
-            f"the log ran up to {peak} jobs at once, more than the {instance.total_machines} "
-            "machines given: "
-            "its schedule has an advantage over the reference"
+            f"the log used up to {peak} processors at once, more than the "
+            f"{instance.total_machines} machines given: its schedule has an advantage over the "
+            "reference"
         )
     late = int((~ran).sum())
     if late:

@@ -71,7 +71,7 @@ def claims(instance: Scheduling, stored: Stored) -> Findings:
         )
     elif stored.method in ("max-utilization", "max-utility"):
         utility = stored.method == "max-utility"
-        unit = 1.0 if utility else 1.0 / (instance.total_machines * instance.horizon)
+        unit = 1.0 if utility else 1.0 / (instance.capacity * instance.horizon)
         fluid = fluid_bound(instance, "utility" if utility else "utilization") * unit
         found.bounds["utility" if utility else "utilization"] = fluid
         expected = {"fluid_bound": fluid, "greedy": is_greedy(instance, schedule)}

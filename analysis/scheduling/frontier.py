@@ -195,13 +195,13 @@ class _Map:
         )
 
     def _worth(self, schedule: Schedule) -> int:
-        return worth_of(self.instance, schedule.start, self.objective)
+        return worth_of(self.instance, schedule, self.objective)
 
     def _scaled(self, whole: int) -> float:
         """Units of work as a share of the machines' time, or utility as it is."""
         if self.objective == "utility":
             return float(whole)
-        return whole / (self.instance.total_machines * self.instance.horizon)
+        return whole / (self.instance.capacity * self.instance.horizon)
 
     def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
         """What a schedule says, counted again; a bound in whole units, so that it and a value are

@@ -16,7 +16,7 @@ import numpy as np
 from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import units_done
+from ...instances.scheduling.utility import durations, job_units
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
@@ -48,10 +48,10 @@ def metrics(
     unjustified delay or speed-up of a unit of work. Left out when REF does no work. `most_owed`:
     the largest phi - psi, in units of work times time; phi has the schedule's own total utility as
     the value of all, so debts sum to 0. `utilization`: share of all machines' time until the
-    horizon. `utility`: total psi_sp. `flow_time`: mean over jobs released before the horizon of the
-    time from release to completion, or to the horizon if that comes first; so a schedule that
-    starts nothing has the worst, not the best. Per organization, by name: `psi:NAME`, and with a
-    reference `phi:NAME` and `owed:NAME`.
+    horizon, of all they could do where they differ in speed. `utility`: total psi_sp. `flow_time`:
+    mean over jobs released before the horizon of the time from release to completion, or to the
+    horizon if that comes first; so a schedule that starts nothing has the worst, not the best. Per
+    organization, by name: `psi:NAME`, and with a reference `phi:NAME` and `owed:NAME`.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def metrics(
     reference : "auto": REF where it takes seconds; "REF": always; "none": never.
     """
     horizon = instance.horizon
-    psi = utilities(instance, schedule)
-    done = units_done(schedule.start, instance.processing, horizon)
+    psi, length = utilities(instance, schedule), durations(instance, schedule.machine)
+    done = job_units(instance, schedule, horizon)
     result: dict[str, float] = {}
     owed: list[Fraction] | None = None
     if reference == "REF" or (reference == "auto" and affordable(instance)):
@@ -71,12 +71,10 @@ def metrics(
             "most_owed": float(max(owed))
         }
     result |= {
-        "utilization": float(done.sum() / (instance.total_machines * horizon)),
+        "utilization": float(done.sum() / (instance.capacity * horizon)),
         "utility": float(sum(psi.tolist())),
         "started": float(schedule.started.sum()),
-        "completed": float(
-            (schedule.started & (schedule.start + instance.processing <= horizon)).sum()
-        ),
+        "completed": float((schedule.started & (schedule.start + length <= horizon)).sum()),
     }
     if (flow := mean_flow_time(instance, schedule)) is not None:
         result["flow_time"] = flow
@@ -104,7 +102,7 @@ def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
         return None
     end = np.where(
         schedule.started,
-        np.minimum(schedule.start + instance.processing, instance.horizon),
+        np.minimum(schedule.start + durations(instance, schedule.machine), instance.horizon),
         instance.horizon,
     )
     return float((end - instance.release)[released].mean())

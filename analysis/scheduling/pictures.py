@@ -12,6 +12,7 @@ import numpy as np
 
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import job_units
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
@@ -104,11 +105,9 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 def _busy(instance: Scheduling, schedule: Schedule, times: Integers) -> Floats:
     """Share of the machines' time that is used between each time and the one before."""
-    start = schedule.start[schedule.started]
-    length = instance.processing[schedule.started]
     edges = np.append(0, times)
-    done = np.array([int(np.clip(edge - start, 0, length).sum()) for edge in edges.tolist()])
-    share: Floats = np.diff(done) / (np.diff(edges) * instance.total_machines)
+    done = np.array([int(job_units(instance, schedule, edge).sum()) for edge in edges.tolist()])
+    share: Floats = np.diff(done) / (np.diff(edges) * instance.capacity)
     return share
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.scheduling import Schedule, Scheduling, psi
-from ...instances.scheduling.utility import units_done
+from ...instances.scheduling import Schedule, Scheduling
+from ...instances.scheduling.utility import job_psi, job_units
 from ...solvers.outcome import Status
 from ...solvers.scheduling.optimum import max_utility, max_utilization
 from .strategy import STRATEGY_RULES
@@ -65,7 +65,7 @@ def prices(
 
 
 def _measure(instance: Scheduling, schedule: Schedule) -> tuple[int, int]:
-    start, processing, horizon = schedule.start, instance.processing, instance.horizon
-    return int(units_done(start, processing, horizon).sum()), int(
-        psi(start, processing, horizon).sum()
+    units, worth = (
+        int(measure(instance, schedule, instance.horizon).sum()) for measure in (job_units, job_psi)
     )
+    return units, worth

@@ -1,5 +1,5 @@
 """What an organization gains by presenting its work differently: split, merged, delayed or padded,
-by search.
+and parallel jobs as narrower ones, by search.
 
 psi_sp itself is indifferent to splitting and merging and falls with delay (section 4), once a
 schedule is given. A rule is another matter: it may serve the pieces earlier. The search tries every
@@ -18,10 +18,12 @@ import numpy as np
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import rates
 from .windows import RULES, rule_named, rule_schedule
 
-Kind = Literal["split", "merge", "delay", "pad"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal["split", "merge", "delay", "pad", "narrow"]
+KINDS: tuple[Kind, ...] = get_args(Kind)[:-1]
+"""Those of sequential jobs; "narrow" is of parallel ones, on request."""
 
 STRATEGY_RULES = ("REF", *RULES)
 """Every rule of the windows study, and REF."""
@@ -34,7 +36,8 @@ class Change:
     Attributes
     ----------
     kind, job : what was done to which job (the first of two that are merged).
-    amount : where it was cut, or by how much it was delayed or padded; 0 for a merge.
+    amount : where it was cut, by how much it was delayed or padded, or the processors of the first
+        of two narrower jobs; 0 for a merge.
     instance : what the scheduler sees.
     useful : (j,) units of each job that are worth something to its owner, the first ones.
     """
@@ -68,8 +71,8 @@ class Gain:
 def changes(
     instance: Scheduling, organization: int, kinds: Sequence[Kind] = KINDS
 ) -> Iterator[Change]:
-    """Every single change to the organization's jobs: all cuts, all neighbors merged, delays and
-    paddings of 1, 2 and 4.
+    """Every single change to the organization's jobs: all cuts, all neighbors of as many processors
+    merged, delays and paddings of 1, 2 and 4, all ways to make two narrower jobs of a parallel one.
     """
     jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
     for place, job in enumerate(jobs):
@@ -77,8 +80,12 @@ def changes(
         if "split" in kinds:
             for cut in range(1, length):
                 yield _split(instance, job, cut)
-        if "merge" in kinds and place + 1 < len(jobs):
+        alike = place + 1 < len(jobs) and instance.width[job] == instance.width[jobs[place + 1]]
+        if "merge" in kinds and alike:
             yield _merge(instance, job, jobs[place + 1])
+        if "narrow" in kinds:
+            for first in range(1, int(instance.width[job])):
+                yield _narrow(instance, job, first)
         for amount in (1, 2, 4):
             if "delay" in kinds:
                 release = instance.release.copy()
@@ -133,29 +140,52 @@ def _true_utility(
     mine = instance.organization == organization
     for number in repeats:
         schedule = rule_schedule(instance, rule, np.random.default_rng(number))
-        total += int(psi(schedule.start, useful, instance.horizon)[mine].sum())
+        worth = psi(
+            schedule.start,
+            useful * instance.width,
+            instance.horizon,
+            rates(instance, schedule.machine),
+        )
+        total += int(worth[mine].sum())
     return total / len(repeats)
+
+
+def _twice(instance: Scheduling, job: int) -> Scheduling:
+    """The instance with a job listed twice, released together."""
+    fields = {
+        name: np.insert(getattr(instance, name), job, getattr(instance, name)[job])
+        for name in ("organization", "release", "processing", "processors")
+        if getattr(instance, name) is not None
+    }
+    return instance.replace(**fields)
 
 
 def _split(instance: Scheduling, job: int, cut: int) -> Change:
     """Two jobs in the place of one, released together, the first of `cut` units."""
-    processing = np.insert(instance.processing, job, cut)
-    processing[job + 1] -= cut
-    shown = instance.replace(
-        organization=np.insert(instance.organization, job, instance.organization[job]),
-        release=np.insert(instance.release, job, instance.release[job]),
-        processing=processing,
-    )
+    twice = _twice(instance, job)
+    processing = twice.processing.copy()
+    processing[job : job + 2] = cut, instance.processing[job] - cut
+    shown = twice.replace(processing=processing)
     return Change("split", job, cut, shown, shown.processing)
+
+
+def _narrow(instance: Scheduling, job: int, first: int) -> Change:
+    """Two jobs side by side in the place of one, the first of so many of its processors."""
+    twice = _twice(instance, job)
+    width = twice.width.copy()
+    width[job : job + 2] = first, instance.width[job] - first
+    shown = twice.replace(processors=width)
+    return Change("narrow", job, first, shown, shown.processing)
 
 
 def _merge(instance: Scheduling, job: int, following: int) -> Change:
     """One job in the place of two neighbors, released with the later one."""
     processing = instance.processing.copy()
     processing[following] += processing[job]
-    shown = instance.replace(
-        organization=np.delete(instance.organization, job),
-        release=np.delete(instance.release, job),
-        processing=np.delete(processing, job),
-    )
+    left = {"processing": np.delete(processing, job)} | {
+        name: np.delete(getattr(instance, name), job)
+        for name in ("organization", "release", "processors")
+        if getattr(instance, name) is not None
+    }
+    shown = instance.replace(**left)
     return Change("merge", job, 0, shown, shown.processing)

@@ -58,10 +58,10 @@ def rand(
 
     Notes
     -----
-    The certificate's bound is on phi, for unit jobs: with probability `confidence` the estimates
-    are within epsilon times the value of all, summed over organizations. It does not carry over to
-    psi, as the proof of theorem 5.6 says it does: a small error in phi can decide whose queue gets
-    every free machine. O(N k) coalitions.
+    The certificate's bound is on phi, for unit jobs of one processor: with probability `confidence`
+    the estimates are within epsilon times the value of all, summed over organizations. It does not
+    carry over to psi, as the proof of theorem 5.6 says it does: a small error in phi can decide
+    whose queue gets every free machine. O(N k) coalitions.
 
     Examples
     --------
@@ -158,7 +158,8 @@ def guarantee(
     printed = k * sqrt(log(k / (1 - confidence)) / orderings)
     two_sided = k * sqrt(log(2 * k / (1 - confidence)) / (2 * orderings))
     return {
-        "bounds": "the sum of errors of phi over the value of all, unit jobs only; not psi",
+        "bounds": "the sum of errors of phi over the value of all, for unit jobs of one processor "
+        "only; not psi",
         "confidence": confidence,
         "epsilon_printed": printed,
         "epsilon_hoeffding": two_sided,

@@ -27,7 +27,7 @@ FILE_LIMIT = 64_000_000
 twenty times as much.
 """
 
-_BYTES = {"lists and objects": 16, "numbers": 8, "lines": 64}
+_BYTES = {"lists and objects": 16, "numbers": 8, "lines": 64, "columns": 640}
 """Bytes of the limit for each of these. A file of shorter ones takes up to fifty times its own
 memory, or minutes.
 """
@@ -128,9 +128,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
         ) from None
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a text file; see `read_bytes`."""
-    text = read_text(path)
+def read_lines(path: str | os.PathLike[str], text: str | None = None) -> list[str]:
+    """The lines of a text file, or of its text where that was read before; see `read_bytes`."""
+    text = read_text(path) if text is None else text
     require_few(text, "\r\n", "lines", os.fspath(path))
     return text.splitlines()
 
@@ -158,17 +158,24 @@ def csv_rows(
     """The rows of a CSV text that hold anything, each with the number of its (last) line; `path` is
     for messages.
     """
+    where = os.fspath(path)
+
+    def narrow() -> Iterator[str]:
+        for line in io.StringIO(text):
+            require_few(line, delimiter, "columns", where)  # csv takes a line whole
+            yield line
+
     try:
-        lines = csv.reader(io.StringIO(text), delimiter=delimiter)
+        lines = csv.reader(narrow(), delimiter=delimiter)
     except (TypeError, ValueError):
         raise InvalidOption(f"delimiter is {delimiter!r}; expected one character") from None
-    require_few(text, "\r\n", "lines", os.fspath(path))
+    require_few(text, "\r\n", "lines", where)
     try:
         for row in lines:
             if any(cell.strip() for cell in row):
                 yield lines.line_num, row
     except csv.Error as error:
-        raise InvalidFile(f"{os.fspath(path)}, line {lines.line_num} is not CSV: {error}") from None
+        raise InvalidFile(f"{where}, line {lines.line_num} is not CSV: {error}") from None
 
 
 def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:

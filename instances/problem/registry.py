@@ -18,6 +18,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
     "admission",
     "scheduling",
     "numa",
+    "groups",
 )
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 

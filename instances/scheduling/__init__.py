@@ -5,7 +5,7 @@ scheduling).
 from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
-from .feasibility import assign_machines, check, is_greedy
+from .feasibility import assign_machines, check, is_greedy, schedule_of
 from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, utilities
 
@@ -29,6 +29,7 @@ PROBLEM = Problem(
         "organizations-csv": "instances.scheduling.plain:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
         "accounting-csv": "instances.scheduling.formats:accounting_csv",
+        "sacct": "instances.scheduling.accounts:sacct",
     },
     plain=Plain(
         "organizations-csv",
@@ -47,5 +48,6 @@ __all__ = [
     "check",
     "is_greedy",
     "psi",
+    "schedule_of",
     "utilities",
 ]

@@ -6,10 +6,14 @@ import numpy as np
 
 from ..problem.described import TOLD, Described, labels, told
 from .instance import Schedule, Scheduling
+from .utility import durations
 
 
 def described(instance: Scheduling, schedule: Schedule, most: int | None = None) -> Described:
     """When and where each job starts, in the order of time; those that do not start come last."""
+    length = durations(instance, schedule.machine)
+    more = np.where(schedule.started, instance.width - 1, 0)
+    first = np.concatenate([[0], np.cumsum(more)])
     names = labels("organization", instance.names, instance.organizations)
     order = np.lexsort((schedule.machine, schedule.start, ~schedule.started))
     rows: list[tuple[object, ...]] = []
@@ -23,16 +27,27 @@ def described(instance: Scheduling, schedule: Schedule, most: int | None = None)
                 machine if begun else None,
                 int(instance.release[job]),
                 start if begun else None,
-                start + int(instance.processing[job]) if begun else None,
+                start + int(length[job]) if begun else None,
             )
         )
+        if instance.processors is not None:
+            others = schedule.others[first[job] : first[job + 1]]
+            rows[-1] += (" ".join(map(str, [machine, *others])) if begun else None,)
     parts = [
-        f"job {job} of {name} {'never' if start is None else f'at {start} on machine {machine}'}"
-        for job, name, machine, _, start, _ in rows[:TOLD]
+        f"job {job} of {name} "
+        f"{'never' if start is None else f'at {start} on machine{_taken(machine, *all_of)}'}"
+        for job, name, machine, _, start, _, *all_of in rows[:TOLD]
     ]
     sentence = (
         f"start {told(parts, instance.jobs, 'jobs')}: {int(schedule.started.sum())} of "
         f"{instance.jobs} start before {instance.horizon}"
     )
-    columns = ("job", "organization", "machine", "release", "start", "end")
+    columns: tuple[str, ...] = ("job", "organization", "machine", "release", "start", "end")
+    if instance.processors is not None:
+        columns += ("machines",)
     return Described(sentence, columns, tuple(rows[:most]), instance.jobs)
+
+
+def _taken(machine: object, all_of: object = "") -> str:
+    """The machine in words, or all of them: " 3", "s 3 4"."""
+    return f"s {all_of}" if " " in str(all_of) else f" {machine}"

@@ -21,10 +21,13 @@ class JobDocument(BaseModel):
     )
     release: Entries[int] = Field(description="when it may start, at least 0")
     processing: Entries[int] = Field(description="how long it runs, at least 1")
+    processors: Entries[int] | None = Field(
+        default=None, description="machines it takes at once, at least 1; 1 when absent"
+    )
 
 
 class SchedulingDocument(InstanceDocument):
-    """Organizations that pool machines and send sequential jobs, in whole units of time."""
+    """Organizations that pool machines and send jobs to them, in whole units of time."""
 
     model_config = ConfigDict(title="cotenant scheduling instance")
     made = Scheduling
@@ -34,3 +37,12 @@ class SchedulingDocument(InstanceDocument):
     job: JobDocument
     horizon: int = Field(description="the end of time; only work done before it counts")
     names: Entries[str] = Field(default_factory=list, description="names of the organizations")
+    backfilling: bool = Field(
+        default=False,
+        description="whether jobs of several processors may pass one that does not fit",
+    )
+    speed: Entries[int] | None = Field(
+        default=None,
+        description="units of work each machine does in a unit of time, machines numbered "
+        "organization by organization; 1 when absent; not with processors",
+    )

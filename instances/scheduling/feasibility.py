@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution
 from .instance import Booleans, Integers, Schedule, Scheduling
+from .utility import durations
 
 
 def check(instance: Scheduling, schedule: Schedule) -> None:
     """Decide whether a schedule is feasible, and greedy if it says so. O(j log j).
 
-    No job before its release or at the horizon or later, no two on one machine at once, first in
-    first out inside an organization (paper, section 2), and, when it claims to be greedy, no idle
-    machine while a released job waits.
+    No job before its release or at the horizon or later, each on as many machines as it takes, no
+    two on one machine at once, first in first out inside an organization (paper, section 2), and,
+    when it claims to be greedy, what `is_greedy` says.
 
     Raises
     ------
@@ -44,47 +45,101 @@ def check(instance: Scheduling, schedule: Schedule) -> None:
         f"job {j} starts at {start[j]}; the horizon is {instance.horizon}, a job not started "
         "before it has start -1"
     ))  # fmt: skip
+    machines = _machines(instance, schedule)
     _check_order(instance, schedule)
-    _check_overlap(instance, schedule)
-    if schedule.greedy and (place := _idle_while_waiting(instance, schedule)) is not None:
-        time, job = place
-        raise InfeasibleSolution(
-            f"the schedule claims to be greedy, but at time {time} a machine is idle while "
-            f"job {job} waits"
-        )
+    _check_overlap(instance, schedule, *machines)
+    if schedule.greedy and (broken := _not_greedy(instance, schedule)) is not None:
+        raise InfeasibleSolution(f"the schedule claims to be greedy, but {broken}")
 
 
 def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
-    """Whether no machine is ever idle while a released job waits (before the horizon)."""
-    return _idle_while_waiting(instance, schedule) is None
+    """Whether machines never idle without need before the horizon.
+
+    Sequential jobs: no machine is idle while a released job waits. Parallel ones: while jobs wait,
+    the first of some organization does not fit into the idle machines; with backfilling that of
+    every organization. Machines of different speeds: besides, when jobs start, none of the machines
+    left idle is faster than one of those taken.
+    """
+    return _not_greedy(instance, schedule) is None
 
 
-def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
-    """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started. O(j
-    log m).
+def schedule_of(
+    instance: Scheduling,
+    start: npt.ArrayLike,
+    *,
+    speed: npt.ArrayLike | None = None,
+    greedy: bool = False,
+) -> Schedule:
+    """The schedule of given starts, each job on the lowest-numbered machines free then. O(j log m).
 
-    Any start times with at most as many jobs running at once as there are machines can be so
-    placed.
+    Any start times with at most as many machines taken at once as there are can be so placed.
+
+    Parameters
+    ----------
+    speed : (j,) of the machine that each started job takes; needed when machines have speeds.
 
     Raises
     ------
     InfeasibleSolution
-        More jobs run at once than there are machines.
+        More machines (of a speed) are taken at once than there are.
     """
     begin = np.asarray(start, dtype=np.int64)
     machine = np.full(len(begin), -1, dtype=np.int64)
-    free = list(range(instance.total_machines))
-    running: list[tuple[int, int]] = []
-    chosen = np.flatnonzero(begin >= 0)
-    for job in chosen[np.lexsort((chosen, begin[chosen]))].tolist():
-        now = int(begin[job])
-        while running and running[0][0] <= now:
-            heapq.heappush(free, heapq.heappop(running)[1])
-        if not free:
-            raise InfeasibleSolution(f"more than {instance.total_machines} jobs run at time {now}")
-        machine[job] = heapq.heappop(free)
-        heapq.heappush(running, (now + int(instance.processing[job]), int(machine[job])))
-    return machine
+    kinds = np.zeros(len(begin), np.int64) if speed is None else np.asarray(speed, dtype=np.int64)
+    pace = np.zeros(instance.total_machines, np.int64) if speed is None else instance.pace
+    length = instance.processing if speed is None else -(-instance.processing // kinds)
+    others: dict[int, list[int]] = {}
+    started = np.flatnonzero(begin >= 0)
+    for kind in np.unique(kinds[started]).tolist():
+        jobs = started[kinds[started] == kind]
+        free = np.flatnonzero(pace == kind).tolist()
+        total, running = len(free), list[tuple[int, int]]()
+        for job in jobs[np.lexsort((jobs, begin[jobs]))].tolist():
+            now, need = int(begin[job]), int(instance.width[job])
+            while running and running[0][0] <= now:
+                heapq.heappush(free, heapq.heappop(running)[1])
+            if len(free) < need:
+                what = "machines are taken" if instance.processors is not None else "jobs run"
+                raise InfeasibleSolution(f"more than {total} {what} at time {now}")
+            taken = [heapq.heappop(free) for _ in range(need)]
+            machine[job] = taken[0]
+            if need > 1:
+                others[job] = taken[1:]
+            for place in taken:
+                heapq.heappush(running, (now + int(length[job]), place))
+    return Schedule(
+        begin,
+        machine,
+        greedy,
+        np.array([place for job in sorted(others) for place in others[job]], dtype=np.int64),
+    )
+
+
+def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
+    """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started; see
+    `schedule_of`.
+    """
+    return schedule_of(instance, start).machine
+
+
+def _machines(instance: Scheduling, schedule: Schedule) -> tuple[Integers, Integers]:
+    """Every job that takes a machine, and that machine; refused unless each has its number."""
+    jobs = np.flatnonzero(schedule.started)
+    more = np.repeat(jobs, instance.width[jobs] - 1)
+    others = np.asarray(schedule.others, dtype=np.int64)
+    if len(others) != len(more):
+        raise InfeasibleSolution(
+            f"others has {len(others)} machines; the started jobs take {len(more)} beside their "
+            "first ones"
+        )
+    outside = (others < 0) | (others >= instance.total_machines)
+    if outside.any():
+        place = int(np.argmax(outside))
+        raise InfeasibleSolution(
+            f"job {more[place]} runs on machine {others[place]}; there are "
+            f"{instance.total_machines}, numbered from 0"
+        )
+    return np.concatenate([jobs, more]), np.concatenate([schedule.machine[jobs], others])
 
 
 def _check_order(instance: Scheduling, schedule: Schedule) -> None:
@@ -103,20 +158,35 @@ def _check_order(instance: Scheduling, schedule: Schedule) -> None:
         )
 
 
-def _check_overlap(instance: Scheduling, schedule: Schedule) -> None:
-    jobs = np.flatnonzero(schedule.started)
-    jobs = jobs[np.lexsort((schedule.start[jobs], schedule.machine[jobs]))]
+def _check_overlap(
+    instance: Scheduling, schedule: Schedule, jobs: Integers, machine: Integers
+) -> None:
+    length = durations(instance, schedule.machine)
+    order = np.lexsort((schedule.start[jobs], machine))
+    jobs, machine = jobs[order], machine[order]
     first, second = jobs[:-1], jobs[1:]
-    overlap = (schedule.machine[first] == schedule.machine[second]) & (
-        schedule.start[second] < schedule.start[first] + instance.processing[first]
+    overlap = (machine[:-1] == machine[1:]) & (
+        schedule.start[second] < schedule.start[first] + length[first]
     )
     if overlap.any():
-        a, b = int(first[np.argmax(overlap)]), int(second[np.argmax(overlap)])
+        place = int(np.argmax(overlap))
+        a, b = int(first[place]), int(second[place])
         raise InfeasibleSolution(
-            f"jobs {a} and {b} overlap on machine {schedule.machine[a]}: job {a} runs from "
-            f"{schedule.start[a]} to "
-            f"{schedule.start[a] + instance.processing[a]}, job {b} starts at {schedule.start[b]}"
+            f"jobs {a} and {b} overlap on machine {machine[place]}: job {a} runs from "
+            f"{schedule.start[a]} to {schedule.start[a] + length[a]}, job {b} starts at "
+            f"{schedule.start[b]}"
+            if a != b
+            else f"job {a} takes machine {machine[place]} twice"
         )
+
+
+def _not_greedy(instance: Scheduling, schedule: Schedule) -> str | None:
+    """When and why the schedule is not greedy, in words; None for a greedy one."""
+    if instance.processors is not None:
+        return _fits_and_waits(instance, schedule)
+    if (place := _idle_while_waiting(instance, schedule)) is not None:
+        return f"at time {place[0]} a machine is idle while job {place[1]} waits"
+    return None if instance.speed is None else _faster_idle(instance, schedule)
 
 
 def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, int] | None:
@@ -129,7 +199,7 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
     if len(waits) == 0:
         return None
     begin = schedule.start[started]
-    end = begin + instance.processing[started]
+    end = begin + durations(instance, schedule.machine)[started]
     times = np.unique(np.concatenate([begin, end, instance.release[waits]]))
     change = np.bincount(np.searchsorted(times, begin), minlength=len(times))
     change = change - np.bincount(np.searchsorted(times, end), minlength=len(times))
@@ -142,6 +212,63 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
         return None
     place = int(np.argmax(broken))
     return int(times[low[place] + np.argmax(idle[low[place] :])]), int(waits[place])
+
+
+def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
+    """When a parallel job waits that no rule would let wait: with backfilling one that fits,
+    without it while all that come first fit. O(events x organizations) at worst.
+    """
+    begin = np.where(schedule.started, schedule.start, instance.horizon)
+    ends = (schedule.start + instance.processing)[schedule.started]
+    times = np.unique(np.concatenate([begin, ends, instance.release]))
+    taken = np.zeros(len(times), dtype=np.int64)
+    np.add.at(taken, np.searchsorted(times, schedule.start[schedule.started]),
+              instance.width[schedule.started])  # fmt: skip
+    np.add.at(taken, np.searchsorted(times, ends), -instance.width[schedule.started])
+    idle = instance.total_machines - np.cumsum(taken)
+    # the first waiting job of each organization: its jobs start in order
+    queues = [
+        instance.order[instance.organization[instance.order] == u].tolist()
+        for u in range(instance.organizations)
+    ]
+    heads, release = [0] * len(queues), instance.release
+    for place, now in enumerate(times[times < instance.horizon].tolist()):
+        first: list[int] = []
+        for u, queue in enumerate(queues):
+            while heads[u] < len(queue) and begin[queue[heads[u]]] <= now:
+                heads[u] += 1
+            if heads[u] < len(queue) and release[queue[heads[u]]] <= now:
+                first.append(queue[heads[u]])
+        fitting = [job for job in first if instance.width[job] <= idle[place]]
+        if fitting and (instance.backfilling or len(fitting) == len(first)):
+            return (
+                f"at time {now} {idle[place]} machines are idle while job {fitting[0]} waits, "
+                f"which takes {instance.width[fitting[0]]}"
+            )
+    return None
+
+
+def _faster_idle(instance: Scheduling, schedule: Schedule) -> str | None:
+    """When a job takes a slower machine than one that stays idle."""
+    jobs = np.flatnonzero(schedule.started)
+    if len(jobs) == 0:
+        return None
+    length = durations(instance, schedule.machine)
+    taken = np.zeros(instance.total_machines, dtype=np.int64)  # until when
+    jobs = jobs[np.argsort(schedule.start[jobs], kind="stable")]
+    moments, first = np.unique(schedule.start[jobs], return_index=True)
+    for now, begin in zip(moments.tolist(), np.split(jobs, first[1:]), strict=True):
+        machine = schedule.machine[begin]
+        taken[machine] = now + length[begin]
+        idle = np.flatnonzero(taken <= now)
+        slowest = machine[np.argmin(instance.pace[machine])]
+        fastest = idle[np.argmax(instance.pace[idle])] if len(idle) else slowest
+        if instance.pace[fastest] > instance.pace[slowest]:
+            return (
+                f"at time {now} a job takes machine {slowest} of speed {instance.pace[slowest]} "
+                f"and machine {fastest} of speed {instance.pace[fastest]} stays idle"
+            )
+    return None
 
 
 def _refuse(broken: Booleans, message: Callable[[int], str]) -> None:

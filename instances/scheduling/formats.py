@@ -5,24 +5,28 @@ export is one).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
+from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
-from ..problem.reading import read_lines
+from ..problem.foreign import hint
+from ..problem.reading import parse_any_json, read_lines, read_text
 from ..problem.rules import AtLeast
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
-from .log import Begin, By, Initial, Length, Log, Machines, Settings, window
+from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
+from .slurm import COMMAND, looks_like_sacct, read_sacct
 from .split import Organizations
 
 _FIELDS = 18
-_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 1, 2, 3, 4, 7, 11, 12
-_WANTED = (_SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
+_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 0, 1, 2, 3, 4, 7, 11, 12
+_WANTED = (_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
 
 
@@ -38,6 +42,8 @@ def swf(
     by: By = "user",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
+    jobs: JobsAs = "sequential",
+    backfilling: bool = False,
 ) -> Scheduling:
     """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
@@ -58,10 +64,14 @@ def swf(
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
+    jobs : "sequential": a job of q processors becomes q jobs of one; "parallel": it takes q at
+        once.
+    backfilling : whether parallel jobs may pass one that does not fit.
     """
     settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
-    )
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed,
+        jobs, backfilling,
+    )  # fmt: skip
     return window(read_swf(path), settings).instance
 
 
@@ -84,6 +94,8 @@ def accounting_csv(
     by: By = "user",
     mapping: str | None = None,
     assignment_seed: Annotated[int, AtLeast(0)] = 0,
+    jobs: JobsAs = "sequential",
+    backfilling: bool = False,
 ) -> Scheduling:
     """A window of an accounting table, header first; the defaults name the columns of Slurm's
     sacct.
@@ -112,15 +124,77 @@ def accounting_csv(
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
+    jobs : "sequential": a job of q processors becomes q jobs of one; "parallel": it takes q at
+        once.
+    backfilling : whether parallel jobs may pass one that does not fit.
     """
     settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed
-    )
+        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed,
+        jobs, backfilling,
+    )  # fmt: skip
     columns = (submit, start, elapsed, processors, user, group)
     return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
 
 
-def read_swf(path: PathLike) -> Log:
+Form = Literal["auto", "sacct", "swf", "accounting-csv"]
+
+
+def read_log(
+    path: PathLike, form: Form = "auto", *, delimiter: str = "", strict: bool = False
+) -> Log:
+    """A log, whatever its kind: what sacct prints, Standard Workload Format, or an accounting
+    table.
+
+    Parameters
+    ----------
+    form : the kind; "auto" looks at the content.
+    delimiter, strict : of what sacct prints, see `slurm.read_sacct`.
+
+    Raises
+    ------
+    InvalidFile
+        It is none of these, and what makes one.
+    """
+    text = read_text(path)
+    if form == "auto":
+        form = _form_of(path, text)
+    if form == "sacct":
+        return read_sacct(path, delimiter=delimiter, strict=strict, text=text)
+    return read_swf(path, text) if form == "swf" else read_accounting(path, text=text)
+
+
+def _form_of(path: PathLike, text: str) -> Form:
+    """What kind of log a text is, by its first line that says anything."""
+    where = os.fspath(path)
+    if looks_like_sacct(text):
+        return "sacct"
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line), "")
+    if first.startswith(";") or (len(first.split()) == _FIELDS and "|" not in first):
+        return "swf"
+    if first[:1] in ("{", "["):
+        content = parse_any_json(text, path)
+        if isinstance(content, dict) and "jobs" in content and "meta" in content:
+            what = "what `sacct --json` prints, which changes with versions"
+        elif isinstance(content, dict) and "cotenant" in content:
+            what = (
+                "an instance or a result of this package: who started when is not in a log's form"
+            )
+        else:
+            what = hint(content) or "JSON"
+        raise InvalidFile(f"{where} holds {what}; expected a log. Make one with: {COMMAND}")
+    if re.search(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:", first):
+        raise InvalidFile(
+            f"{where}, line 1: {shortened(first[:60])} is a job; expected the names of the columns "
+            f"first. Make it without -n: {COMMAND}"
+        )
+    raise InvalidFile(
+        f"{where}, line 1: {shortened(first[:60])} begins no log that is known; expected sacct's "
+        f"column names, or {_FIELDS} numbers (SWF). Make one with: {COMMAND}"
+    )
+
+
+def read_swf(path: PathLike, text: str | None = None) -> Log:
     """The jobs of a Standard Workload Format log that ran, in order of submission.
 
     Raises
@@ -132,14 +206,14 @@ def read_swf(path: PathLike) -> Log:
     header: dict[str, str] = {}
     cells: list[list[str]] = []
     numbers: list[int] = []
-    for number, line in enumerate(read_lines(path), start=1):
-        text = line.strip()
-        if text.startswith(";"):
-            key, colon, value = text.lstrip("; ").partition(":")
+    for number, line in enumerate(read_lines(path, text), start=1):
+        line = line.strip()
+        if line.startswith(";"):
+            key, colon, value = line.lstrip("; ").partition(":")
             if colon and key.strip() not in header:
                 header[key.strip()] = value.strip()
-        elif text:
-            row = text.split()
+        elif line:
+            row = line.split()
             if len(row) != _FIELDS:
                 raise InvalidFile(
                     f"{os.fspath(path)}, line {number}: {len(row)} fields; expected {_FIELDS} "
@@ -157,8 +231,8 @@ def read_swf(path: PathLike) -> Log:
     ):
         _refuse_below(path, table[:, column], numbers, name, least)
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
-    users, user = _labels(table[:, _USER].tolist())
-    groups, group = _labels(table[:, _GROUP].tolist())
+    users, user = labeled(table[:, _USER].tolist())
+    groups, group = labeled(table[:, _GROUP].tolist())
     return _log(
         path,
         table[:, _SUBMIT],
@@ -170,6 +244,7 @@ def read_swf(path: PathLike) -> Log:
         users,
         groups,
         header,
+        jobs=table[:, _JOB],
     )
 
 
@@ -178,10 +253,11 @@ def read_accounting(
     *,
     columns: Sequence[str] = ("Submit", "Start", "Elapsed", "AllocCPUS", "User", "Account"),
     delimiter: str = "",
+    text: str | None = None,
 ) -> Log:
     """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
     submit, start, elapsed, processors, user, group = columns
-    rows = CsvTable(path, submit, start, elapsed, user, delimiter=delimiter)
+    rows = CsvTable(path, submit, start, elapsed, user, delimiter=delimiter, text=text)
     found: list[tuple[int, int, int, int]] = []
     owners: list[str] = []
     accounts: list[str] = []
@@ -205,8 +281,8 @@ def read_accounting(
             "that never started"
         )
     table = np.array(found, dtype=np.int64)
-    users, who = _labels(owners)
-    groups, account = _labels(accounts)
+    users, who = labeled(owners)
+    groups, account = labeled(accounts)
     sent, waited, ran, used = table.T
     return _log(
         path,
@@ -267,7 +343,7 @@ def _log(
     path: PathLike, submit: Integers, wait: Integers, run: Integers, processors: Integers,
     user: Integers, group: Integers,
     users: tuple[str, ...], groups: tuple[str, ...], header: dict[str, str],
-    dropped: dict[str, int] | None = None,
+    dropped: dict[str, int] | None = None, jobs: Integers | None = None,
 ) -> Log:  # fmt: skip
     ran = run > 0
     if not ran.any():
@@ -279,14 +355,8 @@ def _log(
         processors=np.maximum(processors[order], 1),
         user=user[order], group=group[order], users=users, groups=groups, header=header,
         dropped={**(dropped or {}), "no run time above 0": int((~ran).sum())},
+        jobs=() if jobs is None else tuple(map(str, jobs[order].tolist())),
     )  # fmt: skip
-
-
-def _labels(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
-    """The distinct values as text, in order of first appearance, and each entry's index."""
-    place: dict[object, int] = {}
-    index = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
-    return tuple(str(value) for value in place), index
 
 
 def _time(row: CsvRow, column: str) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, plain, set_field
+from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, plain, set_field
 from ..problem.errors import InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
 from ..problem.frames import aligned, columns_of, labels_of, names, places
@@ -31,12 +31,16 @@ every utility.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scheduling(Instance):
-    """Organizations that pool their machines and send sequential jobs to the pool, in whole units
-    of time.
+    """Organizations that pool their machines and send jobs to the pool, in whole units of time.
 
     Time runs from 0 to `horizon`; only work done before the horizon counts. A job runs on any one
     machine for its processing time without interruption. Jobs of one organization start in the
     order of their release, those of one release in the order in which they are listed.
+
+    With `processors` jobs are parallel and rigid: a job takes so many machines at once, any of
+    them, for its processing time; that is as many units of work per unit of time. With `speed`
+    machines are related: a job takes one machine, and a machine of speed v does up to v units of
+    its work, `processing`, in a unit of time, so that it runs for processing / v, rounded up.
 
     Parameters
     ----------
@@ -53,6 +57,19 @@ class Scheduling(Instance):
         The end of time, t_end.
     names : (k,) strings, optional
         Names of the organizations; "0", "1", ... when not given.
+    processors : (j,) whole numbers, at least 1, optional
+        Machines each job takes at once; at most as many as there are. All 1 is the same as not
+        given, and stored so.
+    backfilling : bool
+        Whether parallel jobs may pass one that does not fit: of the organizations whose first
+        waiting job fits into the idle machines, a rule then serves the one it puts first.
+        Otherwise the one that it puts first of all who wait is served or waited for, and machines
+        idle until its job fits. Decisions are taken when a job is released or ends. A coalition
+        leaves out jobs of more processors than its machines. Without parallel jobs it changes
+        nothing, and is stored as False.
+    speed : (machines,) whole numbers, at least 1, optional
+        Units of work each machine does in a unit of time, in the order in which machines are
+        numbered. All 1 is the same as not given, and stored so. Not together with `processors`.
 
     Raises
     ------
@@ -68,6 +85,9 @@ class Scheduling(Instance):
     processing: Integers
     horizon: int
     names: tuple[str, ...] = ()
+    processors: Integers | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    backfilling: bool = field(default=False, metadata=NO_CONTENT_WHEN_ABSENT)
+    speed: Integers | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
 
     def __post_init__(self) -> None:
         machines = set_array(self, "machines", np.int64)
@@ -117,17 +137,61 @@ class Scheduling(Instance):
             raise InvalidInstance(
                 "horizon", self.horizon, "the end of time, a whole number of at least 1"
             )
-        busy = min(int(machines.sum()), self.jobs)
+        self._set_processors()
+        self._set_speed()
+        busy = self.busy
         if (
             busy * self.horizon * (self.horizon + 1) >= LARGEST
-            or int(self.processing.max()) >= LARGEST // 2
+            or float((self.processing * self.width.astype(float)).max()) >= LARGEST // 2
         ):
+            what = "machines can be busy until then"
+            if self.speed is not None:
+                what = "units of work can be done in each unit of time until then"
             raise InvalidInstance(
                 "horizon", self.horizon,
-                f"utilities below 2**61 ({busy} machines can be busy until then)",
+                f"utilities below 2**61 ({busy} {what})",
                 "Measure time in a coarser unit",
             )  # fmt: skip
         set_field(self, "names", names_of("names", self.names, len(machines), "organization"))
+
+    def _set_processors(self) -> None:
+        if not isinstance(self.backfilling, bool | np.bool_):
+            raise InvalidInstance("backfilling", repr(self.backfilling), "true or false")
+        if self.processors is not None:
+            need = set_array(self, "processors", np.int64, 1, self.jobs, "one per job")
+            _at_least("processors", need, 1, "a number of machines")
+            refuse(
+                "processors",
+                need,
+                need > self.total_machines,
+                f"at most {self.total_machines}, the machines of all organizations",
+                "Leave the job out, or give an organization more machines",
+            )
+            if (need == 1).all():
+                set_field(self, "processors", None)
+        set_field(self, "backfilling", bool(self.backfilling) and self.processors is not None)
+
+    def _set_speed(self) -> None:
+        if self.speed is None:
+            return
+        speed = set_array(
+            self, "speed", np.int64, 1, self.total_machines, "one per machine, by organization"
+        )
+        refuse(
+            "speed",
+            speed,
+            (speed < 1) | (speed >= 2**31),
+            "a speed, a whole number from 1 to 2**31 - 1",
+            "Measure work in a smaller unit: twice the processing makes speeds 1, 1.5 into 2, 3",
+        )
+        if (speed == 1).all():
+            set_field(self, "speed", None)
+        elif self.processors is not None:
+            raise InvalidInstance(
+                "speed", "given together with processors",
+                "jobs of one processor each when machines differ in speed",
+                "Leave out the one or the other",
+            )  # fmt: skip
 
     @classmethod
     def from_frame(
@@ -137,7 +201,8 @@ class Scheduling(Instance):
 
         Parameters
         ----------
-        jobs : a row a job, with columns organization, release and processing.
+        jobs : a row a job, with columns organization, release and processing, and processors where
+            jobs are parallel.
         machines : how many machines each organization has.
         horizon : the end of time.
         **fields : the other fields, as the class takes them.
@@ -151,6 +216,8 @@ class Scheduling(Instance):
             jobs, ("organization", "release", "processing"), "jobs"
         )
         organizations = labels_of(getattr(machines, "index", machines), "machines")
+        if "processors" in jobs.columns:
+            fields = {"processors": columns_of(jobs, ("processors",), "jobs")[0]} | fields
         return cls(
             machines=aligned(machines, organizations, "machines"),  # type: ignore[arg-type]
             organization=places(owner, organizations, "jobs.organization"),  # type: ignore[arg-type]
@@ -181,6 +248,48 @@ class Scheduling(Instance):
         """Machines of all organizations."""
         return int(self.machines.sum())
 
+    @property
+    def sequential(self) -> bool:
+        """Whether jobs take one machine each, and machines are alike: the model of the paper."""
+        return self.processors is None and self.speed is None
+
+    @property
+    def beyond_proofs(self) -> str:
+        """What of it the checker of proofs does not know."""
+        if self.sequential:
+            return ""
+        what = "machines of different speeds" if self.processors is None else "parallel jobs"
+        return f"the checker of proofs knows sequential jobs on like machines only, no {what}"
+
+    @cached_property
+    def width(self) -> Integers:
+        """(j,) machines each job takes at once."""
+        return np.ones(self.jobs, dtype=np.int64) if self.processors is None else self.processors
+
+    @cached_property
+    def work(self) -> Integers:
+        """(j,) units of work of each job: its processing time on all of its machines."""
+        return self.processing if self.processors is None else self.processing * self.processors
+
+    @cached_property
+    def pace(self) -> Integers:
+        """(machines,) units of work each machine does in a unit of time."""
+        return np.ones(self.total_machines, dtype=np.int64) if self.speed is None else self.speed
+
+    @property
+    def capacity(self) -> int:
+        """Units of work that all machines do in a unit of time: their number, or summed speed."""
+        return self.total_machines if self.speed is None else int(self.speed.sum())
+
+    @cached_property
+    def busy(self) -> int:
+        """Units of work that can be done in a unit of time: fewer than the capacity where jobs are
+        few.
+        """
+        if self.speed is None:
+            return min(self.total_machines, int(self.width.sum()))
+        return int(np.sort(self.speed)[::-1][: self.jobs].sum())
+
     @cached_property
     def owner(self) -> Integers:
         """(machines,) the organization each machine belongs to."""
@@ -198,15 +307,27 @@ class Scheduling(Instance):
         """No coalition's total utility at the horizon exceeds this: every job at its release, or
         every machine busy.
         """
-        ends = np.minimum(self.release + np.minimum(self.processing, self.horizon), self.horizon)
+        shortest = -(-self.processing // int(self.pace.max()))
+        ends = np.minimum(self.release + np.minimum(shortest, self.horizon), self.horizon)
         units = np.maximum(ends - self.release, 0)
-        alone = sum((units * (2 * self.horizon - self.release - ends + 1)).tolist()) // 2
-        busy = min(self.total_machines, self.jobs) * self.horizon * (self.horizon + 1) // 2
-        return int(min(alone, busy))
+        each = (units * (2 * self.horizon - self.release - ends + 1)).tolist()
+        rate = np.minimum(self.width * int(self.pace.max()), self.work).tolist()
+        alone = sum(twice * most for twice, most in zip(each, rate, strict=True)) // 2
+        return int(min(alone, self.busy * self.horizon * (self.horizon + 1) // 2))
 
     def summary(self) -> dict[str, object]:
         """Facts for people: size, load and the split of machines and jobs."""
-        work = np.minimum(self.processing, np.maximum(self.horizon - self.release, 0))
+        left = np.maximum(self.horizon - self.release, 0)
+        rate = self.width * int(self.pace.max())
+        work = float(np.minimum(self.work, left * rate.astype(float)).sum())
+        told: dict[str, object] = {}
+        if self.processors is not None:
+            told["processors"] = (
+                f"jobs of 1 to {self.processors.max()} at once, "
+                f"{'with' if self.backfilling else 'without'} backfilling"
+            )
+        if self.speed is not None:
+            told["speed"] = f"from {self.speed.min()} to {self.speed.max()} units of work"
         return {
             **super().summary(),
             "organizations": self.organizations,
@@ -216,7 +337,8 @@ class Scheduling(Instance):
             "jobs of each": ", ".join(
                 map(str, np.bincount(self.organization, minlength=self.organizations).tolist())
             ),
-            "load": f"{work.sum() / (self.total_machines * self.horizon):.3f} of the machine "
+            **told,
+            "load": f"{work / (self.capacity * self.horizon):.3f} of the machine "
             "time until the horizon",
         }
 
@@ -225,11 +347,17 @@ class Scheduling(Instance):
         job = {
             name: plain(getattr(self, name)) for name in ("organization", "release", "processing")
         }
+        if self.processors is not None:
+            job["processors"] = plain(self.processors)
+        told: dict[str, Any] = {"backfilling": True} if self.backfilling else {}
+        if self.speed is not None:
+            told["speed"] = plain(self.speed)
         return {
             "machines": plain(self.machines),
             "job": job,
             "horizon": self.horizon,
             "names": list(self.names),
+            **told,
         }
 
 
@@ -240,9 +368,11 @@ class Schedule(Solution):
     Parameters
     ----------
     start : (j,) start time of each job, -1 when it is not started before the horizon.
-    machine : (j,) its machine, -1 when it is not started.
-    greedy : whether the schedule claims never to leave a machine idle while a job waits; `check`
-        holds it to that.
+    machine : (j,) its machine, the first of them where it takes several; -1 when it is not started.
+    greedy : whether the schedule claims to be greedy, see `feasibility.is_greedy`; `check` holds it
+        to that.
+    others : (n,) the further machines of parallel jobs: of each started job in turn, one fewer than
+        its processors.
     """
 
     problem: ClassVar[str] = "scheduling"
@@ -250,12 +380,21 @@ class Schedule(Solution):
     start: Integers
     machine: Integers
     greedy: bool = False
+    others: Integers | tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         set_array(self, "start", np.int64)
         set_array(self, "machine", np.int64, 1, len(self.start), "as start has")
+        set_array(self, "others", np.int64)
         if not isinstance(self.greedy, bool):
             raise InvalidInstance("greedy", repr(self.greedy), "true or false")
+
+    def document(self) -> dict[str, Any]:
+        """The fields as plain JSON values; `others` only where there are any."""
+        found = super().document()
+        if not found["others"]:
+            del found["others"]
+        return found
 
     @property
     def started(self) -> Booleans:

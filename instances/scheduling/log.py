@@ -4,8 +4,8 @@ instances.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -14,13 +14,36 @@ from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.rules import AtLeast, checked
 from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Integers, Scheduling
-from .split import Organizations, machine_split
+from .split import Organizations, machine_split, proportional
 
 Initial = Literal["empty", "warm"]
-By = Literal["user", "group", "job"]
+By = Literal["user", "group", "job", "account"]
+JobsAs = Literal["sequential", "parallel"]
 Begin = Annotated[int, AtLeast(0, "seconds")]
 Length = Annotated[int, AtLeast(1, "seconds", cure="none is the whole log")]
 Machines = Annotated[int, AtLeast(1, "a number of processors")]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job that waits at the end of a log; how long it will run is not known.
+
+    Attributes
+    ----------
+    job, account, user, partition : names.
+    submit : seconds; `eligible` too, None where the user holds it.
+    processors : of all its tasks.
+    limit : seconds it may run, -1 when the log does not say.
+    """
+
+    job: str
+    account: str
+    user: str
+    partition: str
+    submit: int
+    eligible: int | None
+    processors: int
+    limit: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +59,14 @@ class Log:
     users, groups : their names.
     header : the log's own header lines.
     dropped : reason -> how many lines were left out.
+    jobs, partition : (n,) names, where the log has them.
+    eligible : (n,) seconds from which a job could start for all its user did; None where the log
+        does not say, and the submission stands for it.
+    waiting : jobs that had not started when the log ended.
+    last : the log's last second, where it says more than its jobs.
+    bad : lines that could not be read, and why.
+    remarks : what was decided in reading, to be said.
+    dated : whether seconds count from 1970.
     """
 
     name: str
@@ -49,6 +80,14 @@ class Log:
     groups: tuple[str, ...]
     header: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    jobs: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()
+    eligible: Integers | None = None
+    waiting: tuple[Waiting, ...] = ()
+    last: int | None = None
+    bad: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    dated: bool = False
 
     @property
     def machines(self) -> int | None:
@@ -69,6 +108,14 @@ class Log:
         """The last submission."""
         return int(self.submit[-1])
 
+    @property
+    def over(self) -> int:
+        """The second after the last that the log tells of: a submission, or the end of a job that
+        is known to have run.
+        """
+        began = np.where(self.wait >= 0, self.submit + self.wait + self.run, self.submit + 1)
+        return max(int(began.max()), self.end + 1, self.last or 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Window:
@@ -76,15 +123,17 @@ class Window:
 
     Attributes
     ----------
-    instance : the jobs as sequential copies; time counts from the window's begin.
+    instance : the jobs, as sequential copies or parallel; time counts from the window's begin.
     start : (j,) when the log started each job, in the window's time; 0 for jobs that were running
         at the begin, -1 when unknown or not before the end.
     begin : the window's begin in the log's time.
+    job : (j,) the job of the log that each is a copy of; empty where there is no log.
     """
 
     instance: Scheduling
     start: Integers
     begin: int
+    job: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @checked
@@ -104,11 +153,16 @@ class Settings:
         begin, released at 0: those running keep their remaining time and come first, then those
         waiting, by submission. Jobs whose start the log does not say are left out there: they may
         be long done.
-    by : "user": each user belongs to an organization drawn uniformly; "group": each group does;
-        "job": each job does.
+    by : "account": each group with jobs is an organization. "user": each user belongs to an
+        organization drawn uniformly; "group": each group does; "job": each job does.
     mapping : path of a CSV file with the columns user (or group) and organization, header first;
         instead of a draw.
     assignment_seed : of the draw.
+    jobs : "sequential": a job that used q processors becomes q sequential jobs of the same length
+        (section 7.2). "parallel": one job that takes q machines at once.
+    backfilling : whether parallel jobs may pass one that does not fit, see `Scheduling`.
+    shares : organization -> its part of the machines, in any unit, with by="account" or a mapping;
+        those it does not name have none. `split` when not given.
     """
 
     begin: Begin | None = None
@@ -120,16 +174,25 @@ class Settings:
     by: By = "user"
     mapping: str | None = None
     assignment_seed: Annotated[int, AtLeast(0)] = 0
+    jobs: JobsAs = "sequential"
+    backfilling: bool = False
+    shares: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
+        if self.backfilling and self.jobs == "sequential":
+            raise InvalidOption("backfilling is for parallel jobs; give jobs=parallel with it")
         if self.mapping is not None and self.by == "job":
             raise InvalidOption("a mapping names users or groups; leave it out with by=job")
+
+    @property
+    def of_groups(self) -> bool:
+        """Whether groups, not users, are what organizations are made of."""
+        return self.by in ("group", "account")
 
 
 def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
     """The window of a log that the settings describe.
 
-    A job that used q processors becomes q sequential jobs of the same length (section 7.2).
     Organizations without machines or jobs are kept: they take part in the Shapley value all the
     same.
 
@@ -142,7 +205,8 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     InvalidInstance
         No job is in the window, or the mapping misses one of its users.
     InvalidOption
-        The number of machines is not known, or a time is out of the log.
+        The number of machines is not known, or smaller than what a parallel job takes; or a time
+        is out of the log.
     """
     source = np.random.default_rng(settings.assignment_seed) if rng is None else rng
     begin = log.begin if settings.begin is None else settings.begin
@@ -164,11 +228,12 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     )
     missing = organization < 0
     if missing.any():
-        labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
+        labels, index = (log.groups, log.group) if settings.of_groups else (log.users, log.user)
+        what = "group" if settings.of_groups else "user"
         who = sorted({labels[index[job]] for job in chosen[missing]})
         raise InvalidInstance(
             "mapping", f"without {', '.join(who[:4])}{' ...' if len(who) > 4 else ''}",
-            f"an organization for each {settings.by} with jobs in the window ({len(who)} have "
+            f"an organization for each {what} with jobs in the window ({len(who)} have "
             "none)",
             "Add them to the mapping file",
         )  # fmt: skip
@@ -178,10 +243,22 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         raise InvalidOption(
             f"{log.name} does not say how many processors there are; give machines="
         )
-    machines = machine_split(
-        settings.machines or 0 if given else total or 0, len(names), settings.split
+    machines = (
+        proportional(total or 0, [settings.shares.get(name, 0.0) for name in names])
+        if settings.shares is not None
+        else machine_split(
+            settings.machines or 0 if given else total or 0, len(names), settings.split
+        )
     )
-    copies = log.processors[chosen]
+    used = log.processors[chosen]
+    parallel = settings.jobs == "parallel"
+    if parallel and used.max() > (total := int(machines.sum())):
+        raise InvalidOption(
+            f"machines is {total}; a job of user {log.users[log.user[chosen[used.argmax()]]]} in "
+            f"the window, submitted at {log.submit[chosen[used.argmax()]]}, takes {used.max()} "
+            "processors at once. Give as many machines, or leave out jobs=parallel"
+        )
+    copies = np.ones(len(used), dtype=np.int64) if parallel else used
     instance = Scheduling(
         machines=machines,
         organization=np.repeat(organization, copies),
@@ -189,11 +266,106 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         processing=np.repeat(processing, copies),
         horizon=length,
         names=names,
+        processors=used if parallel else None,
+        backfilling=settings.backfilling,
         name=f"{log.name}-{begin}-{length}",
         source=f"{log.name} from second {begin} for {length}, {settings.initial} start; "
         f"{_credit(log)}",
     )
-    return Window(instance, np.repeat(start, copies), begin)
+    return Window(instance, np.repeat(start, copies), begin, np.repeat(chosen, copies))
+
+
+def of_partition(log: Log, name: str) -> Log:
+    """The jobs of one partition; a job that asked for several and waits is in each of them.
+
+    Raises
+    ------
+    InvalidOption
+        The log has no job that ran in it.
+    """
+    inside = np.array([each == name for each in log.partition], dtype=bool)
+    if not inside.any():
+        known = sorted(set(log.partition))
+        raise InvalidOption(
+            f"partition is {name!r}; expected one of those with jobs that ran: "
+            f"{in_a_line(known) or 'the log names none'}"
+        )
+    return replace(
+        _of_jobs(log, np.flatnonzero(inside)),
+        waiting=tuple(job for job in log.waiting if name in job.partition.split(",")),
+        last=log.over,
+    )
+
+
+def released_when_eligible(log: Log) -> Log:
+    """The same jobs, each released when it became eligible to start, not when it was submitted."""
+    if log.eligible is None:
+        return log
+    began = log.submit + log.wait
+    order = np.argsort(log.eligible, kind="stable")
+    moved = replace(
+        log, submit=log.eligible, wait=np.where(log.wait >= 0, began - log.eligible, -1)
+    )
+    return _of_jobs(moved, order)
+
+
+def with_waiting(log: Log, machines: int | None = None) -> Log:
+    """The log with its waiting jobs as jobs that start when it ends and run for their time limit;
+    those without a limit, those held by their users, and those of more processors than there are
+    machines, stay apart.
+    """
+    over = log.over
+    jobs = [
+        job for job in log.waiting
+        if job.limit > 0 and job.eligible is not None and job.eligible < over
+        and (machines is None or job.processors <= machines)
+    ]  # fmt: skip
+    if not jobs:
+        return log
+    users, user = labeled([*(log.users[u] for u in log.user), *(job.user for job in jobs)])
+    groups, group = labeled([*(log.groups[g] for g in log.group), *(job.account for job in jobs)])
+
+    def longer(old: Integers, values: list[int]) -> Integers:
+        return np.concatenate([old, np.array(values, dtype=np.int64)])
+
+    more = replace(
+        log,
+        submit=longer(log.submit, [job.submit for job in jobs]),
+        wait=longer(log.wait, [over - job.submit for job in jobs]),
+        run=longer(log.run, [job.limit for job in jobs]),
+        processors=longer(log.processors, [job.processors for job in jobs]),
+        eligible=longer(
+            log.submit if log.eligible is None else log.eligible,
+            [job.submit if job.eligible is None else job.eligible for job in jobs],
+        ),
+        user=user, users=users, group=group, groups=groups, last=over,
+        jobs=(*log.jobs, *(job.job for job in jobs)) if log.jobs else (),
+        partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
+        waiting=tuple(job for job in log.waiting if job not in jobs),
+    )  # fmt: skip
+    return _of_jobs(more, np.argsort(more.submit, kind="stable"))
+
+
+def most_processors(log: Log) -> int:
+    """The most processors that jobs of the log used at one time, or waited for one job alone."""
+    began = log.submit + log.wait
+    known = log.wait >= 0
+    times = np.concatenate([began[known] + log.run[known], began[known]])
+    change = np.concatenate([-log.processors[known], log.processors[known]])
+    order = np.lexsort((change, times))
+    return max(int(np.cumsum(change[order]).max(initial=0)), int(log.processors.max()))
+
+
+def _of_jobs(log: Log, chosen: Integers) -> Log:
+    """The jobs at these places, in this order."""
+    return replace(
+        log,
+        submit=log.submit[chosen], wait=log.wait[chosen], run=log.run[chosen],
+        processors=log.processors[chosen], user=log.user[chosen], group=log.group[chosen],
+        eligible=None if log.eligible is None else log.eligible[chosen],
+        jobs=tuple(log.jobs[n] for n in chosen) if log.jobs else (),
+        partition=tuple(log.partition[n] for n in chosen) if log.partition else (),
+    )  # fmt: skip
 
 
 def _in_window(
@@ -239,19 +411,31 @@ def _owners(
     """(n,) organization of each job, -1 when the mapping misses it; and the organizations'
     names.
     """
-    labels, index = (log.groups, log.group) if settings.by == "group" else (log.users, log.user)
+    labels, index = (log.groups, log.group) if settings.of_groups else (log.users, log.user)
     if settings.mapping is not None:
-        table = read_mapping(settings.mapping, settings.by)
+        table = read_mapping(settings.mapping, "group" if settings.of_groups else "user")
         names = tuple(sorted(set(table.values())))
         place = {name: number for number, name in enumerate(names)}
         owner = np.array(
             [place[table[label]] if label in table else -1 for label in labels], dtype=np.int64
         )
         return owner[index], names
+    if settings.by == "account":
+        ran = {labels[number] for number in np.unique(index).tolist()}
+        names = tuple(sorted({*ran, *(settings.shares or {})}))
+        place = {name: number for number, name in enumerate(names)}
+        return np.array([place.get(label, -1) for label in labels], dtype=np.int64)[index], names
     names = tuple(str(number) for number in range(settings.organizations))
     if settings.by == "job":
         return np.zeros(0, dtype=np.int64), names
     return rng.integers(0, settings.organizations, len(labels))[index], names
+
+
+def labeled(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
+    """The distinct values as text, in order of first appearance, and each entry's index."""
+    place: dict[object, int] = {}
+    index = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
+    return tuple(str(value) for value in place), index
 
 
 def _credit(log: Log) -> str:

@@ -10,7 +10,7 @@ from ..problem.errors import InvalidOption
 from ..problem.plain import name_of, tables_of
 from ..problem.rules import AtLeast, checked
 from ..problem.tables import CsvTable, PathLike
-from .instance import Scheduling
+from .instance import MOST_MACHINES, Scheduling
 
 
 @checked
@@ -19,15 +19,18 @@ def organizations_csv(
     *,
     organizations: str | None = None,
     horizon: Annotated[int, AtLeast(1, "the end of time")] | None = None,
+    backfilling: bool = False,
 ) -> Scheduling:
     """Jobs as `organization,release,processing`, one row each, and organizations as
-    `organization,machines`; times in whole units.
+    `organization,machines`; times in whole units. Jobs may have a column `processors`, machines
+    taken at once, and organizations a column `speed`, of each of their machines.
 
     Parameters
     ----------
     path : the table of jobs, or a folder that holds `jobs.csv` and `organizations.csv`.
     organizations : path of the table of organizations; one without jobs only lends its machines.
     horizon : the end of time: only work done before it counts.
+    backfilling : whether jobs of several processors may pass one that does not fit.
 
     Raises
     ------
@@ -45,17 +48,22 @@ def organizations_csv(
         )
     known: dict[str, int] = {}
     machines: list[int] = []
-    for row in CsvTable(others["organizations"], "organization", "machines", lower=True):
+    speeds: list[int] = []
+    lenders = CsvTable(others["organizations"], "organization", "machines", lower=True)
+    for row in lenders:
         name = row.word("organization")
         if known.setdefault(name, len(known)) < len(machines):
             raise row.error(f": organization {name!r} is named twice")
         machines.append(row.whole("machines"))
+        if "speed" in lenders.columns:
+            speeds.append(row.whole("speed"))
     jobs = []
     for row in table:
         if (owner := row.word("organization")) not in known:
             raise row.wrong("organization", f"an organization of {others['organizations']}")
-        jobs.append((known[owner], row.whole("release"), row.whole("processing")))
-    owner_of, release, processing = np.array(jobs, dtype=np.int64).T
+        processors = row.whole("processors") if "processors" in table.columns else 1
+        jobs.append((known[owner], row.whole("release"), row.whole("processing"), processors))
+    owner_of, release, processing, width = np.array(jobs, dtype=np.int64).T
     if horizon is None:
         enough = int(release.max()) + sum(processing.tolist())
         raise InvalidOption(
@@ -70,6 +78,12 @@ def organizations_csv(
         processing=processing,
         horizon=horizon,
         names=tuple(known),
+        processors=width,
+        backfilling=backfilling,
+        # too many machines are refused by name before their speeds would be listed
+        speed=np.repeat(speeds, machines)
+        if speeds and 0 < sum(machines) <= MOST_MACHINES
+        else None,
         name=name_of(path),
         source="; ".join(filter(None, said)),
     )

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Annotated, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
 from ..problem.rules import Between, checked
@@ -37,7 +38,15 @@ def machine_split(total: int, organizations: Organizations, split: str = "zipf")
             "as 3,2,1"
         )
     weight = 1.0 / np.arange(1, organizations + 1) if split == "zipf" else np.ones(organizations)
-    exact = total * weight / weight.sum()
+    return proportional(total, weight)
+
+
+def proportional(total: int, weight: npt.ArrayLike) -> Integers:
+    """(k,) machines in proportion to weights, at least one of which is above 0; remainders go to
+    the largest fractions, ties to the lowest organization.
+    """
+    part = np.asarray(weight, dtype=float)
+    exact = total * part / part.sum()
     machines = np.floor(exact + 1e-9).astype(np.int64)
     left = total - int(machines.sum())
     machines[np.argsort(-(exact - machines), kind="stable")[:left]] += 1

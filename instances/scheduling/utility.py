@@ -1,5 +1,6 @@
 """What a schedule is worth to an organization: the strategy-resistant utility of section 4, and the
-classic ones.
+classic ones. psi_sp counts the units of all processors that a job takes, and of a fast machine as
+many as it does.
 
 A utility takes an organization's started jobs as (start, processing, release) and a time t, sees
 only what has happened before t (the paper's jobs are non-clairvoyant), and is a whole number of
@@ -14,6 +15,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from ..problem.errors import InvalidInstance
 from .instance import Integers, Schedule, Scheduling
 
 Started = tuple[int, int, int]
@@ -68,27 +70,84 @@ UTILITIES: dict[str, Utility] = {
 }
 
 
-def psi(start: npt.ArrayLike, processing: npt.ArrayLike, t: int) -> Integers:
+def psi(
+    start: npt.ArrayLike, work: npt.ArrayLike, t: int, rate: npt.ArrayLike | None = None
+) -> Integers:
     """(j,) psi_sp of each job at time t (equation 3), 0 for a job that is not started (start -1) or
     starts at t or later.
+
+    Parameters
+    ----------
+    work : units of work of each job: its processing time, of a sequential one.
+    rate : units done in each unit of time but the last, where what is left is done; 1 when not
+        given. A unit done in [i, i + 1) is worth t - i, whatever the rate.
     """
     begin = np.asarray(start, dtype=np.int64)
+    units = np.asarray(work, dtype=np.int64)
     runs = (begin >= 0) & (begin < t)
     begin = np.where(runs, begin, t)
-    done = np.where(runs, np.minimum(np.asarray(processing, dtype=np.int64), t - begin), 0)
-    return done * (2 * (t - begin) - done + 1) // 2
+    full = units if rate is None else units // np.asarray(rate, dtype=np.int64)
+    done = np.where(runs, np.minimum(full, t - begin), 0)
+    worth = done * (2 * (t - begin) - done + 1) // 2
+    if rate is None:
+        return worth
+    left = t - begin - full
+    rest = np.where(runs & (left > 0), units - full * np.asarray(rate, dtype=np.int64), 0)
+    return cast("Integers", worth * np.asarray(rate, dtype=np.int64) + rest * left)
 
 
-def units_done(start: npt.ArrayLike, processing: npt.ArrayLike, t: int) -> Integers:
-    """(j,) units of each job done before time t."""
-    begin = np.asarray(start, dtype=np.int64)
+def units_done(
+    start: npt.ArrayLike, work: npt.ArrayLike, t: int, rate: npt.ArrayLike | None = None
+) -> Integers:
+    """(j,) units of each job done before time t; work and rate as for `psi`."""
+    begin, units = np.asarray(start, dtype=np.int64), np.asarray(work, dtype=np.int64)
     left = np.where(begin >= 0, np.maximum(t - begin, 0), 0)
-    return cast("Integers", np.minimum(np.asarray(processing, dtype=np.int64), left))
+    if rate is not None:
+        each = np.asarray(rate, dtype=np.int64)
+        left = np.minimum(left, -(-units // each)) * each
+    return cast("Integers", np.minimum(units, left))
+
+
+def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers | None:
+    """(j,) units of work that each job does in a unit of time: its processors, or the speed of its
+    machine; None when all do one.
+
+    Parameters
+    ----------
+    machine : (j,) of each job, -1 for one that is not started; needed when machines have speeds.
+    """
+    if instance.speed is None:
+        return instance.processors
+    if machine is None:
+        raise InvalidInstance(
+            "speed", "given", "machines of one speed where it is not known which one a job took",
+            "Leave it out",
+        )  # fmt: skip
+    place = np.asarray(machine, dtype=np.int64)
+    return np.where(place >= 0, instance.speed[np.maximum(place, 0)], 1)
+
+
+def durations(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers:
+    """(j,) how long each job runs on its machine, which is needed when machines have speeds."""
+    each = rates(instance, machine)
+    if instance.speed is None or each is None:
+        return instance.processing
+    return cast("Integers", -(-instance.processing // each))
+
+
+def job_psi(instance: Scheduling, schedule: Schedule, t: int) -> Integers:
+    """(j,) psi_sp of each job of a schedule at time t."""
+    return psi(schedule.start, instance.work, t, rates(instance, schedule.machine))
+
+
+def job_units(instance: Scheduling, schedule: Schedule, t: int) -> Integers:
+    """(j,) units of work of each job that a schedule has done before time t."""
+    return units_done(schedule.start, instance.work, t, rates(instance, schedule.machine))
 
 
 def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) -> Integers:
     """(k,) psi_sp of each organization at time t, the horizon when not given; exact."""
-    worth = psi(schedule.start, instance.processing, instance.horizon if t is None else t)
+    worth = job_psi(instance, schedule, instance.horizon if t is None else t)
     return per_organization(instance, worth)
 
 

@@ -43,6 +43,16 @@ class RuledPacking(RulesOnServers, Protocol):
         """(p,) servers of each class that an answer could use."""
         ...
 
+    @property
+    def least(self) -> Integers:
+        """(p,) servers of each class that every answer uses."""
+        ...
+
+    @property
+    def size(self) -> Integers:
+        """(p,) 1; or so many servers, all in use, that are one large server."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
@@ -111,7 +121,12 @@ def even_program(packing: RuledPacking, servers: Integers, budget: int) -> Aggre
 
 
 def moves_program(
-    packing: RuledPacking, placed: Integers, kind: Integers, servers: int, penalty: int
+    packing: RuledPacking,
+    placed: Integers,
+    kind: Integers,
+    servers: int,
+    penalty: int,
+    room: Integers,
 ) -> Moves:
     """The most VMs that can stay where they are with so many servers, class by class.
 
@@ -120,23 +135,26 @@ def moves_program(
 
     Parameters
     ----------
-    placed, kind : (n, s) VMs on each server now, and (n,) its class.
+    placed, kind : (n, s) VMs on each server now that may stay there, and (n,) its class.
     servers : that may be in use.
     penalty : of a VM left out.
+    room : (n, k) of each server.
     """
     builder, _, _, of_class, count = _building(packing, penalty, 0.0)
-    builder.row(of_class, upper=float(servers))
+    size = packing.size.astype(float)
+    builder.row(of_class, size, upper=float(servers))
     used = np.flatnonzero(placed.any(axis=1))
-    kept = builder.columns(len(used), upper=1.0, integer=True)
+    forced = (packing.size[kind[used]] > 1).astype(float)
+    kept = builder.columns(len(used), lower=forced, upper=1.0, integer=True)
     for c in range(len(packing.price)):
         here = kept[kind[used] == c]
         if len(here):
-            ones = np.append(np.ones(len(here)), -1.0)
+            ones = np.append(np.ones(len(here)), -size[c])
             builder.row(np.append(here, of_class[c]), ones, upper=0.0)
     m, i = np.nonzero(placed[used])
     able = count[i, kind[used[m]]] >= 0
     m, i = m[able], i[able]
-    number = np.minimum(placed[used[m], i], packing.most[i, kind[used[m]]])
+    number = placed[used[m], i]
     stay = builder.columns(len(m), upper=number, cost=-1.0)
     rows = np.arange(len(m))
     builder.block(
@@ -157,11 +175,11 @@ def moves_program(
     )
     # a server that holds too much now cannot keep all of it
     load = placed[used] @ packing.demand
-    for place, j in np.argwhere(load > packing.capacity[kind[used]]):
+    for place, j in np.argwhere(load > room[used]):
         here = np.flatnonzero((m == place) & (packing.demand[i, j] > 0))
-        room = int(packing.capacity[kind[used[place]], j])
         if len(here):
-            builder.row(stay[here], packing.demand[i[here], j], upper=float(room))
+            most = float(room[used[place], j])
+            builder.row(stay[here], packing.demand[i[here], j], upper=most)
     return Moves(builder.build(), kept, count)
 
 
@@ -174,7 +192,7 @@ def _building(
     """
     types, classes = packing.most.shape
     builder = ProgramBuilder()
-    servers = builder.columns(classes, upper=packing.limit, integer=True)
+    servers = builder.columns(classes, lower=packing.least, upper=packing.limit, integer=True)
     budget = float(packing.limit @ packing.price)
     cost = builder.columns(1, upper=budget, cost=weight, integer=True)[0]
     _equal(builder, servers, packing.price, cost)
@@ -238,9 +256,10 @@ def _building(
         for c in range(classes):
             able = [i for i in group if there[i, c]]
             if len(able) > 1:
-                _at_most(builder, count[able, c], np.ones(len(able)), servers[c], number)
+                together = number * int(packing.size[c])
+                _at_most(builder, count[able, c], np.ones(len(able)), servers[c], together)
     for i, other in packing.apart:
-        for c in np.flatnonzero(there[i] & there[other]).tolist():
+        for c in np.flatnonzero(there[i] & there[other] & (packing.size == 1)).tolist():
             one, two = int(packing.most[i, c]), int(packing.most[other, c])
             _at_most(builder, count[[i, other], c], np.array([two, one]), servers[c], one * two)
     # zones

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bound import fluid_bound
-from .intervals import IntervalModel, Nearness, interval_model
+from .intervals import IntervalModel, Nearness, interval_model, refuse_speeds
 from .time_indexed import TimeIndexed, columns_needed, entries_needed, time_indexed
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "entries_needed",
     "fluid_bound",
     "interval_model",
+    "refuse_speeds",
     "time_indexed",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...instances.scheduling import Schedule, Scheduling, assign_machines
+from ...instances.scheduling import Schedule, Scheduling
 from .intervals import IntervalModel
 from .time_indexed import TimeIndexed
 
@@ -15,5 +15,4 @@ def solution_of(instance: Scheduling, built: Any, values: Any) -> Schedule:
     """
     if not isinstance(built, IntervalModel | TimeIndexed):
         raise TypeError("neither an IntervalModel nor a TimeIndexed program")
-    start = built.starts(values, instance)
-    return Schedule(start, assign_machines(instance, start))
+    return built.schedule(values, instance)

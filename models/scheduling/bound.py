@@ -13,15 +13,17 @@ from .intervals import Objective
 def fluid_bound(instance: Scheduling, objective: Objective) -> int:
     """An upper bound on the units done, or on the total psi_sp, before the horizon. O(j log j).
 
-    Jobs may be cut anywhere, run on any number of machines at once and out of order: then doing
-    work as soon as there is any is best for both objectives at every time, and units done and their
-    ages add up in closed form between releases.
+    A job brings at most its work, and what its processors, or the fastest machine, do from its
+    release to the horizon. Jobs may be cut anywhere, run on any number of machines at once and out
+    of order: then doing work as soon as there is any is best for both objectives at every time, and
+    units done and their ages add up in closed form between releases.
     """
-    horizon, machines = instance.horizon, instance.total_machines
+    horizon, machines = instance.horizon, instance.capacity
     known = instance.release < horizon
     times = np.unique(instance.release[known])
     work = np.zeros(len(times), dtype=np.int64)
-    most = np.minimum(instance.processing, horizon - instance.release)[known]
+    left = (horizon - instance.release) * instance.width * int(instance.pace.max())
+    most = np.minimum(instance.work, left)[known]
     np.add.at(work, np.searchsorted(times, instance.release[known]), most)
     until = np.append(times[1:], horizon)[: len(times)]
     waiting = total = 0

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.scheduling import Scheduling
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class IntervalModel:
     start: list[int]
     done: list[int]
 
+    def schedule(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Schedule:
+        """The schedule of the model's values, on the lowest-numbered free machines."""
+        return schedule_of(instance, self.starts(values, instance))
+
     def starts(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Integers:
         """(j,) start times from the model's values, -1 for jobs that are not started."""
         found = np.full(instance.jobs, -1, dtype=np.int64)
@@ -76,7 +81,7 @@ def interval_model(
     least: int | None = None,
 ) -> IntervalModel:
     """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M
-    intervals at once.
+    machines taken at once; machines have one speed.
 
     A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then
     l = p and this is equation 3; if it is cut then T - s - l = 0 and only the square is left.
@@ -90,10 +95,12 @@ def interval_model(
     """
     from ortools.sat.python import cp_model as library
 
+    if instance.speed is not None:
+        refuse_speeds()
     model = library.CpModel()
     horizon = instance.horizon
     jobs = instance.order[instance.release[instance.order] < horizon]
-    starts, units, intervals, worth = [], [], [], []
+    starts, units, intervals, worth, work = [], [], [], [], []
     for job in jobs.tolist():
         if over():
             raise TimeoutError
@@ -106,17 +113,19 @@ def interval_model(
         end = model.new_int_var(release, horizon, f"end {job}")
         model.add_min_equality(done, [length, horizon - start])
         intervals.append(model.new_interval_var(start, done, end, f"job {job}"))
+        width = int(instance.width[job])
         starts.append(start)
         units.append(done)
+        work.append(width * done)
         if objective == "utility" or near is not None:
             square = model.new_int_var(0, most * most, f"square {job}")
             model.add_multiplication_equality(square, [done, done])
-            worth.append(2 * length * (horizon - start - done) + square + done)
-    model.add_cumulative(intervals, [1] * len(intervals), instance.total_machines)
+            worth.append(width * (2 * length * (horizon - start - done) + square + done))
+    model.add_cumulative(intervals, instance.width[jobs].tolist(), instance.total_machines)
     owner = instance.organization[jobs]
     for place in np.flatnonzero(owner[1:] == owner[:-1]).tolist():
         model.add(starts[place] <= starts[place + 1])
-    total = sum(worth) if objective == "utility" else sum(units)
+    total = sum(worth) if objective == "utility" else sum(work)
     apart = None if near is None else _apart(model, near, worth, owner)
     if apart is not None and least is not None:
         model.add(total >= (2 * least if objective == "utility" else least))
@@ -125,6 +134,14 @@ def interval_model(
         model.maximize(total)
     return IntervalModel(
         model, jobs, [variable.index for variable in starts], [variable.index for variable in units]
+    )
+
+
+def refuse_speeds() -> NoReturn:
+    """Raise InvalidOption: intervals are of machines of one speed."""
+    raise InvalidOption(
+        "engine is 'cp-sat'; its intervals know machines of one speed only. Take the program by "
+        "time, engine='highs'"
     )
 
 

@@ -1,4 +1,6 @@
-"""The schedule as a 0/1 program: a column for each job and each time at which it may start."""
+"""The schedule as a 0/1 program: a column for each job, each speed of a machine, and each time at
+which it may start there.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.scheduling import Scheduling, psi
+from ...instances.scheduling import Schedule, Scheduling, psi, schedule_of, utilities
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import per_organization, units_done
+from ...instances.scheduling.utility import units_done
 from ..program import LinearProgram, ProgramBuilder
 from .intervals import Nearness, Objective
 
@@ -20,36 +22,40 @@ class TimeIndexed:
 
     Attributes
     ----------
-    program : one column for starting `job` at `time`; then, beside given utilities, one for each
-        organization's distance.
-    job, time : (columns,)
+    program : one column for starting `job` at `time` on a machine of a `speed`; then, beside given
+        utilities, one for each organization's distance.
+    job, time, speed : (columns,)
     near : the given utilities.
     """
 
     program: LinearProgram
     job: Integers
     time: Integers
+    speed: Integers
     near: Nearness | None = None
 
-    def starts(self, point: npt.ArrayLike, instance: Scheduling) -> Integers:
-        """(j,) start times from a 0/1 point, -1 for jobs that are not started."""
-        found = np.full(instance.jobs, -1, dtype=np.int64)
+    def schedule(self, point: npt.ArrayLike, instance: Scheduling) -> Schedule:
+        """The schedule of a 0/1 point, on the lowest-numbered free machines."""
+        start, speed = np.full((2, instance.jobs), -1, dtype=np.int64)
         chosen = np.asarray(point)[: len(self.job)] > 0.5
-        found[self.job[chosen]] = self.time[chosen]
-        return found
+        start[self.job[chosen]] = self.time[chosen]
+        speed[self.job[chosen]] = self.speed[chosen]
+        return schedule_of(instance, start, speed=None if instance.speed is None else speed)
 
-    def point(self, start: Integers, instance: Scheduling) -> npt.NDArray[np.float64]:
-        """A schedule's starts as a point."""
-        chosen = np.where(start[self.job] == self.time, 1.0, 0.0)
+    def point(self, schedule: Schedule, instance: Scheduling) -> npt.NDArray[np.float64]:
+        """A schedule as a point."""
+        speed = instance.pace[schedule.machine]
+        chosen = (schedule.start[self.job] == self.time) & (speed[self.job] == self.speed)
         if self.near is None:
-            return chosen
-        own = per_organization(instance, psi(start, instance.processing, instance.horizon))
-        return np.append(chosen, np.abs(own - self.near.psi).astype(float))
+            return np.where(chosen, 1.0, 0.0)
+        own = utilities(instance, schedule)
+        return np.append(np.where(chosen, 1.0, 0.0), np.abs(own - self.near.psi).astype(float))
 
 
 def columns_needed(instance: Scheduling) -> int:
     """How many columns the program has."""
-    return int(np.maximum(instance.horizon - instance.release, 0).sum())
+    spans = int(np.maximum(instance.horizon - instance.release, 0).sum())
+    return spans * len(np.unique(instance.pace))
 
 
 def entries_needed(instance: Scheduling) -> int:
@@ -59,7 +65,8 @@ def entries_needed(instance: Scheduling) -> int:
     order = instance.order
     follows = instance.organization[order[1:]] == instance.organization[order[:-1]]
     earlier, later = spans[order[:-1]][follows].tolist(), spans[order[1:]][follows].tolist()
-    return int(
+    speeds = len(np.unique(instance.pace))
+    return speeds * int(
         runs + sum(after * (before + after) for before, after in zip(earlier, later, strict=True))
     )
 
@@ -71,8 +78,8 @@ def time_indexed(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> TimeIndexed:
-    """Each job starts at most once; at any time at most M run; of two consecutive jobs the later
-    starts no earlier.
+    """Each job starts at most once; at any time at most M machines are taken, of each speed as many
+    as there are; of two consecutive jobs the later starts no earlier.
 
     Columns and rows grow with jobs times horizon: for small instances, where it is the second way
     to the optimum.
@@ -82,41 +89,44 @@ def time_indexed(
     near, least : as for `interval_model`.
     """
     horizon = instance.horizon
+    speeds, count = np.unique(instance.pace, return_counts=True)
     spans = np.maximum(horizon - instance.release, 0)
-    job = np.repeat(np.arange(instance.jobs), spans)
-    first = np.concatenate([[0], np.cumsum(spans)])
-    time = np.arange(len(job)) - first[job] + instance.release[job]
-    length = instance.processing[job]
-    worth = (
-        psi(time, length, horizon) if objective == "utility" else units_done(time, length, horizon)
-    )
+    each = np.repeat(spans, len(speeds))  # columns of each job on each speed
+    first = np.concatenate([[0], np.cumsum(each)])
+    place = np.repeat(np.arange(len(each)), each)
+    job, kind = np.divmod(place, len(speeds))
+    time = np.arange(len(job)) - first[place] + instance.release[job]
+    rate = instance.width[job] * speeds[kind]
+    measure = psi if objective == "utility" else units_done
+    worth = measure(time, instance.work[job], horizon, rate)
     build = ProgramBuilder()
     cost = 0.0 if near is not None and least is not None else -worth.astype(float)
     columns = build.columns(len(job), upper=1.0, cost=cost, integer=True)
     build.block(job, columns, 1.0, np.full(instance.jobs, -np.inf), np.ones(instance.jobs))
-    runs = np.minimum(length, horizon - time)
+    runs = np.minimum(-(-instance.processing[job] // speeds[kind]), horizon - time)
     within = np.arange(runs.sum()) - np.repeat(np.cumsum(runs) - runs, runs)
     build.block(
-        np.repeat(time, runs) + within, np.repeat(columns, runs), 1.0,
-        np.full(horizon, -np.inf), np.full(horizon, float(instance.total_machines)),
+        np.repeat(kind * horizon + time, runs) + within, np.repeat(columns, runs),
+        np.repeat(instance.width[job].astype(float), runs),
+        np.full(horizon * len(speeds), -np.inf), np.repeat(count.astype(float), horizon),
     )  # fmt: skip
     order = instance.order
     for earlier, later in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
         if instance.organization[earlier] == instance.organization[later]:
-            _in_order(build, first, instance, earlier, later)
+            _in_order(build, first, len(speeds), instance, earlier, later)
     if near is not None:
         _apart(
             build,
             instance,
             near,
             columns,
-            psi(time, length, horizon),
+            psi(time, instance.work[job], horizon, rate),
             instance.organization[job],
             least is not None,
         )
     if least is not None:
         build.row(columns, worth.astype(float), lower=float(least))
-    return TimeIndexed(build.build(), job, time, near)
+    return TimeIndexed(build.build(), job, time, speeds[kind], near)
 
 
 def _apart(
@@ -142,12 +152,24 @@ def _apart(
 
 
 def _in_order(
-    build: ProgramBuilder, first: Integers, instance: Scheduling, earlier: int, later: int
+    build: ProgramBuilder,
+    first: Integers,
+    speeds: int,
+    instance: Scheduling,
+    earlier: int,
+    later: int,
 ) -> None:
     """By every time, the later job has started only if the earlier one has."""
     for until in range(int(instance.release[later]), instance.horizon):
-        before = np.arange(first[earlier], first[earlier] + until - instance.release[earlier] + 1)
-        after = np.arange(first[later], first[later] + until - instance.release[later] + 1)
+        before, after = (
+            np.concatenate(
+                [
+                    np.arange(start, start + until - instance.release[job] + 1)
+                    for start in first[job * speeds : (job + 1) * speeds]
+                ]
+            )
+            for job in (earlier, later)
+        )
         build.row(
             np.concatenate([before, after]),
             np.repeat([1.0, -1.0], [len(before), len(after)]),

@@ -25,7 +25,7 @@ from .common import (
     size,
 )
 from .feasible import starting_pairing
-from .near import search_near
+from .near import Near, search_near
 from .neighborhoods import improve
 from .relaxation import Relaxation, relaxed, rounded
 
@@ -49,7 +49,7 @@ IMPROVING = 2 / 3
 than the program does.
 """
 
-NEAR = 0.9
+NEAR = 0.95
 """The same for searching near the relaxation, which ends by itself where it finds nothing more."""
 
 IMPROVING_SECONDS = 10.0
@@ -136,6 +136,7 @@ class _Search:
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
         self.pairs = pairs_of(instance)
+        self.near = False  # whether the best pairing was found near the second level's relaxation
         clock.note(self.slack, 0.0, "start")
 
     @property
@@ -210,8 +211,8 @@ class _Search:
             relaxation = relaxed(program.program, self.clock, parts=2)
             if relaxation is not None:
                 self._prove_penalty(relaxation.bound)
-            if not self.large:
-                self._run(program, slack, parts=FIRST_TRY)
+            if not self.large:  # what is near the relaxation already waits for its search
+                self._run(program, slack, parts=2 * FIRST_TRY if self.near else FIRST_TRY)
             if not self.cheapest and self.clock.left is not None:
                 if relaxation is None or self.large:
                     self._improve(slack, IMPROVING * self.clock.left)
@@ -233,11 +234,24 @@ class _Search:
         slack = max(first.bound, 0.0) + AGREE * scale(self.instance, "slack")
         cheapest = fair_program(self.instance, slack)
         second = relaxed(cheapest.program, self.clock, parts=2)
-        near = None if second is None else rounded(self.instance, cheapest, second.point)
+        if second is None:
+            return True
+        near = rounded(self.instance, cheapest, second.point)
         if near is not None and attribution_slack(self.instance, near) < self.slack:
             self.best = near
             self.clock.note(self.slack, self.bound, "rounded")
+        if not self.least and not self.large and self.clock.left is not None:
+            self._first_near(second)
         return True
+
+    def _first_near(self, relaxation: Relaxation) -> None:
+        """A pairing of the least slack that the relaxation allows, near its cheapest point."""
+        near = Near(self.instance, self.best, relaxation, self.clock, slack=max(self.bound, 0.0))
+        share = self.clock.share(SHORT)
+        try:
+            near.first(self.clock.seconds + (share or 0.0))
+        finally:
+            self.best, self.near = near.best, near.found
 
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""
@@ -253,7 +267,7 @@ class _Search:
         """Around the relaxation, for most of the time left."""
         self.best, interrupted = search_near(
             self.instance, self.best, relaxation, self.clock, NEAR * (self.clock.left or 0.0),
-            self.rng, slack=slack, bound=self.penalty_bound
+            self.rng, slack=slack, bound=self.penalty_bound, boxes=not self.near
         )  # fmt: skip
         if interrupted:
             raise KeyboardInterrupt

@@ -42,6 +42,8 @@ def set_aside(
     own = np.diag(np.isfinite(instance.penalty))
     if instance.singles_allowed > 0 or len(odd) == 0 or not own[rest > 0].all():
         return None
+    # as many machines as pairs leave a part of the agents some to run alone on
+    instance = instance.replace(machines=None)
     pairing = _aside_pairs(instance, odd, time_limit)
     if pairing is None or not rest.any():
         return None if pairing is None else (pairing, odd.tolist())

@@ -34,8 +34,9 @@ class Aggregated:
     bound : a proved lower bound on the cost of any answer; above the budget when there is none.
     closed : whether the program was solved to its optimum, which `bound` then is.
     leaves : nodes at which the search ended, whose multipliers prove it.
-    servers : (p,) servers of each class of the point found last at the bound, or None.
-    count : (s, p) its VMs of each type by class (not whole numbers), or None.
+    servers : (q,) servers of each class of `Ruled.pooled`, of the point found last at the bound, or
+        None.
+    count : (s, q) its VMs of each type by class (not whole numbers), or None.
     """
 
     bound: int
@@ -86,7 +87,7 @@ class ExactProgram:
         usable = np.where(np.isfinite(given.row_lower), np.inf, 0.0)
         tight = np.where(np.isfinite(given.row_upper), -np.inf, 0.0)
         safe = np.clip(np.nan_to_num(dual), tight, usable)
-        whole = np.round(safe * 2.0**BITS).astype(np.int64).astype(object)
+        whole = np.round(np.ldexp(safe, BITS)).tolist()  # of any size
         multiplier = np.array(
             [int(m) << int(self.unit - BITS - s) for m, s in zip(whole, self.shift, strict=True)],
             dtype=object,
@@ -122,7 +123,7 @@ def aggregate_bound(
     seconds : for it; the bound so far is returned when they are up.
     """
     penalty = problem.budget + 1
-    built = aggregate_program(problem, penalty)
+    built = aggregate_program(problem.pooled, penalty)
     exact = ExactProgram(built.program)
     deadline = np.inf if seconds is None else clock.seconds + seconds
     top = problem.budget + 1
@@ -189,7 +190,8 @@ def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> A
     next one, and the program solved again.
     """
     assert found.servers is not None
-    built = even_program(problem, found.servers + 1, cost)
+    pooled = problem.pooled
+    built = even_program(pooled, found.servers + (pooled.size == 1), cost)
     exact = ExactProgram(built.program)
     lower, upper = built.program.lower.copy(), built.program.upper.copy()
     living = LivingProgram(exact.scaled(lower, upper))

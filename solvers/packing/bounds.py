@@ -100,7 +100,7 @@ def exclusion_bound(problem: Reduced) -> int:
     """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
     together = np.zeros(problem.types**2, dtype=bool)
-    for capacity in problem.capacity:
+    for capacity in np.unique(problem.capacity, axis=0):
         together |= fits(pairs, capacity[None, :])[:, 0]
     together.shape = (problem.types, problem.types)
     together &= problem.compatible

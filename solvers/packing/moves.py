@@ -199,9 +199,12 @@ class _Search:
 
     def program(self) -> Moves:
         """The aggregate program of moves."""
+        problem = self.problem
+        stay = np.minimum(self.placed, problem.most.T[self.kind])
         return moves_program(
-            self.problem, self.placed, self.kind, self.servers, self.total + len(self.kind) + 1
-        )
+            problem.pooled, stay, problem.pooled.of[self.kind], self.servers,
+            self.total + len(self.kind) + 1, problem.capacity[self.kind],
+        )  # fmt: skip
 
     def relaxed(self, built: Moves) -> None:
         """The bound of the program without whole numbers."""
@@ -224,14 +227,16 @@ class _Search:
             raise KeyboardInterrupt
         if answer.point is None:
             return
-        used = np.flatnonzero(self.placed.any(axis=1))
+        used = np.flatnonzero(np.minimum(self.placed, self.problem.most.T[self.kind]).any(axis=1))
         kept = used[answer.point[built.kept] > 0.5]
         count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)
-        wanted = np.round(answer.point[: len(self.problem.price)]).astype(np.int64)
+        pooled = self.problem.pooled
+        wanted = np.round(answer.point[: len(pooled.size)]).astype(np.int64) * pooled.size
+        kind = pooled.of[self.kind]
         extra: list[int] = []  # servers that are empty now
-        for c in range(len(self.problem.price)):
-            more = int(wanted[c]) - int((self.kind[kept] == c).sum())
-            idle = np.flatnonzero((self.kind == c) & ~np.isin(np.arange(len(self.kind)), kept))
+        for c in range(len(pooled.size)):
+            more = int(wanted[c]) - int((kind[kept] == c).sum())
+            idle = np.flatnonzero((kind == c) & ~np.isin(np.arange(len(kind)), kept))
             extra += idle[: max(more, 0)].tolist()
         chosen = np.concatenate([kept, np.array(extra, dtype=np.int64)])[: self.servers]
         filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)

@@ -66,6 +66,40 @@ class Room(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Pooled:
+    """A reduced instance as the aggregate program reads it.
+
+    Attributes
+    ----------
+    least : (q,) 1 for a server that some VM forces into use.
+    size : (q,) servers that are one large server here; 1 for a class of servers.
+    of : (p,) the class here of each class of the reduction. The others as in `Ruled`, by class
+        here.
+    """
+
+    demand: Integers
+    request: Integers
+    capacity: Integers
+    price: Integers
+    limit: Integers
+    most: Integers
+    limits: tuple[Group, ...]
+    zone_limits: tuple[Group, ...]
+    apart: tuple[tuple[int, int], ...]
+    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    zone: Integers
+    zones: int
+    least: Integers
+    size: Integers
+    of: Integers
+
+    def kinds(self, servers: Integers) -> Integers:
+        """(n,) classes of the reduction of so many servers (q,) of each class here."""
+        number = np.where(self.size[self.of] > 1, 1, servers[self.of])
+        return np.repeat(np.arange(len(self.of)), number)
+
+
+@dataclass(frozen=True, eq=False)
 class Ruled(Reduced):
     """A reduced instance with its rules, in the numbers of the merged types and classes.
 
@@ -85,6 +119,53 @@ class Ruled(Reduced):
     spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
     zone: Integers
     zones: int
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The classes for the aggregate program: servers that some VM forces into use, because it
+        may run on no other, are one large server to a zone and set of eligible types.
+
+        A relaxation: what fits on servers that are all in use fits on one as large as all of them.
+        """
+        eligible = self.most > 0
+        bound = eligible.sum(axis=1) == 1
+        forced = (self.limit == 1) & eligible[bound].any(axis=0)
+        groups = _alike(
+            range(len(self.price)),
+            lambda c: (int(self.zone[c]), eligible[~bound, c].tobytes()) if forced[c] else (c,),
+        )
+        of = np.zeros(len(self.price), dtype=np.int64)
+        for place, group in enumerate(groups):
+            of[list(group)] = place
+        size = np.bincount(of)
+        first = np.array([group[0] for group in groups], dtype=np.int64)
+
+        def together(values: Integers, most: npt.ArrayLike) -> Integers:
+            total = np.zeros((len(groups), values.shape[1]), dtype=np.int64)
+            np.add.at(total, of, values)
+            alone = size[:, None] == 1
+            return np.where(alone, values[first], np.minimum(total, most))
+
+        wanted = (self.demand * self.request[:, None]).sum(axis=0)
+        price = np.zeros(len(groups), dtype=np.int64)
+        np.add.at(price, of, self.price)
+        return Pooled(
+            demand=self.demand,
+            request=self.request,
+            capacity=together(self.capacity, wanted),
+            price=np.where(size == 1, self.price[first], price),
+            limit=self.limit[first],
+            most=together(self.most.T, self.request).T,
+            limits=self.limits,
+            zone_limits=self.zone_limits,
+            apart=self.apart,
+            spreads=self.spreads,
+            zone=self.zone[first],
+            zones=self.zones,
+            least=forced[first].astype(np.int64),
+            size=size,
+            of=of,
+        )
 
     @property
     def compatible(self) -> npt.NDArray[np.bool_]:

@@ -206,12 +206,20 @@ def fill_by(
 
 @compiled
 def place_by_class(
-    rules: RuleArrays, room: Room, used: int, target: Array, order: Array, share: Array, left: Array
+    rules: RuleArrays,
+    room: Room,
+    used: int,
+    target: Array,
+    order: Array,
+    of: Array,
+    share: Array,
+    left: Array,
 ) -> None:
     """Put so many VMs of each type on each class, each on the server that has most left of the
     resource it has least left of: all servers of a class come to hold the same mixture.
 
-    target (s, p), order (s,) of the types, share (p, k) weight of a free unit. left (s,) receives
+    target (s, q), order (s,) of the types, of (p,) the class meant by each of the servers', share
+    (p, k) weight of a free unit. left (s,) receives
     the VMs that found no server.
     """
     for turn in range(len(order)):
@@ -220,11 +228,13 @@ def place_by_class(
             for _ in range(target[i, c]):
                 chosen, slack = -1, np.inf
                 for m in range(used):
-                    if room.kind[m] != c or not can(rules, room, i, m):
+                    if of[room.kind[m]] != c or not can(rules, room, i, m):
                         continue
                     rest = np.inf
                     for j in range(rules.demand.shape[1]):
-                        rest = min(rest, (room.free[m, j] - rules.demand[i, j]) * share[c, j])
+                        rest = min(
+                            rest, (room.free[m, j] - rules.demand[i, j]) * share[room.kind[m], j]
+                        )
                     if -rest < slack:
                         chosen, slack = m, -rest
                 if chosen >= 0:

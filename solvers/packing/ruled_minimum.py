@@ -104,7 +104,7 @@ def _filled(search: Search, cost: int, effort: float) -> bool:
     found = spread_room(problem, found, cost, clock)
     assert found.servers is not None
     assert found.count is not None
-    kind = np.repeat(np.arange(len(found.servers)), found.servers)
+    kind = problem.pooled.kinds(found.servers)
     filling = Filling(problem, kind, found.count, search.rng)
     filling.place_evenly(found.count)
     seconds = max(4.0 * effort, search.slice(0.15) or 0.0)

@@ -25,8 +25,8 @@ class Filling:
     Parameters
     ----------
     kind : (n,) classes of the servers.
-    count : (s, p) VMs of each type by class, not whole numbers: what zones get of those that are
-        spread is rounded from them.
+    count : (s, q) VMs of each type by class of `pooled`, not whole numbers: what zones get of those
+        that are spread is rounded from them.
     shuffles : VMs moved at random after each ejection.
     """
 
@@ -52,16 +52,21 @@ class Filling:
         self.penalty = np.ones(problem.types, dtype=np.int64)
 
     def place_evenly(self, count: Floats) -> None:
-        """Place so many VMs of each type by class (s, p), the same mixture on all its servers."""
+        """Place so many VMs of each type by class of `pooled` (s, q), the same mixture on all its
+        servers.
+        """
         from .ruled_kernels import place_by_class
 
         problem = self.problem
+        pooled = problem.pooled
         target = _rounded(count, problem)
-        servers = np.bincount(self.room.kind[: self.used], minlength=len(problem.price))
-        tight = (target / np.maximum(problem.most * servers, 1)).max(axis=1)
-        order = np.lexsort((-self.size, -(tight > TIGHT).astype(int)))
+        servers = np.bincount(pooled.of[self.room.kind[: self.used]], minlength=len(pooled.size))
+        most = pooled.most * np.where(pooled.size > 1, 1, servers)
+        tight = (target / np.maximum(most, 1)).max(axis=1)
+        alone = (problem.most > 0).sum(axis=1) == 1  # those that force servers into use
+        order = np.lexsort((-self.size, -(tight > TIGHT).astype(int), ~alone))
         left = np.zeros(problem.types, dtype=np.int64)
-        place_by_class(self.rules, self.room, self.used, target, order, self.share, left)
+        place_by_class(self.rules, self.room, self.used, target, order, pooled.of, self.share, left)
         self.wait(left)
 
     def place_now(self, placed: Integers) -> None:
@@ -109,7 +114,7 @@ class Filling:
 
 
 def _rounded(count: Floats, problem: Ruled) -> Integers:
-    """(s, p) whole VMs by class that add up to the requests, near those of the program."""
+    """(s, q) whole VMs by class that add up to the requests, near those of the program."""
     whole = np.floor(count + 1e-6).astype(np.int64)
     for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
         rest = count[i] - whole[i]
@@ -125,9 +130,10 @@ def _with_caps(problem: Ruled, count: Floats) -> RuleArrays:
     arrays = problem.arrays
     cap, skew = arrays.row_cap.copy(), np.full_like(arrays.row_skew, NO_CAP)
     place = len(problem.zone_limits)
+    zone = np.where(problem.pooled.zone < 0, problem.zones, problem.pooled.zone)
     for group, largest, zones in problem.spreads:
         by_class = count[list(group)].sum(axis=0)
-        share = np.bincount(arrays.zone, weights=by_class, minlength=cap.shape[1])
+        share = np.bincount(zone, weights=by_class, minlength=cap.shape[1])
         total = int(problem.request[list(group)].sum())
         numbers = np.floor(share + 1e-6).astype(np.int64)
         rest = np.argsort(-(share - numbers), kind="stable")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.scheduling import Schedule, Scheduling, assign_machines
+from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 from ..outcome import Clock, Report, Stop
 from .shapley import kernel_weights
@@ -53,6 +53,8 @@ class Simulation:
     instance : what was given.
     start : (j,) start of each job in the wanted schedule, -1 when it is not started.
     machine : (j,) its machine when the rule chose one (DIRECTCONTR), else None.
+    others : (n,) with it: the further machines of parallel jobs, as a `Schedule` has them.
+    speed : (j,) of the machine that each started job takes; None when machines are alike.
     masks : (n,) the coalitions, bit u for organization u; the wanted one last.
     times : (q,) sample times, the horizon last.
     values : (n, q) value of each coalition at them.
@@ -69,6 +71,8 @@ class Simulation:
     instance: Scheduling
     start: Integers
     machine: Integers | None
+    others: Integers
+    speed: Integers | None
     masks: Integers
     times: Integers
     values: Integers
@@ -81,10 +85,9 @@ class Simulation:
     @cached_property
     def schedule(self) -> Schedule:
         """The wanted schedule; machines are the lowest free ones unless the rule chose them."""
-        machine = (
-            assign_machines(self.instance, self.start) if self.machine is None else self.machine
-        )
-        return Schedule(self.start, machine, greedy=True)
+        if self.machine is None:
+            return schedule_of(self.instance, self.start, speed=self.speed, greedy=True)
+        return Schedule(self.start, self.machine, True, self.others)
 
 
 def simulate(
@@ -93,6 +96,7 @@ def simulate(
     *,
     sampling: Sampling | None = None,
     draws: npt.NDArray[np.float64] | None = None,
+    shares: npt.ArrayLike | None = None,
     samples: npt.ArrayLike = (),
     time_limit: float | None = None,
     report: Report | None = None,
@@ -107,6 +111,8 @@ def simulate(
     sampling : RAND's coalitions; they play FIFO beside the wanted one.
     draws : (2 j,) numbers in [0, 1) for the rules that draw: entry 2 i the i-th start's
         organization, 2 i + 1 its machine.
+    shares : (k,) whole numbers that stand for the machines where a rule asks for an organization's
+        share; the machines when not given.
     samples : times from 0 to the horizon at which values are recorded; the horizon is always one.
     time_limit, report : see `Clock`. When time is up the rest is scheduled first in, first out.
     partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out.
@@ -117,7 +123,8 @@ def simulate(
 
     # when values are recorded
     clock = Clock(time_limit, report)
-    _validate(instance, rule, sampling, draws)
+    share = np.array(instance.machines if shares is None else shares, dtype=np.int64)
+    _validate(instance, rule, sampling, draws, share)
     times = np.unique(np.append(np.asarray(samples, dtype=np.int64), instance.horizon))
     if times[0] < 0 or times[-1] > instance.horizon:
         raise InvalidOption(
@@ -127,7 +134,7 @@ def simulate(
     # the game as arrays: who plays, by which rule, and room for what is recorded
     players, every = instance.organizations, rule.startswith("REF")
     masks, rules = _playing(instance, rule, sampling)
-    jobs = _jobs(instance)
+    jobs = _jobs(instance, share)
     game = _coalitions(instance, masks, rules, sampling, shapley=every)
     state = _state(instance, game, shapley=every)
     output = kernels.Output(
@@ -140,17 +147,17 @@ def simulate(
     )
     # play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
-    decided, stop = _play(instance, jobs, game, state, output, uniform, clock, partial)
-    start = np.empty(instance.jobs, dtype=np.int64)
-    start[instance.order] = output.start
-    machine = None
-    if rule == "DIRECTCONTR" and stop is Stop.FINISHED:
-        machine = np.empty(instance.jobs, dtype=np.int64)
-        machine[instance.order] = output.machine
+    wide = None if instance.sequential else _wide(instance, game)
+    decided, stop = _play(instance, jobs, game, state, wide, output, uniform, clock, partial)
+    start, machine, others, speed = _as_given(instance, output, wide)
+    if rule != "DIRECTCONTR" or stop is not Stop.FINISHED:
+        machine = None
     return Simulation(
         instance=instance,
         start=start,
         machine=machine,
+        others=others,
+        speed=speed,
         masks=np.array(masks, dtype=np.int64),
         times=times,
         values=output.sample_value,
@@ -166,7 +173,11 @@ def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
     """Bytes the state of these coalitions takes, before any of it is made."""
     slots = _slots(instance, np.asarray(masks, dtype=np.int64))
     players = instance.organizations
-    return 8 * int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
+    needed = int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
+    if not instance.sequential:
+        speeds = 1 if instance.speed is None else len(np.unique(instance.speed))
+        needed += int(slots[-1]) + len(masks) * (speeds + 2)
+    return 8 * needed
 
 
 def _validate(
@@ -174,6 +185,7 @@ def _validate(
     rule: str,
     sampling: Sampling | None,
     draws: npt.NDArray[np.float64] | None,
+    share: Integers,
 ) -> None:
     """Refuse what the compiled loop, which checks no bounds, could not hold."""
     if rule not in RULES:
@@ -185,14 +197,13 @@ def _validate(
             f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs "
             f"{2 * instance.jobs}, two a job"
         )
-    busy = min(instance.total_machines, instance.jobs)
-    if rule == "FAIRSHARE" and busy * instance.horizon * int(instance.machines.max()) >= 2**63:
+    if rule == "FAIRSHARE" and instance.busy * instance.horizon * int(share.max()) >= 2**63:
         raise InvalidInstance(
             "horizon", instance.horizon,
             "machine time times the largest share below 2**63 for FAIRSHARE",
             "Measure time in a coarser unit",
         )  # fmt: skip
-    if rule == "UTFAIRSHARE" and instance.most_utility * int(instance.machines.max()) >= 2**63:
+    if rule == "UTFAIRSHARE" and instance.most_utility * int(share.max()) >= 2**63:
         raise InvalidInstance(
             "horizon", instance.horizon,
             "utility times the largest share below 2**63 for UTFAIRSHARE",
@@ -219,7 +230,7 @@ def _playing(
 
 def _play(
     instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, state: kernels.State,
-    output: kernels.Output,
+    wide: kernels.Wide | None, output: kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first
@@ -228,6 +239,10 @@ def _play(
     from . import kernels
 
     def go(least: int) -> bool:
+        if wide is not None:
+            return kernels.run_wide(
+                jobs, game, state, wide, output, draws, instance.horizon, least, SLICE
+            )
         return kernels.run(jobs, game, state, output, draws, instance.horizon, least, SLICE)
 
     stop = Stop.FINISHED
@@ -250,7 +265,7 @@ def _play(
     return decided, stop
 
 
-def _jobs(instance: Scheduling) -> kernels.Jobs:
+def _jobs(instance: Scheduling, share: Integers) -> kernels.Jobs:
     from . import kernels
 
     order = instance.order
@@ -263,8 +278,54 @@ def _jobs(instance: Scheduling) -> kernels.Jobs:
         event_time=instance.release[by_time],
         event_org=instance.organization[by_time],
         owner=instance.owner.astype(np.int64),
-        share=np.array(instance.machines),
+        share=share,
     )
+
+
+def _wide(instance: Scheduling, game: kernels.Coalitions) -> kernels.Wide:
+    """What the loop needs beyond sequential jobs on like machines."""
+    from . import kernels
+
+    need = instance.width[instance.order]
+    speed = np.unique(instance.pace)[::-1].astype(np.int64)
+    kind = np.searchsorted(-speed, -instance.pace).astype(np.int64)
+    of_each = np.zeros((instance.organizations, len(speed)), dtype=np.int64)
+    np.add.at(of_each, (instance.owner, kind), 1)
+    members = [game.members[c, : game.size[c]] for c in range(len(game.mask))]
+    return kernels.Wide(
+        need=need,
+        org=instance.organization[instance.order],
+        machines=np.array([instance.machines[inside].sum() for inside in members], dtype=np.int64),
+        passing=instance.backfilling,
+        related=instance.speed is not None,
+        speed=speed,
+        kind=kind,
+        free=np.array([of_each[inside].sum(axis=0) for inside in members], dtype=np.int64),
+        wanted=np.zeros(len(members), dtype=np.int64),
+        mark=np.zeros(max(1, int(game.slot[-1])), dtype=np.int64),
+        taken=np.zeros(instance.jobs, dtype=np.int64),
+        runs=np.full(instance.total_machines, -1, dtype=np.int64),
+        others=np.full(int((need - 1).sum()) + 1, -1, dtype=np.int64),
+        others_at=np.concatenate([[0], np.cumsum(need - 1)[:-1]]).astype(np.int64),
+    )
+
+
+def _as_given(
+    instance: Scheduling, output: kernels.Output, wide: kernels.Wide | None
+) -> tuple[Integers, Integers | None, Integers, Integers | None]:
+    """Starts, machines, further machines and speeds in the order of the instance."""
+    place = np.empty(instance.jobs, dtype=np.int64)
+    place[instance.order] = np.arange(instance.jobs)
+    start, others = output.start[place], np.zeros(0, dtype=np.int64)
+    if wide is None:
+        return start, output.machine[place], others, None
+    if instance.processors is not None:
+        jobs = np.flatnonzero(start >= 0)
+        more = instance.processors[jobs] - 1
+        within = np.arange(more.sum()) - np.repeat(np.cumsum(more) - more, more)
+        others = wide.others[np.repeat(wide.others_at[place[jobs]], more) + within]
+    speed = None if instance.speed is None else wide.speed[wide.taken[place]]
+    return start, output.machine[place], others, speed
 
 
 def _coalitions(

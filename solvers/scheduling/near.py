@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
-from ...instances.scheduling import Schedule, Scheduling, assign_machines, check
+from ...instances.scheduling import Schedule, Scheduling, check
 from ...instances.scheduling.instance import Integers
 from ...models.scheduling import Nearness
 from ...models.scheduling.intervals import Objective
@@ -79,23 +79,22 @@ def nearest(
     """
     check(instance, start)
     clock = Clock(time_limit)
-    least, best, stop = worth_of(instance, start.start, objective), start, Stop.FINISHED
+    least, best, stop = worth_of(instance, start, objective), start, Stop.FINISHED
     far = distance(instance, start, given)
     bound: int | None = 0
     if far > 0:
         try:
             run = by_intervals if (engine or quicker_engine(instance)) == "cp-sat" else by_time
             found, bound, stop, _ = run(
-                instance, objective, start.start, clock, None, Nearness(given, far), least
+                instance, objective, start, clock, None, Nearness(given, far), least
             )
         except KeyboardInterrupt:
             found, bound, stop = None, None, Stop.INTERRUPTED
         if found is not None:
-            candidate = Schedule(found, assign_machines(instance, found))
-            check(instance, candidate)
-            closer = distance(instance, candidate, given)
+            check(instance, found)
+            closer = distance(instance, found, given)
             if closer < far and worth_of(instance, found, objective) >= least:
-                best, far = candidate, closer
+                best, far = found, closer
     if (
         bound is not None and bound > far
     ):  # one of the two must be wrong, and the distance was counted here

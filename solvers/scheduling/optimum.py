@@ -4,30 +4,30 @@ the horizon.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
 from ...instances.problem.rules import checked
 from ...instances.scheduling import (
     Schedule,
     Scheduling,
-    assign_machines,
     check,
     is_greedy,
-    psi,
     utilities,
 )
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import units_done
+from ...instances.scheduling.utility import job_psi, job_units
 from ...models.scheduling import (
     Nearness,
     columns_needed,
     entries_needed,
     fluid_bound,
     interval_model,
+    refuse_speeds,
     time_indexed,
 )
 from ...models.scheduling.intervals import Objective
@@ -44,14 +44,18 @@ inside organizations.
 """
 
 
+_STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
+
 QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
 """Programs by time up to this size go to HiGHS."""
 
 
 def quicker_engine(instance: Scheduling) -> EngineName:
-    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), else
-    CP-SAT on intervals.
+    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), and
+    for machines of different speeds; else CP-SAT on intervals.
     """
+    if instance.speed is not None:
+        return "highs"
     small = columns_needed(instance) <= QUICK_COLUMNS and entries_needed(instance) <= QUICK_ENTRIES
     return "highs" if small else "cp-sat"
 
@@ -75,7 +79,8 @@ def max_utilization(
     ----------
     engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
         `quicker_engine` when not given.
-    start : a schedule to begin from; first in, first out when not given.
+    start : a schedule to begin from; first in, first out when not given, for parallel jobs and
+        machines of different speeds the best of several rules.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are
         up, or at Ctrl-C.
 
@@ -139,9 +144,12 @@ def optimum(
     """The most of an objective, of all schedules or of those `near` given utilities, as `start`
     must be.
     """
-    if engine == "highs" and (
+    if instance.speed is not None and engine == "cp-sat":
+        refuse_speeds()
+    large = engine == "highs" and (
         columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES
-    ):
+    )
+    if large and instance.speed is None:
         raise InvalidOption(
             f"engine is 'highs'; its program would have {columns_needed(instance)} columns "
             f"and {entries_needed(instance)} "
@@ -149,7 +157,7 @@ def optimum(
             "Use engine='cp-sat', or measure time in a coarser unit"
         )
     # reports are in the unit of the metric, the program in whole numbers
-    unit = 1.0 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
+    unit = 1.0 / (instance.capacity * instance.horizon) if objective == "utilization" else 1.0
     scaled = (
         None
         if report is None
@@ -157,7 +165,7 @@ def optimum(
     )
     clock = Clock(time_limit)
     # a bound without a program, and a schedule to begin with
-    best, broken = _given(instance, start)
+    best, broken = _given(instance, start, objective)
     limit = fluid = fluid_bound(instance, objective)
     if (
         near is not None and objective == "utility"
@@ -166,7 +174,7 @@ def optimum(
     certificate: dict[str, Any] = {"engine": engine, "fluid_bound": fluid * unit}
     if broken is Stop.INTERRUPTED:
         return Outcome(best, limit * unit, Status.FEASIBLE, broken, certificate)
-    if worth_of(instance, best.start, objective) == limit:  # nothing to look for
+    if worth_of(instance, best, objective) == limit:  # nothing to look for
         return Outcome(
             best,
             limit * unit,
@@ -174,10 +182,14 @@ def optimum(
             certificate=certificate
             | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
+    if large:  # and there is no other engine for machines of different speeds
+        told = f"too large: {columns_needed(instance)} columns, at most {MOST_COLUMNS} are taken"
+        certificate |= {"engine_message": told, "greedy": is_greedy(instance, best)}
+        return Outcome(best, limit * unit, Status.FEASIBLE, certificate=certificate)
     # the program of the engine asked for
     run = by_intervals if engine == "cp-sat" else by_time
     try:
-        found, bound, stop, message = run(instance, objective, best.start, clock, scaled, near)
+        found, bound, stop, message = run(instance, objective, best, clock, scaled, near)
     except KeyboardInterrupt:
         found, bound, stop, message = (
             None,
@@ -189,14 +201,13 @@ def optimum(
     # its schedule is checked, valued and measured here before it is believed
     bound = limit if bound is None else min(bound, limit)
     if found is not None and worth_of(instance, found, objective) > worth_of(
-        instance, best.start, objective
+        instance, best, objective
     ):
-        candidate = Schedule(found, assign_machines(instance, found))
-        check(instance, candidate)
-        if near is None or distance(instance, candidate, near.psi) <= near.most:
-            best = candidate
+        check(instance, found)
+        if near is None or distance(instance, found, near.psi) <= near.most:
+            best = found
     # so is its bound
-    value = worth_of(instance, best.start, objective)
+    value = worth_of(instance, best, objective)
     if bound < value:  # one of the two must be wrong, and the value was counted here
         certificate["withdrawn"] = (
             f"the engine's bound, {bound * unit:g}, is below a schedule that reaches "
@@ -210,20 +221,20 @@ def optimum(
     )
 
 
-Answer = tuple[Integers | None, int | None, Stop, str]
+Answer = tuple[Schedule | None, int | None, Stop, str]
 
 
 def by_intervals(
     instance: Scheduling,
     objective: Objective,
-    start: Integers,
+    start: Schedule,
     clock: Clock,
     report: Report | None,
     near: Nearness | None = None,
     least: int | None = None,
 ) -> Answer:
-    """CP-SAT on the interval model: starts, a bound in whole units, why it stopped, its word; see
-    there for near and least.
+    """CP-SAT on the interval model: a schedule, a bound in whole units, why it stopped, its word;
+    see there for near and least.
     """
     half = clock.share(2)  # CP-SAT takes as long to load the model, and looks at no clock then
     late = np.inf if half is None else clock.seconds + half
@@ -234,9 +245,12 @@ def by_intervals(
     except TimeoutError:
         return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
     answer = solve_cp_sat(
-        built.model, time_limit=clock.share(), hints=built.hints(start, instance), report=report
+        built.model,
+        time_limit=clock.share(),
+        hints=built.hints(start.start, instance),
+        report=report,
     )
-    found = None if answer.values is None else built.starts(answer.values, instance)
+    found = None if answer.values is None else built.schedule(answer.values, instance)
     bound = None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
     if bound is not None and objective == "utility" and least is None:
         bound //= 2
@@ -246,7 +260,7 @@ def by_intervals(
 def by_time(
     instance: Scheduling,
     objective: Objective,
-    start: Integers,
+    start: Schedule,
     clock: Clock,
     report: Report | None,
     near: Nearness | None = None,
@@ -261,7 +275,7 @@ def by_time(
         start=built.point(start, instance),
         report=None if report is None else report,
     )
-    found = None if answer.point is None else built.starts(answer.point, instance)
+    found = None if answer.point is None else built.schedule(answer.point, instance)
     # Whole units of work or utility: what is beyond a whole number by less than solver noise is
     # that number.
     bound = None
@@ -273,13 +287,22 @@ def by_time(
     return found, bound, answer.stop, answer.message
 
 
-def _given(instance: Scheduling, start: Solution | None) -> tuple[Schedule, Stop]:
+def _given(
+    instance: Scheduling, start: Solution | None, objective: Objective
+) -> tuple[Schedule, Stop]:
     """The schedule to begin from, the one given or first in, first out; and whether Ctrl-C came
     meanwhile.
     """
     if start is None:
         played = simulate(instance, "FIFO", partial=True)  # first in, first out to the end even so
-        return played.schedule, played.stop
+        best, stop = played.schedule, played.stop
+        if not instance.sequential and stop is Stop.FINISHED:  # greedy schedules differ much there
+            for passing in (instance, instance.replace(backfilling=True)):
+                for rule in _STARTS:
+                    with suppress(InvalidInstance):  # numbers too large for its comparisons
+                        other = simulate(passing, rule).schedule
+                        best = max(best, other, key=lambda one: worth_of(instance, one, objective))
+        return best, stop
     if not isinstance(start, Schedule):
         raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")
     try:
@@ -295,10 +318,10 @@ def distance(instance: Scheduling, schedule: Schedule, given: Integers) -> int:
     return sum(abs(mine - other) for mine, other in zip(own.tolist(), given.tolist(), strict=True))
 
 
-def worth_of(instance: Scheduling, start: Integers, objective: Objective) -> int:
+def worth_of(instance: Scheduling, schedule: Schedule, objective: Objective) -> int:
     """Units of work, or total psi_sp, by the horizon."""
-    value = psi if objective == "utility" else units_done
-    return int(value(start, instance.processing, instance.horizon).sum())
+    value = job_psi if objective == "utility" else job_units
+    return int(value(instance, schedule, instance.horizon).sum())
 
 
 def _in_unit(report: Report, unit: float, divide: int) -> Report:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...instances.scheduling import Schedule, Scheduling, assign_machines
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.utility import Started, Utility, throughput
 from ..outcome import Clock
 from .shapley import scale, scaled_shares
@@ -65,8 +66,14 @@ def plain_ref(
     (`Distance` of figure 1, whose sum must leave out the organization itself, and which at t is the
     same for all, since a job started at t is worth nothing yet); of equally close ones the one of
     least psi - phi. Ties go to the lowest organization. Figure 1's update of phi runs over all
-    subsets including the coalition itself. TimeoutError when the `clock` is over first.
+    subsets including the coalition itself. TimeoutError when the `clock` is over first;
+    InvalidOption for parallel jobs and machines of different speeds, which it does not know.
     """
+    if not instance.sequential:
+        raise InvalidOption(
+            "the plain-Python REF, and with it every utility but throughput, knows sequential jobs "
+            "on like machines only; leave utility out"
+        )
     k = instance.organizations
     masks = sorted(range(1, 1 << k), key=lambda mask: (mask.bit_count(), mask))
     coalitions = {mask: _coalition(instance, mask) for mask in masks}
@@ -99,7 +106,7 @@ def plain_ref(
     values = _values(coalitions, (1 << k) - 1, utility, instance.horizon)
     whole = coalitions[masks[-1]]
     return PlainRef(
-        schedule=Schedule(starts, assign_machines(instance, starts), greedy=True),  # type: ignore[arg-type]
+        schedule=schedule_of(instance, starts, greedy=True),
         values=values,
         utilities=[utility(whole.started[u], instance.horizon) for u in range(k)],
         scaled_phi=scaled_shares(values, k),

@@ -17,7 +17,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import Above, checked
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import units_done
+from ...instances.scheduling.utility import job_units, units_done
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .event_loop import Simulation, memory_needed, simulate
 from .plain import Reading, plain_ref
@@ -84,7 +84,8 @@ def ref(
         3.1, for which figure 1 has to look one step ahead (at t a start is worth nothing yet, so
         all choices tie and theorem 3.3 fails for the figures read literally): the organization of
         largest phi - psi at t + 1, less the starts it already had at t. Ties go to the lowest
-        organization.
+        organization. For parallel jobs and machines of different speeds it is this comparison, a
+        start counting its units of work, and no longer always the minimizer.
     utility : "throughput" is psi_sp, compiled; the others go through the plain-Python REF, up to 6
         organizations.
     memory : gigabytes the coalitions' state may take; stated in the certificate, refused before it
@@ -186,7 +187,11 @@ def reference_of(played: Simulation) -> Reference:
     for mask, value in zip(played.masks.tolist(), played.values[:, -1].tolist(), strict=True):
         values[mask] = value
     instance = played.instance
-    units = int(units_done(played.start, instance.processing, instance.horizon).sum())
+    if instance.speed is None:
+        done = units_done(played.start, instance.work, instance.horizon, instance.processors)
+    else:  # which machine it was counts
+        done = job_units(instance, played.schedule, instance.horizon)
+    units = int(done.sum())
     return Reference(tuple(values), played.own[:, -1], units, played.contended)
 
 

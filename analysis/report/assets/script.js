@@ -3,7 +3,7 @@
   const said = document.getElementById("said");
   const say = (words) => { said.textContent = ""; said.textContent = words; };
 
-  // The colour scheme: the reader's own until the button is used; kept where the browser lets a page keep anything.
+  // The color scheme: the reader's own until the button is used; kept where the browser lets a page keep anything.
   const root = document.documentElement;
   const remembered = () => { try { return localStorage.getItem("cotenant-theme"); } catch { return null; } };
   const remember = (theme) => { try { localStorage.setItem("cotenant-theme", theme); } catch { /* it holds for this visit */ } };
@@ -13,7 +13,7 @@
   const toggle = document.createElement("button");
   toggle.type = "button";
   toggle.className = "theme";
-  const name = () => { toggle.textContent = dark() ? "Light colours" : "Dark colours"; };
+  const name = () => { toggle.textContent = dark() ? "Light colors" : "Dark colors"; };
   toggle.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     remember(root.dataset.theme);

@@ -1,0 +1,256 @@
+"""Who is owed what on a cluster, in words, and fair-share weights that would have been nearer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+
+import numpy as np
+
+from ..analysis.scheduling.causes import Cause
+from ..analysis.scheduling.fairness import HOUR, Fairness, fit_shares, moment
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import printable
+from ..instances.scheduling.accounts import waits
+from .words import NAMED, wrapped
+
+EVEN = 0.001
+"""Debts below this part of all work are called even."""
+
+EXPLAINED = 8
+"""Accounts whose causes are printed, those of the largest debts; --json has all."""
+
+GAME = {
+    "REF": "what coalitions would have done is REF, recursively fair, each of them played",
+    "FIFO": "coalitions are taken to serve first in, first out (all are played; recursively fair "
+    "ones would take too long)",
+    "RAND": "coalitions are taken to serve first in, first out, and only a sample is played",
+}
+
+
+def fairness_lines(judged: Fairness) -> list[str]:
+    """What is known of a cluster's accounts: debts, causes, what would have happened alone, and
+    what the numbers rest on.
+    """
+    lines = [_first(judged), f"  {_when(judged)}"]
+    even = []
+    largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
+    for u in np.argsort(-judged.owed, kind="stable").tolist():
+        if abs(judged.owed[u]) <= _known_to(judged, u):
+            even.append(judged.names[u])
+            continue
+        lines.append(f"  {_debt(judged, u)}")
+        if u not in largest:
+            continue
+        lines += [f"    {_because(judged, u, cause)}" for cause in judged.causes(u)]
+        lines.append(f"    {_alone(judged, u)}")
+    if even:
+        lines.append(f"  even: {_some(even)}")
+    lines += [f"  {words}" for words in _rests_on(judged)]
+    return wrapped(lines)
+
+
+def emit_slurm(judged: Fairness) -> str:
+    """Commands that set the accounts' fair shares to weights fitted to the fair schedule, with what
+    that would have changed. Nothing here runs them.
+
+    Raises
+    ------
+    InvalidOption
+        The organizations are not accounts.
+    """
+    if judged.found.kind != "account":
+        raise InvalidOption(
+            "emit is slurm, which sets shares of accounts; leave out by and mapping"
+        )
+    fit = fit_shares(judged)
+    lines = [
+        "# A suggestion, fitted to the past: fair share with these weights, against the fair",
+        "# schedule, in seconds by which a unit of work comes too late or too early on average:",
+        f"#   this log {fit.error_log:.3g}; fair share as it is {fit.error_now:.3g}; "
+        f"with these weights {fit.error:.3g}",
+    ]
+    if fit.error_later is not None:
+        lines.append(
+            f"#   in the later windows, which the fit did not see: as it is "
+            f"{fit.error_now_later:.3g}; with these weights {fit.error_later:.3g}"
+        )
+    lines += [
+        "# A simulation of fair share by use alone: half lives, age, QOS, memory and partitions",
+        "# are not in it. Look at it before you run it.",
+    ]
+    if fit.error >= 0.99 * fit.error_now:
+        lines.append("# No weights were found that are nearer than those there are.")
+        return "\n".join(lines) + "\n"
+    for name, weight in zip(judged.names, fit.weights.tolist(), strict=True):
+        if printable(name) != name or name.startswith("("):
+            lines.append(f"# no account to be named in a command: {printable(name)}, {weight}")
+        else:
+            where = quote(f"name={name}")
+            lines.append(f"sacctmgr -i modify account where {where} set fairshare={weight}")
+    return "\n".join(lines) + "\n"
+
+
+def amount(hours: float) -> str:
+    """A number of core hours with three digits that say something."""
+    if abs(hours) >= 100:
+        return f"{hours:,.0f}"
+    return f"{hours:.3g}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in a unit that suits it."""
+    for unit, size in (("days", 86_400), ("h", HOUR), ("min", 60)):
+        if abs(seconds) >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def _first(judged: Fairness) -> str:
+    found, names = judged.found, judged.names
+    total = int(judged.machines.sum())
+    begin = f"{len(names)} {_who(judged)} on {total:,} CPUs ({found.machines_from}), "
+    if found.shares_from == "equal shares" and found.settings.split == "uniform":
+        return f"{begin}in equal shares: no shares were given (--shares)."
+    parts = [
+        f"{name} {100 * machines / total:.3g} %"
+        for name, machines in zip(names, judged.machines.tolist(), strict=True)
+    ]
+    origin = found.shares_from if found.shares_from == "sshare" else "as given"
+    return f"{begin}shares ({origin}): {_some(parts, 12)}."
+
+
+def _who(judged: Fairness) -> str:
+    found, many = judged.found, "s" * (len(judged.names) != 1)
+    if found.dealt:
+        return f"organization{many}, to which {found.dealt}s were dealt at random,"
+    return f"{found.kind}{many}"
+
+
+def _when(judged: Fairness) -> str:
+    log = judged.found.log
+    first, last = judged.audits[0], judged.audits[-1]
+    begin, end = first.judged.begin, last.judged.begin + last.instance.horizon
+    count = len(judged.audits)
+    cut = f" in {count} windows" if count > 1 else ""
+    empty = f" ({judged.empty} more without jobs)" if judged.empty else ""
+    return (
+        f"{moment(log, begin)} to {moment(log, end)}{cut}{empty}, {amount(judged.work.sum())} core "
+        f"hours of work; {100 * judged.share_owed:.2g} % of it is owed by some to others."
+    )
+
+
+def _known_to(judged: Fairness, u: int) -> float:
+    """How large a debt must be to be one."""
+    spread = 0.0 if judged.spread is None else float(judged.spread[u])
+    return max(spread, float(judged.error[u]), EVEN * float(judged.work.sum()))
+
+
+def _debt(judged: Fairness, u: int) -> str:
+    owed, work = float(judged.owed[u]), float(judged.work[u])
+    sure = []
+    if judged.spread is not None:
+        moved = amount(float(judged.spread[u]))
+        sure.append(
+            f"the order of ties moves it by up to {moved}"
+            if judged.spread[u] > 1e-9 * max(1.0, abs(owed))
+            else "whatever the order of ties"
+        )
+    if judged.error[u] > 0:
+        sure.append(
+            f"sampled: give or take {amount(float(judged.error[u]))}, surely within "
+            f"{amount(float(judged.bound[u]))}, each with 95 %"
+        )
+    text = (
+        f"{judged.names[u]} {'is owed' if owed > 0 else 'owes'} {amount(abs(owed))} core hours"
+        f"{f' ({chr(59).join(sure)})' if sure else ''}"
+    )
+    delay = float(judged.delay[u]) * HOUR
+    if not work:
+        return f"{text}: it had no work done, and its CPUs served the others."
+    if abs(delay) > max(each.instance.horizon for each in judged.audits):
+        return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
+    return (
+        f"{text}, as if its work, {amount(work)} core hours, had come {span(abs(delay))} "
+        f"{'late' if delay > 0 else 'early'}."
+    )
+
+
+def _because(judged: Fairness, u: int, cause: Cause) -> str:
+    hours = f"{amount(cause.amount / HOUR)} core hours: "
+    loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
+    ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
+    if cause.kind == "waited":
+        if cause.loser == u:
+            return f"{hours}its {waited} waited while {gainer} ran {ran} above its share"
+        return f"{hours}it ran {ran} above its share while {waited} of {loser} waited"
+    if cause.loser == u:
+        return f"{hours}CPUs of its share it had no job for ran {ran} of {gainer}"
+    return f"{hours}it ran {ran} on CPUs that {loser} had no job for"
+
+
+def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
+    names = ", ".join(judged.job(place) for place, _ in jobs)
+    return f"job{'s' * (len(jobs) != 1)} {names}"
+
+
+def _alone(judged: Fairness, u: int) -> str:
+    each, cpus = judged.alone[u], int(judged.machines[u])
+    if not cpus:
+        return "alone, without CPUs of its own, it would have run nothing"
+    if not each.work and not each.work_alone:
+        return f"alone its {cpus:,} CPUs would have been idle"
+    text = (
+        f"alone on its {cpus:,} CPUs it would have waited {span(each.wait_alone)} on average, not "
+        f"{span(each.wait)}"
+    )
+    if amount(each.work) == amount(each.work_alone):
+        return f"{text}, and done as much in this time"
+    return (
+        f"{text}, and done {amount(each.work_alone / HOUR)} core hours in this time, not "
+        f"{amount(each.work / HOUR)}"
+    )
+
+
+def _rests_on(judged: Fairness) -> Iterator[str]:
+    """What the numbers rest on, and what they do not see."""
+    found = judged.found
+    eligible = found.log.eligible is not None and found.submitted is not None
+    if judged.submitted is not None and eligible:
+        parts = [
+            f"{name} {amount(float(value)) if value < 0 else '+' + amount(float(value))}"
+            for name, value in zip(judged.names, judged.submitted, strict=True)
+        ]
+        yield (
+            "waiting counts from when a job was eligible (holds, begin times and dependencies are "
+            f"its user's); from its submission the debts would be: {_some(parts, 12)}"
+        )
+    elif found.log.eligible is None:
+        yield "waiting counts from submission: the log does not say when jobs became eligible"
+    waiting = waits(found)
+    if waiting:
+        parts = [
+            f"{name} {jobs} job{'s' * (jobs != 1)} ({cpus:,} CPUs, {amount(waited / HOUR)} core "
+            "hours waited so far)"
+            for name, (jobs, cpus, waited) in sorted(waiting.items())
+        ]
+        yield (
+            f"still waiting at the end, shown, not judged (--waiting limit judges): {_some(parts)}"
+        )
+    references = sorted({each.reference for each in judged.audits})
+    yield "; ".join(GAME[name] for name in references)
+    if judged.spread is None:
+        yield "how much the order of ties moves this was not tried: it would take too long"
+    yield "memory, GPUs, licenses and reservations are not seen"
+    notes = [*found.notes]
+    for each in judged.audits:
+        notes += [note for note in each.notes if note not in notes]
+    most = 3 * NAMED
+    yield from (f"note: {note}" for note in notes[:most])
+    if len(notes) > most:
+        yield f"note: {len(notes) - most} more notes are in --json"
+
+
+def _some(names: Sequence[str], most: int = NAMED) -> str:
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -1,0 +1,67 @@
+"""What a certificate of groups proves, looked over again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.groups.instance import UNIT, Grouping, Groups
+from ...instances.groups.stability import least_alpha_of
+from ...instances.problem.errors import InvalidOption
+from ...models.groups.columns import Columns, columns_of
+from ...solvers.groups.common import mean_of, price_bound
+from ...solvers.groups.feasible import starting_grouping
+from ...solvers.outcome import Clock, Status
+from ..findings import Findings, Stored
+
+
+def claims(instance: Groups, stored: Stored) -> Findings:
+    """The bound that the prices of jobs prove, in whole numbers, at which alpha no group blocks the
+    answer, and that no grouping exists.
+    """
+    found = Findings(bounds={"blocking_groups": 0.0, "least_alpha": 0.0})
+    if stored.solution is not None and stored.bound is None:
+        return found
+    try:
+        columns = columns_of(instance)
+    except InvalidOption:  # too many to list: nothing is proved again
+        return found
+    if stored.solution is None:
+        begin = starting_grouping(instance, columns, None, Clock(None))
+        found.impossible = not isinstance(begin, Grouping) and begin.status is Status.INFEASIBLE
+        return found
+    _prices(found, instance, columns, stored)
+    if stored.method == "core":
+        _core(found, instance, stored)
+    return found
+
+
+def _prices(found: Findings, instance: Groups, columns: Columns, stored: Stored) -> None:
+    """What the jobs lose together at least, by a price of each type's jobs."""
+    certificate = stored.certificate
+    needed = ["groups_listed", "prices", "price_bound"]
+    listed = stored.method == "optimal" or "levels" in certificate
+    found.compare(certificate, {"groups_listed": len(columns)}, needed if listed else [])
+    given = found.numbers(certificate, "prices", (instance.types,))
+    if given is None:
+        return
+    price = np.rint(given).astype(np.int64)
+    if (price != given).any() or (np.abs(given) >= 2.0**52).any():
+        found.witness("prices", "are not whole numbers of 1e-12")
+        return
+    total = price_bound(instance, columns, price)
+    found.compare(certificate, {"price_bound": total})
+    found.bounds["penalty"] = mean_of(instance, total)
+
+
+def _core(found: Findings, instance: Groups, stored: Stored) -> None:
+    """The alpha that was asked for, and the least at which no group blocks the answer."""
+    assert isinstance(stored.solution, Grouping)
+    certificate = stored.certificate
+    needed = ["alpha"] if "levels" in certificate else []
+    needed += ["least_alpha"] if "empty_at" in certificate else []
+    found.compare(certificate, {"alpha": stored.options["alpha"]}, needed)
+    if isinstance(least := certificate.get("least_alpha"), dict):
+        inner, value = Findings(), least_alpha_of(instance, stored.solution) / UNIT
+        inner.compare(least, {"value": value}, ["value"])
+        found.broken += inner.broken
+        found.checked |= {f"least_alpha.{name}" for name in inner.checked}

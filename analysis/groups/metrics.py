@@ -1,0 +1,107 @@
+"""The metrics of a grouping: mean and worst penalty, who would break away, and whether penalty
+follows pressure.
+"""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+
+from ...instances.groups.instance import UNIT, Grouping, Groups
+from ...instances.groups.stability import (
+    Alpha,
+    agent_losses,
+    blocking_groups,
+    least_alpha_of,
+    mean_penalty,
+    swap_blocking_pairs,
+    type_penalties,
+)
+from ..metric import Metric
+from ..statistics import quantile, rank_correlation
+
+MOST_KINDS = 10**6
+"""Kinds of full groups among which those that block are counted; of more, listing them takes more
+memory than a policy's answer is worth.
+"""
+
+METRICS: tuple[Metric, ...] = (
+    Metric("penalty", "mean penalty", short="mean penalty"),
+    Metric("penalty_p95", "95th percentile of penalty", compared=False),
+    Metric("worst_penalty", "worst penalty", short="worst"),
+    Metric("machines", "machines in use", digits=0, compared=False),
+    Metric("blocking_groups", "blocking groups", digits=0, short="blocking groups"),
+    Metric(
+        "least_alpha",
+        "least alpha at which no group blocks",
+        short="stable from alpha",
+    ),
+    Metric(
+        "swap_blocking_pairs",
+        "pairs of jobs that would both gain by exchanging seats",
+        digits=0,
+        compared=False,
+    ),
+    Metric(
+        "attribution",
+        "rank correlation of penalty with pressure",
+        "max",
+        digits=3,
+        short="attribution",
+    ),
+)
+
+
+def metrics(instance: Groups, grouping: Grouping, *, alpha: Alpha = 0.0) -> dict[str, float]:
+    """Every metric of a feasible grouping.
+
+    `penalty`, `penalty_p95` and `worst_penalty` are taken over jobs (percentiles interpolate
+    linearly); `blocking_groups` are the sets of jobs that fill a machine and would all gain more
+    than `alpha` on one of their own, `swap_blocking_pairs` the pairs of jobs on two machines that
+    would both gain more than `alpha` in each other's seat, and `least_alpha` is the least alpha at
+    which no group blocks. Blocking groups and `least_alpha` are left out beyond `MOST_KINDS` kinds
+    of full groups, swaps where the answer has very many kinds of groups.
+
+    `attribution` only where pressures are given: Spearman's coefficient, ties at average ranks,
+    over the types that have jobs, of mean penalty against pressure; left out when either is
+    constant.
+    """
+    _, _, lost, number, _ = agent_losses(instance, grouping)
+    value = lost / UNIT
+    found = {
+        "penalty": mean_penalty(instance, grouping),
+        "penalty_p95": quantile(value, number, 0.95),
+        "worst_penalty": float(value.max()),
+        "machines": float(grouping.machines),
+    }
+    if full_kinds(instance) <= MOST_KINDS:
+        found["blocking_groups"] = float(blocking_groups(instance, grouping, alpha).count)
+        found["least_alpha"] = least_alpha_of(instance, grouping) / UNIT
+    if (swaps := swap_blocking_pairs(instance, grouping, alpha)) is not None:
+        found["swap_blocking_pairs"] = float(swaps)
+    if (correlation := attribution(instance, grouping)) is not None:
+        found["attribution"] = correlation
+    return found
+
+
+def full_kinds(instance: Groups) -> int:
+    """At most how many kinds of full groups there are on all classes of machines that are in
+    use.
+    """
+    if instance.members is not None:
+        return len(instance.members)
+    present = int(np.count_nonzero(instance.count))
+    seats = np.unique(instance.seats[instance.limits > 0]).tolist()
+    return sum(comb(present + size - 1, size) for size in seats)
+
+
+def attribution(instance: Groups, grouping: Grouping) -> float | None:
+    """Spearman's rank correlation of types' mean penalty with their pressure; None when it is not
+    defined.
+    """
+    if instance.pressure is None:
+        return None
+    present = instance.count > 0
+    penalty = np.round(type_penalties(instance, grouping)[present], 12)
+    return rank_correlation(penalty, instance.pressure[present])

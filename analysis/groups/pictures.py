@@ -1,0 +1,139 @@
+"""Pictures of groupings: who loses how much, how unlike the machines are, and who would break away
+for how little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ...instances.groups.instance import UNIT, Grouping, Groups
+from ...instances.groups.penalties import pressures
+from ...instances.groups.stability import agent_losses, blocking_groups, type_penalties
+from ..report.by_method import sorted_curves
+from ..report.picture import Picture
+from ..report.records import (
+    SHARES,
+    Records,
+    evenly,
+    records_by_method,
+    rounded,
+    shown_of,
+)
+from ..run.rows import Row
+from ..statistics import quantile, rank_correlation
+from .metrics import MOST_KINDS, full_kinds
+
+ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25)
+"""Least gains at which blocking groups are counted."""
+
+MOST_COUNTED = MOST_KINDS // 10
+"""Kinds of full groups up to which they are counted at each of `ALPHAS`."""
+
+MOST_TYPES = 40
+"""Types whose mean penalty a record holds; of more, evenly spaced ones in the order of
+pressure.
+"""
+
+
+def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
+    """The numbers that `pictures` draws, a few kB.
+
+    `quantiles` of jobs' penalties and `machines`, quantiles over the machines in use of what their
+    jobs' pressures add up to, at each of the `SHARES`; blocking groups at `alphas` where they are
+    not too many to count; `names`, `pressure` and mean `penalty` of at most `MOST_TYPES` types that
+    have jobs, in the order of pressure; `types` is how many there are. Where no pressures are given
+    they are what a type does to others, see `penalties.pressures`.
+    """
+    _, _, lost, number, _ = agent_losses(instance, grouping)
+    load = pressures(instance)
+    held = np.where(grouping.members >= 0, load[grouping.members], 0.0).sum(axis=1)
+    present = np.flatnonzero(instance.count > 0)
+    present = present[np.argsort(load[present], kind="stable")]
+    chosen = present[evenly(len(present), MOST_TYPES)]
+    result: dict[str, Any] = {
+        "quantiles": rounded(quantile(lost / UNIT, number, share) for share in SHARES),
+        "machines": rounded(quantile(held, grouping.number, share) for share in SHARES),
+        "given": instance.pressure is not None,
+        "types": len(present),
+        "names": [instance.names[kind][:24] for kind in chosen.tolist()],
+        "pressure": rounded(load[chosen]),
+        "penalty": rounded(type_penalties(instance, grouping)[chosen]),
+    }
+    if full_kinds(instance) <= MOST_COUNTED:
+        counts = [blocking_groups(instance, grouping, alpha).count for alpha in ALPHAS]
+        result |= {"alphas": list(ALPHAS), "blocking": rounded(map(float, counts), 6)}
+    return result
+
+
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """The pictures of one instance's runs: penalty by pressure, blocking groups by alpha, how
+    unlike the machines are, and all jobs' penalties.
+    """
+    found = records_by_method(rows, "quantiles")
+    if not found:
+        return []
+    drawn = [_by_pressure(found)] if len(_first(found)["names"]) > 1 else []
+    blocking = records_by_method(rows, "blocking")
+    return [*drawn, *([_by_alpha(blocking)] if blocking else []), _machines(found), _jobs(found)]
+
+
+def _first(found: Records) -> Any:
+    return next(iter(found.values()))[0]
+
+
+def _pressure(found: Records) -> str:
+    return "pressure" if _first(found)["given"] else "what a type does to others"
+
+
+def _by_pressure(found: Records) -> Picture:
+    first = _first(found)
+    x = [f"{name} {load:g}" for name, load in zip(first["names"], first["pressure"], strict=True)]
+    return sorted_curves(
+        "groups-penalty-by-pressure", "Mean penalty of each job type against its pressure",
+        (f"job types by increasing {_pressure(found)}", "mean penalty (share of throughput lost)"),
+        x, found, "penalty",
+        f"Mean penalty of {len(x)} job types against their pressure, one line per method. Where a "
+        "line rises, those who press harder lose more, which is fair. Rank correlation of penalty "
+        "with pressure",
+        ".2f",
+        lambda penalty: rank_correlation(first["pressure"], penalty) or 0.0,
+        note=shown_of(len(x), first["types"], "types are shown, evenly spaced by pressure"),
+        style="line+points", spread=True,
+    )  # fmt: skip
+
+
+def _by_alpha(found: Records) -> Picture:
+    return sorted_curves(
+        "groups-blocking-by-alpha",
+        "Blocking groups against the least gain for which jobs break away",
+        ("alpha, the least gain [points of penalty]", "blocking groups"), _first(found)["alphas"],
+        found, "blocking", "Blocking groups of each method's grouping at rising alpha. At alpha 0",
+        ".6g",
+        note="A group blocks when all of its jobs would gain by more than alpha on a full machine "
+        "of their own.",
+        style="line+points", spread=True, y_scale="symlog",
+    )  # fmt: skip
+
+
+def _machines(found: Records) -> Picture:
+    return sorted_curves(
+        "groups-machine-pressure", "How unlike the machines are: pressure on each",
+        ("share of the machines in use", f"{_pressure(found)}, summed over a machine's jobs"),
+        SHARES, found, "machines",
+        "Sorted sums of pressure on the machines in use, one curve per method. A flat curve mixes "
+        "the jobs, a steep one keeps those who press hard among themselves. Heaviest machine",
+        ".3g", itemgetter(-1), note="Means over seeds at each share.",
+    )  # fmt: skip
+
+
+def _jobs(found: Records) -> Picture:
+    return sorted_curves(
+        "groups-penalty-distribution", "Penalties of all jobs, from the least to the worst",
+        ("share of the jobs", "penalty not exceeded by that share"), SHARES, found, "quantiles",
+        "Sorted penalties of all jobs, one curve per method. Worst penalty", ".3g", itemgetter(-1),
+        note="Means over seeds at each share.",
+    )  # fmt: skip

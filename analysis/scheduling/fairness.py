@@ -1,0 +1,501 @@
+"""Who is owed what on a real cluster, window by window, and why.
+
+Debts are in core hours: what is owed, in core hours times hours, over half the window's hours, as
+a core hour at a moment drawn evenly from the window is worth that much at its end. So many core
+hours more, spread evenly over the window, would have paid the debt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...baselines.scheduling.sampled import Orderings
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.rules import Between, checked
+from ...instances.scheduling import Scheduling
+from ...instances.scheduling.accounts import Accounts, Source, waits
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.log import Log, Settings, Window, window
+from ...solvers.scheduling.event_loop import simulate
+from ..report.picture import Chart, Series
+from .audit import Audit, Reference, audit, many_orderings
+from .causes import Alone, Cause, Flows, alone, flows
+
+Floats = npt.NDArray[np.float64]
+
+HOUR = 3600
+_SPANS = {"h": HOUR, "d": 86_400, "w": 604_800, "day": 86_400, "week": 604_800}
+
+_TIES_WORK = 4e8
+"""Steps of REF, or jobs served, that all orders of ties together may take: a few seconds."""
+
+_FIT_WORK = 6e7
+"""Jobs that the simulations of a fit may serve together: some seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fairness:
+    """The audit of a cluster's accounts.
+
+    Attributes
+    ----------
+    found : the log and its organizations.
+    audits : of each window with jobs, in order.
+    empty : windows without a job.
+    spread : (k,) how far the order of jobs released at one moment, and of organizations, moves the
+        debts; None where it was not tried [core hours].
+    submitted : (k,) the debts when jobs wait from their submission; None where it is the same, or
+        was what was asked for [core hours].
+    """
+
+    found: Accounts
+    audits: tuple[Audit, ...]
+    empty: int
+    spread: Floats | None
+    submitted: Floats | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The organizations."""
+        return self.audits[0].instance.names
+
+    @property
+    def machines(self) -> Integers:
+        """(k,) what each brings."""
+        return self.audits[0].instance.machines
+
+    @cached_property
+    def owed(self) -> Floats:
+        """(k,) what each is owed (above 0) or owes [core hours]."""
+        found: Floats = self.course[-1]
+        return found
+
+    @cached_property
+    def course(self) -> Floats:
+        """(windows, k) `owed` after each window: the sum so far."""
+        return np.cumsum([in_core_hours(each) for each in self.audits], axis=0)
+
+    @cached_property
+    def work(self) -> Floats:
+        """(k,) work done [core hours]."""
+        found: Floats = np.sum([each.work for each in self.audits], axis=0) / HOUR
+        return found
+
+    @cached_property
+    def error(self) -> Floats:
+        """(k,) of sampled coalitions: what the debts may be off by, with probability 0.95 in each
+        window [core hours].
+        """
+        return self._summed("error")
+
+    @cached_property
+    def bound(self) -> Floats:
+        """(k,) the same by a bound that supposes nothing [core hours]."""
+        return self._summed("bound")
+
+    def _summed(self, name: str) -> Floats:
+        found: Floats = np.sum(
+            [_hours(getattr(each, name), each.instance.horizon) for each in self.audits], axis=0
+        )
+        return found
+
+    @property
+    def share_owed(self) -> float:
+        """All that is owed, over all work: what `--fail-above` looks at."""
+        return float(np.maximum(self.owed, 0).sum() / max(self.work.sum(), 1e-12))
+
+    @cached_property
+    def delay(self) -> Floats:
+        """(k,) hours by which each core hour of an organization came too late (above 0) or too
+        early, on the average; 0 without work.
+        """
+        late = np.sum([each.owed[:, -1] for each in self.audits], axis=0) / HOUR**2
+        found: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
+        return found
+
+    @cached_property
+    def flows(self) -> tuple[Flows, ...]:
+        """Of each window."""
+        return tuple(flows(each.judged) for each in self.audits)
+
+    @cached_property
+    def alone(self) -> list[Alone]:
+        """What each would have met on its own machines, over all windows."""
+        tables = [alone(each.judged) for each in self.audits]
+        jobs = [
+            np.bincount(each.instance.organization, each.instance.width, len(self.names))
+            for each in self.audits
+        ]
+        total = np.maximum(np.sum(jobs, axis=0), 1)
+        return [
+            Alone(
+                sum(table[u].work for table in tables),
+                sum(table[u].work_alone for table in tables),
+                sum(table[u].wait * n[u] for table, n in zip(tables, jobs, strict=True)) / total[u],
+                sum(table[u].wait_alone * n[u] for table, n in zip(tables, jobs, strict=True))
+                / total[u],
+            )
+            for u in range(len(self.names))
+        ]
+
+    def causes(self, organization: int, number: int = 3) -> list[Cause]:
+        """The largest causes over all windows, with the jobs most concerned."""
+        owed = bool(self.owed[organization] > 0)
+        sums: dict[tuple[Any, int, int], list[Cause]] = {}
+        for each in self.flows:
+            for cause in each.largest(organization, owed, 2 * len(self.names)):
+                sums.setdefault((cause.kind, cause.loser, cause.gainer), []).append(cause)
+        found = [
+            Cause(
+                *key, sum(c.amount for c in causes),
+                _most(job for c in causes for job in c.waited),
+                _most(job for c in causes for job in c.ran),
+            )
+            for key, causes in sums.items()
+        ]  # fmt: skip
+        found.sort(key=lambda cause: (-cause.amount, cause.kind == "lent"))
+        return found[:number]
+
+    def picture(self) -> Chart:
+        """Debts over time."""
+        first = self.audits[0]
+        times, rows = [0.0], [np.zeros(len(self.names))]
+        paid = np.zeros(len(self.names))
+        for each in self.audits:
+            offset = each.judged.begin - first.judged.begin
+            moments = each.times.tolist() if len(self.audits) == 1 else [each.instance.horizon]
+            for place, moment in zip(range(-len(moments), 0), moments, strict=True):
+                times.append((offset + moment) / HOUR)
+                rows.append(paid + _hours(each.owed[:, place], each.instance.horizon))
+            paid = rows[-1]
+        table = np.array(rows)
+        last = [f"{name} {debt:+.3g}" for name, debt in zip(self.names, paid, strict=True)]
+        return Chart(
+            "owed-over-time",
+            "Who is owed what over time",
+            "hours",
+            "owed [core hours]",
+            tuple(
+                Series(name, tuple(times), tuple(table[:, u].tolist()))
+                for u, name in enumerate(self.names)
+            ),
+            "What each account is owed over time; below 0 it owes. At the end, in core hours: "
+            f"{', '.join(last)}.",
+            note="Debts sum to 0 at any time.",
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "accounts": list(self.names),
+            "cpus": self.machines.tolist(),
+            "cpus_from": self.found.machines_from,
+            "shares_from": self.found.shares_from,
+            "work_core_hours": self.work.tolist(),
+            "owed_core_hours": self.owed.tolist(),
+            "owed_from_submit_core_hours": None
+            if self.submitted is None
+            else self.submitted.tolist(),
+            "order_of_ties_core_hours": None if self.spread is None else self.spread.tolist(),
+            "sampling_error_core_hours": self.error.tolist(),
+            "sampling_bound_core_hours": self.bound.tolist(),
+            "share_owed": self.share_owed,
+            "mean_delay_hours": self.delay.tolist(),
+            "causes": {
+                name: [self._cause(cause) for cause in self.causes(u)]
+                for u, name in enumerate(self.names)
+            },
+            "alone": {
+                name: {
+                    "work_core_hours": each.work / HOUR,
+                    "work_alone_core_hours": each.work_alone / HOUR,
+                    "mean_wait_hours": each.wait / HOUR,
+                    "mean_wait_alone_hours": each.wait_alone / HOUR,
+                }
+                for name, each in zip(self.names, self.alone, strict=True)
+            },
+            "waiting": {
+                name: {"jobs": jobs, "cpus": cpus, "waited_core_hours": waited / HOUR}
+                for name, (jobs, cpus, waited) in waits(self.found).items()
+            },
+            "empty_windows": self.empty,
+            "windows": [each.document() for each in self.audits],
+            "notes": list(self.found.notes),
+            "bad_lines": list(self.found.log.bad),
+        }
+
+    def job(self, place: int) -> str:
+        """A job's name, or its place in the log where that names none."""
+        jobs = self.found.log.jobs
+        return jobs[place] if jobs else f"#{place + 1}"
+
+    def _cause(self, cause: Cause) -> dict[str, Any]:
+        def named(jobs: tuple[tuple[int, float], ...]) -> dict[str, float]:
+            return {self.job(place): amount / HOUR for place, amount in jobs}
+
+        return {
+            "kind": cause.kind,
+            "from": self.names[cause.loser],
+            "to": self.names[cause.gainer],
+            "core_hours": cause.amount / HOUR,
+            "waited": named(cause.waited),
+            "ran": named(cause.ran),
+        }
+
+
+@checked
+def fairness(
+    path: str | os.PathLike[str],
+    source: Source,
+    *,
+    windows: str = "all",
+    reference: Reference = "auto",
+    orderings: Orderings | None = None,
+    points: Annotated[int, Between(1, 1000)] = 12,
+    ties: Annotated[int, Between(0, 100)] = 4,
+) -> Fairness:
+    """Read a cluster's files and judge its schedule, window by window.
+
+    Jobs in the system at a window's begin are in it, see `log.Settings.initial`.
+
+    Parameters
+    ----------
+    windows : "all"; "day", "week" or a span such as 12h, 7d, 2w: one after the other from the first
+        job to the end of the export; or BEGIN/END as dates (2026-11-01, 2026-11-01T12:00:00) or as
+        seconds of the log.
+    reference, orderings, points : see `audit.audit_file`; the points of each window, and as many
+        orders of RAND as a minute allows when not given.
+    ties : orders of jobs released at one moment that are tried besides the file's, where they take
+        seconds.
+
+    Raises
+    ------
+    InvalidOption
+        No such window; see `Source.read` for the files.
+    InvalidInstance
+        No window has a job.
+    """
+    found = source.read(path)
+    spans = _spans(windows, found.log)
+    audits, empty = _audits(found.log, found.settings, spans, reference, orderings, points)
+    if not audits:
+        raise InvalidInstance(
+            "window", repr(windows), "a window in which jobs wait or run",
+            f"The log's jobs are from {moment(found.log, found.log.begin)} to "
+            f"{moment(found.log, found.log.over)}",
+        )  # fmt: skip
+    spread = _spread(audits, ties) if ties else None
+    submitted = None
+    if found.submitted is not None:
+        others, _ = _audits(found.submitted, found.settings, spans, reference, orderings, 1)
+        submitted = np.sum([in_core_hours(each) for each in others], axis=0)
+    return Fairness(found, tuple(audits), empty, spread, submitted)
+
+
+def in_core_hours(each: Audit) -> Floats:
+    """(k,) what is owed at the end of a window, see the module's text."""
+    return _hours(each.owed[:, -1], each.instance.horizon)
+
+
+def moment(log: Log, second: int) -> str:
+    """A second of the log for people."""
+    if not log.dated:
+        return f"second {second}"
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Fair-share weights whose schedule is nearest to the fair one.
+
+    Attributes
+    ----------
+    weights : (k,) whole numbers, the largest 1000; 0 for those without machines.
+    error, error_now, error_log : delta psi over the work, in seconds a unit of work was too late or
+        too early: of a fair-share schedule with these weights, with the present shares, and of the
+        log.
+    error_later, error_now_later : of the windows that the fit did not see; None where there is one.
+    """
+
+    weights: Integers
+    error: float
+    error_now: float
+    error_log: float
+    error_later: float | None
+    error_now_later: float | None
+
+
+def fit_shares(judged: Fairness) -> Fit:
+    """Weights for fair share (the account of least use over weight is served next) that come
+    nearest to the fair schedule of the windows; with several, of the first half of them.
+
+    A search from the present shares, one weight at a time by smaller and smaller factors: no
+    proof that nothing is nearer. Slurm's own fair share forgets use by half lives, and sees memory,
+    partitions and age besides.
+    """
+    audits = list(judged.audits)
+    seen = audits[: max(1, len(audits) // 2)]
+    later = audits[len(seen) :]
+    now = np.asarray(judged.machines, dtype=np.int64)
+    now = np.round(1000 * now / now.max()).astype(np.int64)
+    tried: dict[tuple[int, ...], float] = {}
+    served = sum(each.instance.jobs for each in seen)
+    most = max(20, min(400, int(_FIT_WORK / max(1, served))))
+
+    def error(weights: Integers) -> float:
+        key = tuple(weights.tolist())
+        if key not in tried:
+            tried[key] = _distance(seen, weights)
+        return tried[key]
+
+    best, value = now, error(now)
+    for factor in (2.0, 1.4, 1.15):
+        better = True
+        while better and len(tried) < most:
+            better = False
+            for u in np.flatnonzero(now).tolist():
+                for times in (factor, 1 / factor):
+                    trial = best.astype(float)
+                    trial[u] = max(1.0, trial[u] * times)
+                    whole = np.maximum(np.round(1000 * trial / trial.max()), now > 0)
+                    weights = whole.astype(np.int64)
+                    if len(tried) < most and error(weights) < value - 1e-12:
+                        best, value, better = weights, error(weights), True
+    logged = sum(float(np.abs(each.received[:, -1] - each.wanted).sum()) for each in audits) / max(
+        1, sum(int(each.work.sum()) for each in audits)
+    )
+    return Fit(
+        best, value, error(now), logged,
+        _distance(later, best) if later else None, _distance(later, now) if later else None,
+    )  # fmt: skip
+
+
+def _distance(audits: list[Audit], weights: Integers) -> float:
+    """Delta psi over the work of fair-share schedules."""
+    off, work = 0.0, 0
+    for each in audits:
+        played = simulate(each.instance, "FAIRSHARE", shares=weights)
+        off += float(np.abs(played.own[:, -1] - each.wanted).sum())
+        work += int(each.work.sum())
+    return off / max(1, work)
+
+
+def _hours(values: Floats, horizon: int) -> Floats:
+    return values * (2 / horizon / HOUR)
+
+
+def _most(jobs: Any) -> tuple[tuple[int, float], ...]:
+    """The three largest of jobs that may come several times."""
+    total: dict[int, float] = {}
+    for place, amount in jobs:
+        total[place] = total.get(place, 0.0) + amount
+    return tuple(sorted(total.items(), key=lambda entry: (-entry[1], entry[0]))[:3])
+
+
+def _audits(
+    log: Log, settings: Settings, spans: list[tuple[int, int]], reference: Reference,
+    orderings: int | None, points: int,
+) -> tuple[list[Audit], int]:  # fmt: skip
+    """Of each window with jobs, and how many have none."""
+    found = []
+    for begin, length in spans:
+        try:
+            judged = window(log, replace(settings, begin=begin, length=length))
+        except InvalidInstance as error:
+            if error.field != "window":
+                raise
+            continue
+        drawn = many_orderings(judged.instance) if orderings is None else orderings
+        found.append(audit(judged, reference=reference, orderings=drawn, points=points))
+    return found, len(spans) - len(found)
+
+
+def _spread(audits: list[Audit], number: int) -> Floats | None:
+    """(k,) the largest difference that other orders of ties make to the debts; None where they
+    take too long.
+    """
+    steps = {"REF": 3, "FIFO": 2}
+    if any(each.reference == "RAND" for each in audits):
+        return None
+    if (
+        number * sum(steps[a.reference] ** len(a.work) * a.instance.jobs for a in audits)
+        > _TIES_WORK
+    ):
+        return None
+    found = np.zeros(len(audits[0].work))
+    rng = np.random.default_rng(0)
+    for _ in range(number):
+        moved = np.zeros_like(found)
+        for each in audits:
+            order = rng.permutation(len(found))
+            shuffled = audit(
+                _reordered(each.judged, order, rng), reference=each.reference, points=1
+            )
+            moved += in_core_hours(shuffled)[order] - in_core_hours(each)
+        found = np.maximum(found, np.abs(moved))
+    return found
+
+
+def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Window:
+    """The same window with organization u at place order[u], and jobs released at one moment in
+    another order; those there at its begin keep theirs.
+    """
+    instance = judged.instance
+    names = judged.job if len(judged.job) else np.arange(instance.jobs)
+    _, of = np.unique(names, return_inverse=True)
+    key = np.where(instance.release > 0, rng.permutation(int(of.max()) + 1)[of], 0)
+    listed = np.lexsort((np.arange(instance.jobs), key, instance.release))
+    back = np.argsort(order)
+    moved: Scheduling = instance.replace(
+        machines=instance.machines[back],
+        organization=order[instance.organization[listed]],
+        release=instance.release[listed],
+        processing=instance.processing[listed],
+        processors=None if instance.processors is None else instance.processors[listed],
+        names=tuple(instance.names[u] for u in back),
+    )
+    return Window(moved, judged.start[listed], judged.begin, names[listed])
+
+
+def _spans(text: str, log: Log) -> list[tuple[int, int]]:
+    """(begin, length) of each window."""
+    first, over = log.begin, log.over
+    if text == "all":
+        return [(first, over - first)]
+    if "/" in text:
+        begin, end = (_second(part.strip(), log) for part in text.split("/", 1))
+        if not begin < end:
+            raise InvalidOption(f"window is {text!r}; expected BEGIN/END with BEGIN before END")
+        if begin >= over or end <= first:
+            raise InvalidOption(
+                f"window is {text!r}; the log's jobs are from {moment(log, first)} to "
+                f"{moment(log, over)}"
+            )
+        return [(begin, min(end, over) - begin)]
+    found = re.fullmatch(r"([0-9]{1,6})?(h|d|w|day|week)", text)
+    length = int(found[1] or 1) * _SPANS[found[2]] if found else 0
+    if not found or length < 1:
+        raise InvalidOption(
+            f"window is {text!r}; expected all, day, week, a span such as 12h or 7d, or BEGIN/END"
+        )
+    return [(begin, min(length, over - begin)) for begin in range(first, over, length)]
+
+
+def _second(text: str, log: Log) -> int:
+    if text.isdecimal() and len(text) < 16:
+        return int(text)
+    if log.dated:
+        try:
+            return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+        except ValueError:
+            pass
+    expected = "a date such as 2026-11-01 or seconds" if log.dated else "seconds of the log"
+    raise InvalidOption(f"window has {text!r}; expected {expected}")

@@ -1,0 +1,45 @@
+"""Numbers that several problems say of their answers: quantiles over many alike, and how well two
+rankings agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def quantile(value: NDArray[np.floating], number: NDArray[np.integer], share: float) -> float:
+    """The quantile of `value` repeated `number` times, without repeating it (a million agents, few
+    entries); linear between neighbors, as numpy does.
+    """
+    order = np.argsort(value, kind="stable")
+    upto = np.cumsum(number[order])
+    position = share * (upto[-1] - 1)
+    below, above = np.floor(position), np.ceil(position)
+    low, high = (
+        value[order][np.searchsorted(upto, place, side="right")] for place in (below, above)
+    )
+    return float(low + (high - low) * (position - below))
+
+
+def ranks(values: Sequence[float] | Floats) -> Floats:
+    """Ranks from 1 up, ties at their mean."""
+    ascending = np.sort(values)
+    low = np.searchsorted(ascending, values, side="left")
+    high = np.searchsorted(ascending, values, side="right")
+    found: Floats = (low + high + 1) / 2
+    return found
+
+
+def rank_correlation(
+    one: Sequence[float] | Floats, other: Sequence[float] | Floats
+) -> float | None:
+    """Spearman's coefficient; None where either is constant."""
+    left, right = ranks(one), ranks(other)
+    if np.ptp(left) == 0 or np.ptp(right) == 0:
+        return None
+    return float(np.corrcoef(left, right)[0, 1])

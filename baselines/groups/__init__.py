@@ -1,0 +1,29 @@
+"""Policies for groups as plain functions.
+
+Each is `method(instance, *, rng=None, time_limit=None, **options) -> Grouping` and answers with a
+grouping that passes `check`, or raises NoSolution. What several of them share:
+
+- They work over kinds of groups, not single jobs. Jobs come type by type, machines of most seats
+  are filled first, and ties go to the lowest type and to the machine that was opened first.
+- Where the jobs need fewer machines than there are, the policies that fill machines use the fewest;
+  `greedy` and `threshold` use the others as their rules say.
+- *Pressure* is the instance's, or where it has none what a type does to the others on average
+  (`instances.groups.penalties.pressures`).
+- Where a rule ends in a forbidden group, or leaves jobs without a place, the answer is another
+  grouping that may be formed (`solvers.groups.feasible`).
+"""
+
+from .dealing import random_grouping, serpentine, sorted_by_pressure
+from .hierarchical import hierarchical
+from .sequential import greedy, threshold
+from .swaps import local_search
+
+__all__ = [
+    "greedy",
+    "hierarchical",
+    "local_search",
+    "random_grouping",
+    "serpentine",
+    "sorted_by_pressure",
+    "threshold",
+]

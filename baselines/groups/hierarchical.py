@@ -1,0 +1,148 @@
+"""Hierarchical pairing: jobs are paired, then pairs, and so on up to the seats of a machine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
+from ...instances.groups.penalties import units
+from ...instances.problem.rules import checked
+from ...models.program import ProgramBuilder
+from ...solvers.engines import solve_program
+from ...solvers.groups.common import dealt, machines_used
+from ...solvers.groups.feasible import repaired
+from ...solvers.outcome import Clock
+
+STAGE_SECONDS = 2.0
+"""Time for the program of a stage; what it has found by then is taken."""
+
+
+@checked
+def hierarchical(
+    instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Grouping:
+    """Jobs are paired at least penalty, then the pairs, and so on up to the seats of a machine.
+
+    A machine of k seats holds a group of k / 2, rounded up, beside one of k / 2, rounded down, each
+    made the same way. A stage is a least-penalty matching of the groups before it, an integer
+    program over their kinds, solved to the optimum where that takes `STAGE_SECONDS` at most. Seats
+    that stay empty are matched like jobs that lose nothing. Several classes of machines: jobs are
+    dealt to the classes first, as `serpentine` does.
+
+    Parameters
+    ----------
+    rng : not needed, the rule draws nothing.
+    time_limit : seconds, shared out among the stages.
+
+    Raises
+    ------
+    NoSolution
+        No grouping exists, or none was found.
+
+    Notes
+    -----
+    Sources: thesis ch. 6 names it as a way to more than two jobs; Jiang, Shen, Chen and Tripathi
+    (PACT 2008) show that the least penalty is NP-hard from three on, and match level by level.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "hierarchical")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0625
+    """
+    clock = Clock(time_limit)
+    shared = dealt(instance)
+    places, number = machines_used(instance)
+    rows, where, many = [], [], []
+    width = int(instance.seats.max())
+    for place, machines in zip(places.tolist(), number.tolist(), strict=True):
+        here = shared.where == place
+        count = Grouping(shared.members[here], shared.where[here], shared.number[here]).placed(
+            instance.types
+        )
+        found = _matched(instance, place, count, machines, clock)
+        if found is None:
+            return repaired(instance, shared)
+        rows += [[*types, *[-1] * (width - len(types))] for types in found]
+        where += [place] * len(found)
+        many += list(found.values())
+    return repaired(instance, Grouping(ascending(np.array(rows)), where, many))
+
+
+Kinds = dict[tuple[int, ...], int]
+"""Types of a group, -1 for an empty seat, and how many such groups there are."""
+
+
+def _matched(
+    instance: Groups, place: int, count: Integers, machines: int, clock: Clock
+) -> Kinds | None:
+    """Groups of one class of machines, stage after stage; None where a stage has no matching."""
+    seats = int(instance.seats[place])
+    spare = machines * seats - int(count.sum())
+    kinds: Kinds = {(kind,): int(count[kind]) for kind in np.flatnonzero(count).tolist()}
+    if spare:
+        kinds[(-1,)] = spare
+    stages = [{seats: machines}]  # how many groups of each size
+    while max(stages[-1]) > 1:
+        halves: dict[int, int] = {}
+        for size, number in stages[-1].items():
+            for half in {1} if size == 1 else (-(-size // 2), size // 2):
+                halves[half] = halves.get(half, 0) + number
+        stages.append(halves)
+    for stage in reversed(stages[:-1]):
+        matched = _stage(instance, place, kinds, stage, stage is stages[0], clock)
+        if matched is None:
+            return None
+        kinds = matched
+    return kinds
+
+
+def _stage(
+    instance: Groups, place: int, kinds: Kinds, wanted: dict[int, int], last: bool, clock: Clock
+) -> Kinds | None:
+    """Match groups into so many of each size, at least penalty."""
+    groups = list(kinds)
+    size = np.array([len(group) for group in groups])
+    pairs: list[tuple[int, int, int]] = []  # two groups (the same twice for itself alone), target
+    for row, target in enumerate(wanted):
+        if target == 1:
+            pairs += [(at, -1, row) for at in np.flatnonzero(size == 1).tolist()]
+            continue
+        large, small = -(-target // 2), target // 2
+        pairs += [
+            (one, other, row)
+            for one in np.flatnonzero(size == large).tolist()
+            for other in np.flatnonzero(size == small).tolist()
+            if large > small or one <= other
+        ]
+    made = [groups[one] + (groups[other] if other >= 0 else ()) for one, other, _ in pairs]
+    width = max(wanted)
+    rows = ascending(np.array([[*types, *[-1] * (width - len(types))] for types in made]))
+    lost = units(instance, place, rows)
+    barred = (lost >= FORBIDDEN).any(axis=1) & (rows >= 0).any(axis=1)
+    cost = np.where(barred, 0, np.where(lost < FORBIDDEN, lost, 0).sum(axis=1)) / UNIT
+    # a group that a table lacks may be part of one that it has
+    if not last and instance.model == "table":
+        cost[barred], barred = width, np.zeros_like(barred)
+    have = np.array([kinds[group] for group in groups])
+    one, other, row = (np.array(part) for part in zip(*pairs, strict=True))
+    use = np.where(one == other, 2, 1)
+    most = np.where(other >= 0, np.minimum(have[one], have[other]), have[one]) // use
+    builder = ProgramBuilder()
+    x = builder.columns(len(pairs), upper=np.where(barred, 0, most), cost=cost, integer=True)
+    second = other >= 0
+    builder.block(
+        np.concatenate([one, other[second]]), np.concatenate([x, x[second]]), 1.0, have, have
+    )
+    targets = np.array(list(wanted.values()))
+    builder.block(row, x, 1.0, targets, targets)
+    answer = solve_program(builder.build(), time_limit=clock.share(1, STAGE_SECONDS))
+    if answer.point is None:
+        return None
+    found: Kinds = {}
+    for at, number in enumerate(np.rint(answer.point).astype(int).tolist()):
+        if number:
+            types = tuple(sorted(made[at], reverse=True))
+            found[types] = found.get(types, 0) + number
+    return found

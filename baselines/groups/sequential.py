@@ -1,0 +1,230 @@
+"""Policies that place one job after the other: greedy and threshold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
+from ...instances.groups.penalties import units
+from ...instances.problem.rules import Above, checked
+from ...solvers.groups.feasible import repaired
+
+Order = Literal["index", "random"]
+
+_LAST = 1 << 62  # the rank of empty machines: after all others
+
+
+@checked
+def greedy(
+    instance: Groups,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    order: Order = "index",
+) -> Grouping:
+    """GR: each job in turn goes to the machine where it adds the least penalty, its own and that of
+    the jobs there, given those placed before it.
+
+    Machines that hold the same jobs count as one; ties go to the kind of machine that came about
+    first, and to an empty one last, so that (groups hardly ever adding nothing) the first jobs
+    spread out until every machine holds one.
+
+    Parameters
+    ----------
+    rng : draws the order when it is random; `default_rng(0)` when not given.
+    time_limit : seconds, checked and otherwise not needed.
+    order : in which the jobs come: "index", type by type, or "random".
+
+    Raises
+    ------
+    NoSolution
+        No grouping exists, or none was found.
+
+    Notes
+    -----
+    Jobs of one type that follow each other are placed together. Source: Cooper section IV.C, GR,
+    for machines of more seats.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "GR")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0862
+    """
+    return _placed(instance, _runs(instance, order, rng), None)
+
+
+@checked
+def threshold(
+    instance: Groups,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    tolerance: Annotated[float, Above(0, "a fraction of throughput lost", most=1)] = 0.10,
+    order: Order = "index",
+) -> Grouping:
+    """A job joins others where all of them would lose less than a tolerance, else it starts another
+    machine.
+
+    Machines that hold the same jobs count as one, and the kind that came about first is taken. When
+    the machines run out, a job goes where it adds the least penalty, above the tolerance: give more
+    machines than are just enough to let the rule work.
+
+    Parameters
+    ----------
+    rng : draws the order when it is random; `default_rng(0)` when not given.
+    time_limit : seconds, checked and otherwise not needed.
+    tolerance : fraction of throughput lost, above 0 and at most 1.
+    order : in which the jobs come: "index", type by type, or "random".
+
+    Raises
+    ------
+    NoSolution
+        No grouping exists, or none was found.
+
+    Notes
+    -----
+    Source: the threshold schemes of Cooper sections IV.C and VII (Bubble-Up, 10 %), for machines of
+    more seats.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "threshold", tolerance=0.2)
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.075
+    """
+    return _placed(instance, _runs(instance, order, rng), round(tolerance * UNIT))
+
+
+def _runs(instance: Groups, order: Order, rng: np.random.Generator | None) -> list[tuple[int, int]]:
+    """(type, how many in a row) along the jobs in their order."""
+    types = np.arange(instance.types)
+    if order == "index":
+        return list(zip(types.tolist(), instance.count.tolist(), strict=True))
+    jobs = np.repeat(types, instance.count)
+    jobs = (np.random.default_rng(0) if rng is None else rng).permutation(jobs)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(jobs)) + 1, [len(jobs)]])
+    return list(zip(jobs[starts[:-1]].tolist(), np.diff(starts).tolist(), strict=True))
+
+
+class _Machines:
+    """Kinds of machines by what they hold, in the order in which they came about; the empty ones of
+    each class first.
+
+    Attributes
+    ----------
+    number : (K,) machines of each kind.
+    added, worst : (K, T) what one more job adds, and what anyone would lose then at worst;
+        `FORBIDDEN` where it may not join.
+    """
+
+    def __init__(self, instance: Groups) -> None:
+        self.instance = instance
+        self.held: list[tuple[int, tuple[int, ...]]] = []
+        self.known: dict[tuple[int, tuple[int, ...]], int] = {}
+        self.number = np.zeros(64, dtype=np.int64)
+        self.added = np.zeros((64, instance.types), dtype=np.int64)
+        self.worst = np.zeros((64, instance.types), dtype=np.int64)
+        places = np.argsort(-instance.seats, kind="stable").tolist()
+        for place in places:
+            self.number[self.kind(place, ())] = instance.limits[place]
+        self.empty = len(places)
+
+    def kind(self, place: int, types: tuple[int, ...]) -> int:
+        """Its place among the kinds; new ones come last."""
+        key = place, types
+        if key not in self.known:
+            at = self.known[key] = len(self.held)
+            self.held.append(key)
+            if at == len(self.number):
+                self.number, self.added, self.worst = (
+                    np.concatenate([part, np.zeros_like(part)])
+                    for part in (self.number, self.added, self.worst)
+                )
+            self.added[at], self.worst[at] = self._joined(place, types)
+        return self.known[key]
+
+    def joined(self, at: int, kind: int) -> int:
+        """The kind of machine that a job makes of this one."""
+        place, types = self.held[at]
+        return self.kind(place, tuple(sorted((*types, kind))))
+
+    def _joined(self, place: int, types: tuple[int, ...]) -> tuple[Integers, Integers]:
+        instance, seats = self.instance, int(self.instance.seats[place])
+        never = np.full(instance.types, FORBIDDEN)
+        if len(types) == seats:
+            return never, never
+        row = np.array([*types, *[-1] * (seats - len(types))], dtype=np.int64)
+        rows = np.tile(row, (instance.types, 1))
+        rows[:, -1] = np.arange(instance.types)
+        lost = units(instance, place, ascending(rows))
+        worst = lost.max(axis=1)
+        before = int(units(instance, place, row[None, :]).sum()) if types else 0
+        return np.where(worst < FORBIDDEN, lost.sum(axis=1) - before, FORBIDDEN), worst
+
+
+def _placed(instance: Groups, runs: list[tuple[int, int]], tolerance: int | None) -> Grouping:
+    """Place the jobs in turn, greedily or under a tolerance; another grouping where that fails."""
+    machines = _Machines(instance)
+    for kind, many in runs:
+        while many > 0:
+            best = _choice(machines, kind, tolerance)
+            if best is None:
+                break
+            at, key = best
+            # jobs of one type go on to the same machine as long as it stays the best
+            first, joined, each = at, machines.joined(at, kind), 1
+            while each < many and _key(machines, joined, kind, tolerance) < key:
+                joined, each = machines.joined(joined, kind), each + 1
+            whole = max(1, min(int(machines.number[first]), many // each))
+            machines.number[first] -= whole
+            machines.number[joined] += whole
+            many -= whole * each
+    held = [machines.held[at] for at in range(machines.empty, len(machines.held))]
+    width = int(instance.seats.max())
+    found = Grouping(
+        [[*types, *[-1] * (width - len(types))] for _, types in held],
+        [place for place, _ in held],
+        machines.number[machines.empty : len(held) + machines.empty],
+    )
+    return repaired(instance, found)
+
+
+def _key(machines: _Machines, at: int, kind: int, tolerance: int | None) -> tuple[int, int, int]:
+    """By which a job prefers machines, the least first; see `_choice`."""
+    added, empty = int(machines.added[at, kind]), at < machines.empty
+    rank = _LAST + at if empty else at
+    if added >= FORBIDDEN:
+        return 3, 0, rank
+    if tolerance is None:
+        return 0, added, rank
+    if not empty and machines.worst[at, kind] < tolerance:
+        return 0, 0, rank
+    return (1, 0, rank) if empty else (2, added, rank)
+
+
+def _choice(
+    machines: _Machines, kind: int, tolerance: int | None
+) -> tuple[int, tuple[int, int, int]] | None:
+    """The machine that a job of a type takes, with its key; None where it may join nowhere."""
+    many = len(machines.held)
+    added = machines.added[:many, kind]
+    could = (machines.number[:many] > 0) & (added < FORBIDDEN)
+    if tolerance is not None:
+        under = could & (machines.worst[:many, kind] < tolerance)
+        under[: machines.empty] = False
+        could = under if under.any() else could
+    here = np.flatnonzero(could)
+    if not len(here):
+        return None
+    if tolerance is not None and not under.any() and here[0] < machines.empty:
+        here = here[:1]
+    elif tolerance is None or not under.any():
+        here = here[added[here] == added[here].min()]
+    filled = here[here >= machines.empty]
+    at = int(filled[0] if len(filled) else here[0])
+    return at, _key(machines, at, kind, tolerance)

@@ -1,0 +1,177 @@
+"""Advice on Kubernetes states of the shape that packing's `cluster` draws.
+
+    python benchmarks/bench_advice.py [--nodes 500] [--time-limit 60] [--seeds 3] [--pinned 0.02]
+    python benchmarks/bench_advice.py --write state.json    # for `cotenant advise nodes`
+
+20 pods and 4 services to 5 nodes (or to 100 pods), four pools, three zones; required anti-affinity
+by node, spreads over zones, selectors. Besides: two DaemonSets, budgets that allow a tenth, pods
+without controller (`--pinned`: this share of all) and with volumes that are not in the file (as
+many), some pods that finished or wait. Every row: seconds of reading and of advice, the nodes in
+use, enough and needed (in any case, and while the pinned stay), moves and the bound on them, waves,
+and the peak of memory of the process so far.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from form import Rows, parser
+
+from cotenant.advice.plan import advise
+from cotenant.advice.reading import read_state
+from cotenant.instances.packing.generators import cluster
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+DAEMONS = {"network": (100, 128), "logs": (50, 200)}
+"""CPU [m] and memory [MiB] of what runs on every node."""
+
+
+def state(nodes: int, pinned: float, seed: int) -> dict[str, Any]:
+    """A mixed List, as kubectl prints it."""
+    rng = np.random.default_rng(seed)
+    drawn = cluster(nodes=nodes, vms=20 * nodes, types=max(4 * nodes // 5, 1), rng=rng)
+    assert drawn.allowed is not None
+    assert drawn.placed is not None
+    assert drawn.most_per_server is not None
+    assert drawn.skew is not None
+    of, names = drawn.server_class, drawn.server_names
+    extra = np.sum(list(DAEMONS.values()), axis=0)
+    items = [
+        {
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "labels": {
+                    HOST: name,
+                    ZONE: drawn.zone[c],
+                    "pool": drawn.class_names[c].rpartition("-")[0],
+                },
+            },
+            "status": {
+                "allocatable": {
+                    "cpu": f"{drawn.capacity[c, 0] + extra[0]}m",
+                    "memory": f"{drawn.capacity[c, 1] + extra[1]}Mi",
+                    "pods": str(drawn.capacity[c, 2] + len(DAEMONS)),
+                },
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+        for name, c in zip(names, of.tolist(), strict=True)
+    ]
+    for daemon, (cpu, memory) in DAEMONS.items():
+        items += [
+            _pod(f"{daemon}-{name}", "DaemonSet", daemon, name, cpu, memory) for name in names
+        ]
+    specs = [_rules(drawn, i) for i in range(drawn.types)]
+    number = [0] * drawn.types
+    for server, i, vms in drawn.placed.tolist():
+        for _ in range(vms):
+            service, (cpu, memory, _) = drawn.names[i], drawn.demand[i].tolist()
+            kind, spec = "ReplicaSet", dict(specs[i])
+            draw = rng.random()
+            if draw < pinned:
+                kind = ""
+            elif draw < 2 * pinned:
+                claim = {"claimName": f"{service}-{number[i]}"}
+                spec["volumes"] = [{"name": "data", "persistentVolumeClaim": claim}]
+            name = f"{service}-{number[i]}"
+            items.append(_pod(name, kind, service, names[server], cpu, memory, **spec))
+            number[i] += 1
+    for place in range(nodes // 10):
+        items.append(_pod(f"job-{place}", "Job", "job", names[0], 100, 100, phase="Succeeded"))
+        items.append(_pod(f"next-{place}", "Job", "next", "", 1000, 1000, phase="Pending"))
+    items += [
+        {
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": service, "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": service}}},
+            "status": {"disruptionsAllowed": -(-number[i] // 10)},
+        }
+        for i, service in enumerate(drawn.names)
+        if number[i] > 1
+    ]
+    for item in items:
+        item["apiVersion"] = "policy/v1" if item["kind"] == "PodDisruptionBudget" else "v1"
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def _rules(drawn: Any, i: int) -> dict[str, Any]:
+    """What the spec of a service's pods says of where they may run."""
+    mine = {"labelSelector": {"matchLabels": {"app": drawn.names[i]}}}
+    spec: dict[str, Any] = {}
+    if drawn.most_per_server[i] == 1:
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        term = mine | {"topologyKey": HOST}
+        spec["affinity"] = {"podAntiAffinity": {required: [term]}}
+    if np.isfinite(drawn.skew[i]):
+        spread = {"maxSkew": int(drawn.skew[i]), "topologyKey": ZONE}
+        spec["topologySpreadConstraints"] = [mine | spread | {"whenUnsatisfiable": "DoNotSchedule"}]
+    there = np.flatnonzero(drawn.allowed[i])
+    zones = {drawn.zone[c] for c in there}
+    pools = {drawn.class_names[c].rpartition("-")[0] for c in there}
+    if len(zones) == 1:
+        spec["nodeSelector"] = {ZONE: zones.pop()}
+    elif len(pools) == 1:
+        spec["nodeSelector"] = {"pool": pools.pop()}
+    return spec
+
+
+def _pod(
+    name: str, owner: str, app: str, node: str, cpu: int, memory: int, phase: str = "Running",
+    **spec: Any,
+) -> dict[str, Any]:  # fmt: skip
+    about: dict[str, Any] = {"name": name, "namespace": "default", "labels": {"app": app}}
+    if owner:
+        about["ownerReferences"] = [{"kind": owner, "name": app, "controller": True}]
+    requests = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}
+    containers = [{"name": "main", "resources": {"requests": requests}}]
+    return {
+        "kind": "Pod",
+        "metadata": about,
+        "spec": {"containers": containers, **({"nodeName": node} if node else {}), **spec},
+        "status": {"phase": phase},
+    }
+
+
+def main() -> None:
+    """Advise on states of one size, or write one."""
+    command = parser(__doc__)
+    command.add_argument("--nodes", type=int, default=500)
+    command.add_argument("--time-limit", type=float, default=60.0)
+    command.add_argument("--pinned", type=float, default=0.02)
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--seeds", type=int, default=3)
+    command.add_argument("--write", type=Path)
+    asked = command.parse_args()
+    if asked.write is not None:
+        asked.write.write_text(json.dumps(state(asked.nodes, asked.pinned, asked.seed)))
+        return
+    rows = Rows(asked.json)
+    advise(read_state(["state/shop"]))  # kernels are compiled
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(asked.seed, asked.seed + asked.seeds):
+            file = Path(folder) / "state.json"
+            file.write_text(json.dumps(state(asked.nodes, asked.pinned, seed)))
+            begin = time.perf_counter()
+            given = read_state([str(file)])
+            read = time.perf_counter()
+            found = advise(given, time_limit=asked.time_limit)
+            rows.add(
+                "advice", nodes=asked.nodes, seed=seed, pods=len(given.pods),
+                pinned=len(found.pinned), read=read - begin, wall=time.perf_counter() - read,
+                in_use=len(found.in_use), enough=found.enough, needed=found.needed,
+                needed_pinned=found.needed_pinned, moves=len(found.targets), fewest=found.fewest,
+                fewest_pinned=found.fewest_pinned, waves=len(found.order.waves),
+                stuck=len(found.order.stuck),
+                memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

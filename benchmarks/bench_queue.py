@@ -1,0 +1,150 @@
+"""How long an epoch of a big cluster takes to decide and to write down, and the memory of it.
+
+    python benchmarks/bench_queue.py [--machines N] [--jobs N] [--types N] [--epochs N] [METHOD...]
+
+A simulated cluster: the store, the beliefs with their intervals, the queue and the coordinator are
+the real ones; machines only say after a while that a group has ended. Types are measured in six
+rounds. Columns: epoch; jobs waiting and placed; seconds of the decision (beliefs, pairing and
+advice), and of the whole epoch (what ended is written, the decision, what begins is written); the
+most memory of this process so far [MB].
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from form import Rows, parser
+
+from cotenant.running.coordinator import Coordinator
+from cotenant.running.dispatch import Ended
+from cotenant.running.group import Registered
+from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
+from cotenant.running.ledger import Ledger
+from cotenant.running.profiles import profile_of
+from cotenant.running.queue import QueuedJob
+from cotenant.running.run import policy_of
+from cotenant.running.standing import Settings
+from cotenant.running.store import Store, opened
+from cotenant.running.visit import Member, Run, Visit
+
+ROUNDS = 6
+LIMIT = 1.0
+
+
+class Fleet:
+    """Machines of which a tenth is done at every look."""
+
+    def __init__(self, number: int) -> None:
+        self.clock = 1e9
+        self._machines = {
+            f"m{place:06}": Registered("", {"machine": str(place)}, (), "", (), {})
+            for place in range(number)
+        }
+        self._running: deque[tuple[str, int]] = deque()
+
+    def now(self) -> float:
+        return self.clock
+
+    def all(self) -> Mapping[str, Registered]:
+        return self._machines
+
+    def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
+        self._running.append((group, len(jobs)))
+
+    def ended(self, seconds: float) -> list[Ended]:
+        self.clock += 10.0
+        found = []
+        for _ in range(max(1, len(self._running) // 10) if self._running else 0):
+            group, jobs = self._running.popleft()
+            member = Member((Run(self.clock, 6.0, 6.0, float(jobs > 1)),))
+            found.append(Ended(group, Visit((member,) * jobs, self.clock, 6.0, 0.0)))
+        return found
+
+    def acknowledge(self, groups: Mapping[str, str]) -> None:
+        pass
+
+    def end_all(self) -> None:
+        pass
+
+
+def measured(rows: Store, types: int) -> None:
+    """A store of so many types, every pair measured in every round."""
+    rng = np.random.default_rng(0)
+    loss = rng.gamma(2.0, 0.04, types)[None, :] * rng.uniform(0.5, 1.5, types)[:, None]
+    place = rows.machine("bench", {"machine": "bench"}, other=True)
+    ids = [rows.job(Job(str(kind), ("true",))) for kind in range(types)]
+    session = rows.begin_session(
+        place, 0.0,
+        {"jobs": ids, "names": [str(kind) for kind in range(types)], "counts": [2] * types,
+         "bandwidth": [None] * types, "time": "cpu", "confidence": 0.95, "pressure": 0.1},
+    )  # fmt: skip
+
+    def member(seconds: float, covered: float) -> Member:
+        noisy = float(seconds * np.exp(rng.normal(0, 0.01)))
+        return Member((Run(1e9, noisy, noisy, covered),))
+
+    with rows.writing():
+        for number in range(1, ROUNDS + 1):
+            settings = {"session": session, "machine": place, "round": number, "swapped": False}
+            for a in range(types):
+                alone = Visit((member(5.0, 0.0),), 1e9, 5.0, 0.0)
+                rows.add(alone, [ids[a]], kind="alone", state="ok", **settings)
+                for c in range(a, types):
+                    both = (member(5 / (1 - loss[a, c]), 1.0), member(5 / (1 - loss[c, a]), 1.0))
+                    visit = Visit(both, 1e9, 5.0, 0.0)
+                    rows.add(visit, [ids[a], ids[c]], kind="pair", state="ok", **settings)
+
+
+def main() -> None:
+    """Run the queue for a few epochs, by each method."""
+    command = parser(__doc__)
+    command.add_argument("methods", nargs="*", default=["GR", "stable", "optimal"])
+    command.add_argument("--machines", type=int, default=10_000)
+    command.add_argument("--jobs", type=int, default=100_000)
+    command.add_argument("--types", type=int, default=50)
+    command.add_argument("--epochs", type=int, default=4)
+    chosen = command.parse_args()
+    table = Rows(chosen.json)
+    kinds = np.random.default_rng(1).integers(0, chosen.types, chosen.jobs).tolist()
+    for method in chosen.methods:
+        with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "b.db", new=True) as db:
+            measured(db, chosen.types)
+            ledger, profile = Ledger(db), profile_of(db)
+            ledger.prepare()
+            ledger.enqueue(
+                [
+                    QueuedJob(f"job-{number}", Job(str(kind), ("true",)), True)
+                    for number, kind in enumerate(kinds)
+                ]
+            )
+            options = {"alpha": 0.03, "uncertainty": "certain"} if method == "stable" else {}
+            fleet = Fleet(chosen.machines)
+            session = db.begin_session(1, fleet.now(), profile.settings)
+            coordinator = Coordinator(
+                db, ledger.entries(), [], Knowledge(profile), fleet,
+                policy_of(method, options, LIMIT),
+                Settings(1.0, 0.03, "participate", "spare", 0.5, None, 0), session,
+            )  # fmt: skip
+            for number in range(1, chosen.epochs + 1):
+                began = time.perf_counter()
+                coordinator.step(fleet.ended(0.0))
+                whole = time.perf_counter() - began
+                waiting, placed, decided = db.rows(
+                    "SELECT waiting, placed, decided FROM epoch WHERE id = ?", (number,)
+                )[0]
+                table.add(
+                    f"{chosen.machines} machines, {chosen.types} types", method=method,
+                    epoch=number, waiting=waiting, placed=placed, decided=decided, whole=whole,
+                    memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

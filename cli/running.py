@@ -1,0 +1,204 @@
+"""The commands `run` and `advice`: a queue done on machines, and what one of its jobs is told."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..analysis.report.console import (
+    clock_text,
+    console,
+    print_json,
+    print_tables,
+    say,
+    waiting,
+)
+from .arguments import Json, Options
+from .codes import NO_ANSWER
+from .completion import methods as method_names
+from .functions import given_method
+from .measuring import Voids
+
+if TYPE_CHECKING:
+    from ..running.standing import Status, Summary
+
+
+class Unknown(StrEnum):
+    """What to do with types that the store does not know."""
+
+    REFUSE = "refuse"
+    MEASURE = "measure"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command()(run)
+    app.command()(advice)
+
+
+def run(
+    queue: Annotated[
+        Path, typer.Argument(metavar="QUEUE.toml", help="[[job]] tables: name, type, command.")
+    ],
+    store: Annotated[
+        Path, typer.Option(metavar="LAB.db", help="What `measure` wrote; every run is added.")
+    ],
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler; each worker is a machine."),
+    ] = None,
+    local: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Divide this computer into N machines instead."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "-m",
+            "--method",
+            help="Pairs each epoch's jobs; or your own, module:function.",
+            autocompletion=method_names,
+        ),
+    ] = "stable",
+    option: Options = None,
+    epoch: Annotated[
+        float, typer.Option(metavar="S", help="Seconds from one decision to the next.")
+    ] = 5.0,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds for each decision.")
+    ] = 2.0,
+    pressure: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Of waiting for a processor; more does not count."),
+    ] = None,
+    voids: Annotated[
+        Voids | None, typer.Option(help="What pairs that failed twice when measured mean.")
+    ] = None,
+    unknown: Annotated[
+        Unknown,
+        typer.Option(help="Types the store does not know: refused, or measured first."),
+    ] = Unknown.REFUSE,
+    other_machine: Annotated[
+        bool, typer.Option("--other-machine", help="Use what another kind of machine measured.")
+    ] = False,
+    overlap: Annotated[
+        bool, typer.Option("--overlap", help="Machines may share CPUs (jobs that only wait).")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of every draw.")] = 0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="RUN.html", help="Write the page of the queue here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Do the jobs of a queue on machines, paired in epochs by what was measured of them.
+
+    The same command goes on where it was cut. Ctrl-C begins nothing new and waits for what runs;
+    a second one kills it. Exit 1 when a job failed or is lost.
+    """
+    from ..analysis.report.page import require_report
+    from ..catalog import find
+    from ..instances.problem.options import parse_options
+    from ..running.run import agent_options
+    from ..running.run import run as running
+    from ..solvers.interrupts import exit_code
+
+    chosen = given_method(method)
+    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    options = parse_options((function, agent_options), option or [], f"method {method!r}")
+    require_report(report, queue, store)
+    with waiting("running") as show:
+        summary = running(
+            queue,
+            store,
+            dask=dask,
+            local=local,
+            method=chosen,
+            options=options,
+            epoch=epoch,
+            time_limit=time_limit,
+            pressure=pressure,
+            voids=None if voids is None else voids.value,
+            unknown=unknown.value,
+            other_machine=other_machine,
+            overlap=overlap,
+            seed=seed,
+            progress=lambda status: show(status_words(status)),
+            tell=say,
+        )
+    if report is not None:
+        from ..running.report import write_queue_report
+
+        say(f"{write_queue_report(store, report, ['cotenant', *sys.argv[1:]])} written")
+    if as_json:
+        print_json(asdict(summary))
+    else:
+        _print_summary(summary, store)
+    if summary.stop == "interrupted":
+        raise typer.Exit(exit_code())
+    if summary.unfinished:
+        raise typer.Exit(NO_ANSWER)
+
+
+def status_words(status: Status) -> str:
+    """A queue's standing in a line."""
+    words = (
+        f"epoch {status.epoch}  queue {status.waiting}  machines {status.running}/{status.machines}"
+        f"  done {status.done}"
+    )
+    if status.failed:
+        words += f"  failed {status.failed}"
+    if status.measured is not None and status.predicted is not None and status.half is not None:
+        words += (
+            f"  penalty {100 * status.measured:.1f} (predicted {100 * status.predicted:.1f} "
+            f"+-{100 * status.half:.1f})"
+        )
+    words += f"  advised to leave: {status.certain} (certain), {status.possible} (possible)"
+    return words + (f"  void {status.void} ({status.why})" if status.void else "")
+
+
+def _print_summary(summary: Summary, store: Path) -> None:
+    """The end of a queue in a table of facts."""
+    from ..analysis.report.tables import facts_table
+
+    states = summary.states
+    facts: dict[str, object] = {
+        "stopped": summary.stop,
+        "jobs": ", ".join(f"{number} {state}" for state, number in sorted(states.items())),
+        "epochs": summary.epochs,
+        "groups that do not count": summary.void,
+        "time": clock_text(summary.seconds),
+    }
+    if summary.measured is not None and summary.predicted is not None and summary.half is not None:
+        facts["penalty, measured"] = f"{100 * summary.measured:.1f} points"
+        facts["penalty, predicted"] = f"{100 * summary.predicted:.1f} +-{100 * summary.half:.1f}"
+    print_tables([facts_table(facts, str(store))])
+    for name, why in summary.unfinished:
+        say(f"{name} {why}")
+
+
+def advice(
+    store: Annotated[Path, typer.Argument(metavar="LAB.db", help="What `run` keeps its queue in.")],
+    job: Annotated[str, typer.Option(metavar="N", help="The job's number or name.")],
+    alpha: Annotated[
+        float | None, typer.Option(metavar="GAIN", help="Least gain that counts; else the queue's.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell one job of a queue that `run` does: participate or break away, with whom, gaining what.
+
+    For a whole cluster's state in files (Kubernetes, Slurm, ...) see `advise`.
+    """
+    from ..running.job_advice import job_advice
+
+    found = job_advice(store, job, alpha=alpha)
+    if as_json:
+        print_json(found.document())
+    else:
+        screen = console()
+        for line in found.lines():
+            screen.print(line, highlight=False, soft_wrap=True)

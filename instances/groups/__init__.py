@@ -1,0 +1,45 @@
+"""Groups: more than two jobs on a machine (Cooper, HPCA 2017, section VII; thesis ch. 6)."""
+
+from __future__ import annotations
+
+from ..problem.registry import Plain, Problem
+from .checker import check
+from .conversion import groups_from
+from .instance import Grouping, Groups
+from .penalties import rising
+from .residuals import residuals
+from .stability import BlockingGroups, blocking_groups
+
+PROBLEM = Problem(
+    name="groups",
+    title="group jobs on machines of several seats",
+    instance=Groups,
+    solution=Grouping,
+    check=check,
+    document="instances.groups.document:GroupsDocument",
+    described="instances.groups.described:described",
+    generators={
+        "additive": "instances.groups.generators:additive",
+        "pressure": "instances.groups.generators:pressure",
+        "table": "instances.groups.generators:table",
+    },
+    formats={
+        "groups-csv": "instances.groups.formats:groups_csv",
+        "curves-csv": "instances.groups.formats:curves_csv",
+        "colocation": "instances.groups.formats:colocation",
+    },
+    plain=Plain("groups-csv", "groups.csv", ("group", "job"), "group,job,penalty|slowdown[,class]"),
+    scale="instances.groups.conversion:scale",
+)
+
+__all__ = [
+    "PROBLEM",
+    "BlockingGroups",
+    "Grouping",
+    "Groups",
+    "blocking_groups",
+    "check",
+    "groups_from",
+    "residuals",
+    "rising",
+]

@@ -1,0 +1,449 @@
+"""What is given (Groups), and what an answer is (Grouping)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.errors import InvalidInstance
+from ..problem.fields import names_of, refuse, set_array
+from ..problem.frames import aligned, labels_of, names, require_frame, table
+
+if TYPE_CHECKING:
+    import pandas
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+Model = Literal["additive", "pressure", "table"]
+
+UNIT = 10**12
+"""Penalties are whole numbers of 1e-12: what a group costs its members is then one number, whatever
+the order of additions, and who would gain is decided exactly.
+"""
+
+FORBIDDEN = 1 << 52
+"""The penalty, in units, of every member of a group that may not be formed."""
+
+MOST_JOBS, MOST_SEATS = 10**9, 64
+_LEAST = -1.0
+_MODELS: dict[Model, tuple[str, ...]] = {
+    "additive": ("penalty",),
+    "pressure": ("knots", "sensitivity"),
+    "table": ("members", "losses"),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(Instance):
+    """Jobs of T types to be grouped on machines of C classes, several on a machine.
+
+    What a job loses in a group is given by one of three models. Alone on a machine a job loses
+    nothing, unless a table says otherwise. All penalties are rounded to 12 decimals.
+
+    Parameters
+    ----------
+    count : (T,) jobs of each type, 0 allowed.
+    seats : (C,) jobs that a machine of each class holds at most; a number for one class.
+    machines : (C,) machines of each class, inf for as many as needed; a number for one class. None,
+        with one class: just enough for all jobs.
+    penalty : (T, T), or (C, T, T) for each class its own. *Additive*: a job of type a loses the sum
+        over the others b of `penalty[a, b]`, at most 1; each entry from -1 to 1, or inf: these two
+        are never in one group.
+    pressure : (T,) what each type puts on those beside it, 0 or more, in any unit (GB/s, bubbles).
+        Policies of the other models may order types by it; then it is optional.
+    knots, sensitivity : (K,), and (T, K) or (C, T, K). *Pressure*: a job of type a loses
+        `sensitivity[a]` interpolated linearly between the knots at the sum of the pressures beside
+        it; it never falls from knot to knot, and stays as it is beyond the first and the last.
+    members, losses, where : (G, S) types, -1 for an empty seat, (G, S) penalties, and (G,)
+        classes, -1 for all. *Table*: what the members of each group lose; a group that is not in
+        the table is forbidden.
+    names, classes : (T,) and (C,) strings, optional.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure.
+
+    Notes
+    -----
+    Sources: Cooper (HPCA 2017) section VII and thesis ch. 6, more than two jobs a processor as
+    future work; the pressure model is that of Bubble-Up (Mars et al., MICRO 2011).
+    """
+
+    problem: ClassVar[str] = "groups"
+
+    count: Integers
+    seats: Integers
+    machines: Floats | None = None
+    penalty: Floats | None = None
+    pressure: Floats | None = None
+    knots: Floats | None = None
+    sensitivity: Floats | None = None
+    members: Integers | None = None
+    losses: Floats | None = None
+    where: Integers | None = None
+    names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    model: Model = field(init=False, repr=False, compare=False)
+    """Which of the three."""
+
+    def __post_init__(self) -> None:
+        count = set_array(self, "count", np.int64)
+        refuse("count", count, count < 0, "a number of jobs, 0 or more")
+        if not 0 < sum(count.tolist()) <= MOST_JOBS:
+            raise InvalidInstance(
+                "count", f"{sum(count.tolist())} jobs in all", f"from 1 to {MOST_JOBS}"
+            )
+        set_field(self, "names", names_of("names", self.names, len(count), "type"))
+        if np.ndim(self.seats) == 0:
+            set_field(self, "seats", [self.seats])
+        seats = set_array(self, "seats", np.int64)
+        refuse("seats", seats, (seats < 1) | (seats > MOST_SEATS), f"1 to {MOST_SEATS} jobs")
+        if len(seats) == 0:
+            raise InvalidInstance("seats", "empty", "at least one class of machines")
+        set_field(self, "classes", names_of("classes", self.classes, len(seats), "class"))
+        self._set_machines()
+        self._set_model()
+
+    @classmethod
+    def from_frame(
+        cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
+        pressure: Any = None, **fields: Any,
+    ) -> Self:  # fmt: skip
+        """An instance from labeled pandas.
+
+        Parameters
+        ----------
+        frame : types down. Across, the same types: the penalty that the row's job has from the
+            column's, which add up; or pressures, ascending numbers: the row's sensitivity curve.
+        seats, machines : of one class a number each, of several a Series or a mapping by class.
+        count, pressure : a Series or a mapping by type, a number for all, or a list in the order of
+            the rows.
+        **fields : the other fields, as the class takes them.
+
+        Raises
+        ------
+        InvalidInstance
+            A label is missing or unknown, or a value is wrong.
+        """
+        require_frame(frame, "frame")
+        types, across = labels_of(frame.index, "frame.index"), labels_of(frame.columns, "columns")
+        if set(across) == set(types) or pressure is None:
+            data: dict[str, Any] = {"penalty": table(frame, types, types, "frame")}
+        else:
+            data = {"knots": across, "sensitivity": table(frame, types, across, "frame")}
+        if hasattr(seats, "keys"):
+            data["classes"] = names(places := list(seats.keys()))
+            seats = aligned(seats, places, "seats")
+            machines = None if machines is None else aligned(machines, places, "machines")
+        loads = None if pressure is None else aligned(pressure, types, "pressure")
+        return cls(
+            count=aligned(count, types, "count"),  # type: ignore[arg-type]
+            seats=seats,
+            machines=machines,
+            pressure=loads,  # type: ignore[arg-type]
+            names=names(types),
+            **data,
+            **fields,
+        )
+
+    @property
+    def types(self) -> int:
+        """T, the number of types."""
+        return len(self.count)
+
+    @property
+    def jobs(self) -> int:
+        """n, the number of jobs."""
+        return int(self.count.sum())
+
+    @property
+    def size(self) -> int:
+        """The number of jobs."""
+        return self.jobs
+
+    @property
+    def limits(self) -> Integers:
+        """(C,) machines of each class that can be of use: no more than there are jobs."""
+        assert self.machines is not None
+        return cast("Integers", np.minimum(self.machines, self.jobs).astype(np.int64))
+
+    @property
+    def spare(self) -> int:
+        """Seats that stay empty when every machine is used."""
+        return int((self.limits * self.seats).sum()) - self.jobs
+
+    def curves(self, place: int) -> Floats:
+        """(T, T) or (T, K), the additive penalties or the sensitivities on a class of machines."""
+        data = self.penalty if self.model == "additive" else self.sensitivity
+        assert data is not None
+        return data if data.ndim == 2 else data[place]
+
+    def alike(self) -> Integers:
+        """(C,) for each class the first with as many seats and the same penalties."""
+        first: Integers = np.arange(len(self.seats))
+        for place in range(len(self.seats)):
+            for other in range(place):
+                if self.seats[other] == self.seats[place] and self._same(other, place):
+                    first[place] = other
+                    break
+        return first
+
+    def summary(self) -> dict[str, object]:
+        """Facts for people: sizes, machines and the model of penalties."""
+        assert self.machines is not None
+        kinds = [
+            f"{'any number' if np.isinf(number) else f'{number:g}'} of {seats} seats"
+            for number, seats in zip(self.machines, self.seats.tolist(), strict=True)
+        ]
+        return {
+            **super().summary(),
+            "jobs": self.jobs,
+            "types": self.types,
+            "machines": ", ".join(kinds),
+            "penalties": {
+                "additive": "the sum over the jobs beside it",
+                "pressure": "a curve over the pressure beside it",
+                "table": f"a table of {0 if self.members is None else len(self.members)} groups",
+            }[self.model],
+        }
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON values, those that are given; null stands for infinity."""
+        content: dict[str, Any] = {
+            name: plain(getattr(self, name))
+            for name in ("count", "seats", "machines", "penalty", "pressure", "knots",
+                         "sensitivity")
+            if getattr(self, name) is not None
+        }  # fmt: skip
+        if self.members is not None and self.losses is not None and self.where is not None:
+            content["table"] = [
+                {"members": types[: (used := sum(t >= 0 for t in types))], "penalty": lost[:used]}
+                | ({} if place < 0 else {"class": place})
+                for types, lost, place in zip(
+                    self.members.tolist(), self.losses.tolist(), self.where.tolist(), strict=True
+                )
+            ]
+        return content | {"names": list(self.names), "classes": list(self.classes)}
+
+    def _same(self, one: int, other: int) -> bool:
+        if self.where is not None:
+            return not ((self.where == one) | (self.where == other)).any()
+        return np.array_equal(self.curves(one), self.curves(other))
+
+    def _set_machines(self) -> None:
+        seats, jobs = self.seats, self.jobs
+        if self.machines is None:
+            if len(seats) > 1:
+                raise InvalidInstance(
+                    "machines", "not given", "how many machines of each class there are"
+                )
+            set_field(self, "machines", [-(-jobs // int(seats[0]))])
+        elif np.ndim(self.machines) == 0:
+            set_field(self, "machines", [self.machines])
+        number = set_array(self, "machines", float, 1, len(seats), "one per class")
+        refuse(
+            "machines",
+            number,
+            np.isnan(number) | (number < 0) | (np.isfinite(number) & (number != np.floor(number))),
+            "a whole number of machines, or inf (null)",
+        )
+        if self.spare < 0:
+            raise InvalidInstance(
+                "machines", f"{int((self.limits * seats).sum())} seats in all for {jobs} jobs",
+                "a seat for every job", "Give more machines or seats, or run the jobs in batches",
+            )  # fmt: skip
+
+    def _set_model(self) -> None:
+        given = [m for m, fields in _MODELS.items() if getattr(self, fields[0]) is not None]
+        if len(given) != 1:
+            raise InvalidInstance(
+                " and ".join(_MODELS[m][0] for m in given) or "penalty",
+                "given together" if given else "not given",
+                "penalties by one model: penalty; or pressure, knots and sensitivity; or a table",
+            )
+        set_field(self, "model", given[0])
+        for model, fields in _MODELS.items():
+            for name in fields:
+                if (getattr(self, name) is not None) != (model == given[0]):
+                    word = "not given" if model == given[0] else f"given beside {given[0]} data"
+                    raise InvalidInstance(name, word, f"the fields of the {given[0]} model alone")
+        if self.where is not None and given[0] != "table":
+            raise InvalidInstance("where", f"given beside {given[0]} data", "a table's classes")
+        if self.pressure is not None:
+            load = set_array(self, "pressure", float, 1, self.types, "one per type")
+            refuse("pressure", load, ~((load >= 0) & (load < 1e5)), "a pressure from 0 to 1e5")
+        {"additive": self._set_additive, "pressure": self._set_curves, "table": self._set_table}[
+            self.model
+        ]()
+
+    def _per_class(self, name: str, last: int) -> Floats:
+        """A field that is (T, last), or (C, T, last)."""
+        value = getattr(self, name)
+        try:
+            depth = np.ndim(value)
+        except ValueError:  # ragged, as the next line says
+            depth = 2
+        value = frozen_array(name, value, float, 3 if depth == 3 else 2)
+        wanted = (self.types, last) if depth < 3 else (len(self.seats), self.types, last)
+        if value.shape != wanted:
+            raise InvalidInstance(
+                name, f"of shape {value.shape}",
+                f"{wanted}, or {(len(self.seats), self.types, last)} for each class its own",
+            )  # fmt: skip
+        return cast("Floats", value)
+
+    def _set_additive(self) -> None:
+        penalty = self._per_class("penalty", self.types)
+        wrong = ~((penalty >= _LEAST) & ((penalty <= 1) | (penalty == np.inf)))
+        refuse("penalty", penalty, wrong, "a fraction of throughput lost, from -1 to 1, or inf")
+        set_field(self, "penalty", _rounded(penalty))
+
+    def _set_curves(self) -> None:
+        if self.pressure is None:
+            raise InvalidInstance("pressure", "not given", "what each type puts on the others")
+        knots = set_array(self, "knots", float)
+        refuse("knots", knots, ~((knots >= 0) & (knots <= 8e6)), "a pressure, from 0 to 8e6")
+        if len(knots) == 0 or (np.diff(knots) <= 0).any():
+            raise InvalidInstance("knots", knots.tolist()[:5], "pressures that rise, one or more")
+        curve = self._per_class("sensitivity", len(knots))
+        refuse("sensitivity", curve, ~((curve >= _LEAST) & (curve <= 1)), "from -1 to 1")
+        fall = np.diff(curve, axis=-1, prepend=-np.inf) < 0
+        refuse(
+            "sensitivity", curve, fall, "no less than at the knot before it",
+            "More pressure never helps: make measured points isotonic "
+            "(cotenant.instances.groups.rising)",
+        )  # fmt: skip
+        set_field(self, "sensitivity", _rounded(curve))
+
+    def _set_table(self) -> None:
+        members = frozen_array("members", self.members, np.int64, 2)
+        losses = frozen_array("losses", self.losses, float, 2)
+        if members.shape != losses.shape or not members.size:
+            raise InvalidInstance(
+                "losses", f"of shape {losses.shape}", f"a penalty for each member, {members.shape}"
+            )
+        types, size = self.types, members.shape[1]
+        refuse("members", members, (members < -1) | (members >= types), f"a type, 0 to {types - 1}")
+        if float(types + 1) ** size >= 2.0**62:
+            raise InvalidInstance(
+                "members", f"groups of {size} of {types} types", "a table of fewer types or seats"
+            )
+        taken = members >= 0
+        if not taken.any(axis=1).all():
+            raise InvalidInstance(
+                f"members[{int(np.argmin(taken.any(axis=1)))}]", "empty", "at least one job"
+            )
+        wrong = taken & ~((losses >= _LEAST) & (losses <= 1))
+        refuse("losses", losses, wrong, "a fraction of throughput lost, from -1 to 1")
+        # members ascend, empty seats last
+        order = np.argsort(np.where(taken, members, types), axis=1, kind="stable")
+        members = np.take_along_axis(members, order, 1)
+        losses = np.take_along_axis(np.where(taken, _rounded(losses), 0.0), order, 1)
+        same = (members[:, 1:] == members[:, :-1]) & (members[:, 1:] >= 0)
+        unequal = (same & (losses[:, 1:] != losses[:, :-1])).any(axis=1)
+        if unequal.any():
+            place = int(np.argmax(unequal))
+            raise InvalidInstance(
+                f"losses[{place}]", losses[place].tolist(), "one penalty for jobs of one type"
+            )
+        where = np.full(len(members), -1) if self.where is None else self.where
+        set_field(self, "where", where)
+        place_of = set_array(self, "where", np.int64, 1, len(members), "one per group")
+        classes = len(self.seats)
+        refuse("where", place_of, (place_of < -1) | (place_of >= classes), f"-1 to {classes - 1}")
+        keys = np.column_stack([place_of, members])
+        order = np.lexsort(keys.T[::-1])
+        twice = (np.diff(keys[order], axis=0) == 0).all(axis=1)
+        if twice.any():
+            place = int(order[int(np.argmax(twice)) + 1])
+            raise InvalidInstance(
+                f"members[{place}]", members[place].tolist(), "each group once for a class"
+            )
+        for name, value in (("members", members[order]), ("losses", losses[order])):
+            set_field(self, name, frozen_array(name, value, value.dtype, 2))
+        set_field(self, "where", frozen_array("where", place_of[order], np.int64, 1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grouping(Solution):
+    """Which jobs run together on machines of which class, and on how many machines.
+
+    Parameters
+    ----------
+    members : (G, S) types in each kind of group, -1 for an empty seat; kept ascending with the
+        empty seats last, sorted, each kind of group once for a class.
+    where : (G,) class of the machines.
+    number : (G,) machines that hold such a group.
+    """
+
+    problem: ClassVar[str] = "groups"
+
+    members: Integers
+    where: Integers
+    number: Integers
+
+    def __post_init__(self) -> None:
+        members = frozen_array("members", self.members, np.int64, 2)
+        where = frozen_array("where", self.where, np.int64, 1)
+        number = frozen_array("number", self.number, np.int64, 1)
+        if not len(members) == len(where) == len(number):
+            raise InvalidInstance(
+                "number", f"of lengths {len(members)}, {len(where)}, {len(number)}",
+                "members, where and number of one length",
+            )  # fmt: skip
+        refuse("number", number, number < 0, "how many machines, 0 or more")
+        keys, inverse = np.unique(
+            np.column_stack([where, ascending(members)]), axis=0, return_inverse=True
+        )
+        total = np.bincount(inverse.reshape(-1), weights=number, minlength=len(keys))
+        total = total.astype(np.int64)
+        keep = (total > 0) & (keys[:, 1:] >= 0).any(axis=1)
+        used = (keys[keep, 1:] >= 0).any(axis=0)
+        for name, value in (
+            ("members", keys[keep][:, 1:][:, used]),
+            ("where", keys[keep, 0]),
+            ("number", total[keep]),
+        ):
+            set_field(self, name, frozen_array(name, value, np.int64, value.ndim))
+
+    @property
+    def machines(self) -> int:
+        """Machines in use."""
+        return int(self.number.sum())
+
+    def placed(self, types: int) -> Integers:
+        """(T,) how many jobs of each type are in groups."""
+        taken = self.members >= 0
+        weight = np.repeat(self.number, taken.sum(axis=1))
+        found = np.bincount(self.members[taken], weights=weight, minlength=types)
+        return cast("Integers", found.astype(np.int64))
+
+
+def ascending(members: Integers) -> Integers:
+    """Groups (N, S) with their types in order and the empty seats, -1, last."""
+    last = np.iinfo(np.int64).max
+    rows = np.sort(np.where(members < 0, last, members), axis=1)
+    return cast("Integers", np.where(rows == last, -1, rows))
+
+
+def group_name(instance: Groups, types: Integers) -> str:
+    """A group in words: "2 x264 + vips"."""
+    kinds, number = np.unique(types[types >= 0], return_counts=True)
+    return " + ".join(
+        f"{'' if many == 1 else f'{many} '}{instance.names[kind]}"
+        for kind, many in zip(kinds.tolist(), number.tolist(), strict=True)
+    )
+
+
+def _rounded(value: Floats) -> Floats:
+    """To 12 decimals, read-only."""
+    found = np.round(value, 12)
+    found.flags.writeable = False
+    return found

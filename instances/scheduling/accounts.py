@@ -1,0 +1,318 @@
+"""From a cluster's own files to organizations with machines and jobs: who they are, what they
+bring, from when their jobs wait.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.rules import AtLeast, checked
+from ..problem.tables import PathLike
+from .formats import Form, read_log
+from .instance import Scheduling
+from .log import (
+    Begin,
+    By,
+    Initial,
+    JobsAs,
+    Length,
+    Log,
+    Machines,
+    Settings,
+    Waiting,
+    labeled,
+    most_processors,
+    of_partition,
+    released_when_eligible,
+    window,
+    with_waiting,
+)
+from .slurm import SlurmNode, read_nodes, read_shares
+from .split import Organizations
+
+MOST_ACCOUNTS = 62
+"""More are merged, or refused: coalitions are bits of a whole number."""
+
+OTHERS = "(others)"
+"""The name of the accounts that are merged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accounts:
+    """A log and its organizations, ready for windows.
+
+    Attributes
+    ----------
+    log : the jobs, each released as `Source.release` says.
+    settings : of windows; begin and length are open.
+    machines_from, shares_from : where the numbers are from, for people.
+    submitted : the same jobs released at submission, where that makes a difference.
+    waiting : jobs that wait at the end and are not judged.
+    notes : what the reading decided.
+    kind : what an organization is: "account", "user", or "organization".
+    dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
+    """
+
+    log: Log
+    settings: Settings
+    machines_from: str
+    shares_from: str
+    submitted: Log | None
+    waiting: tuple[Waiting, ...]
+    notes: tuple[str, ...]
+    kind: str
+    dealt: str
+
+    def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
+        """The log, and the settings of a window from `begin` on (the first job when not given), to
+        the end of the export when it has no length.
+        """
+        first = self.log.begin if begin is None else begin
+        whole = max(1, self.log.over - first)
+        settings = replace(self.settings, begin=begin, length=whole if length is None else length)
+        return self.log, settings
+
+
+Who = Literal["account", "each-user", "user", "group", "job"]
+
+
+@checked
+@dataclass(frozen=True)
+class Source:
+    """How files become organizations; every field is an option.
+
+    Attributes
+    ----------
+    form : kind of the log; "auto" looks at its content.
+    nodes : path of what `scontrol show node -o` prints: the machines. Without it the header of an
+        SWF, or the most processors the log used at one time.
+    shares : path of what `sshare -a -l -P` prints: the parts of the machines. Equal when not given.
+    release : a job waits from when it was "eligible" to start (holds, begin times and dependencies
+        are its user's own waiting), or from its "submit".
+    waiting : jobs that wait at the end are "shown", or judged as if they ran for their time
+        "limit".
+    partition : only its jobs and nodes.
+    strict : whether one line that cannot be read is an error.
+    delimiter : of sacct's output; found when not given.
+    top : that many accounts of most work stay, and the others are one organization.
+    by : each "account" is an organization, or "each-user"; "user", "group" and "job" are dealt to
+        organizations at random.
+    organizations ... assignment_seed : see `instances.scheduling.log.Settings`.
+    jobs, backfilling : "parallel" jobs take their processors at once, and with backfilling may pass
+        one that does not fit; "sequential" ones are cut into jobs of one processor.
+    """
+
+    form: Form = "auto"
+    nodes: str | None = None
+    shares: str | None = None
+    release: Literal["eligible", "submit"] = "eligible"
+    waiting: Literal["shown", "limit"] = "shown"
+    partition: str | None = None
+    strict: bool = False
+    delimiter: str = ""
+    top: Annotated[int, AtLeast(1)] | None = None
+    organizations: Organizations = 5
+    machines: Machines | None = None
+    split: str | None = None
+    initial: Initial = "warm"
+    by: Who = "account"
+    mapping: str | None = None
+    assignment_seed: Annotated[int, AtLeast(0)] = 0
+    jobs: JobsAs = "parallel"
+    backfilling: bool = True
+
+    def __post_init__(self) -> None:
+        if self.shares is not None and (self.by != "account" or self.split or self.mapping):
+            raise InvalidOption(
+                "shares are of accounts; leave out by, split and mapping, or the shares"
+            )
+
+    def read(self, path: str | os.PathLike[str]) -> Accounts:
+        """Read the files and put them together.
+
+        Raises
+        ------
+        InvalidFile, InvalidOption
+            A file is not what it should be; a partition nobody ran in; too many accounts.
+        """
+        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict)
+        nodes = [] if self.nodes is None else read_nodes(self.nodes)
+        notes = [*_left_out(log), *log.remarks]
+        partitions = Counter(filter(None, log.partition))
+        if self.partition is not None:
+            log = of_partition(log, self.partition)
+            nodes = [node for node in nodes if self.partition in node.partitions]
+            if self.nodes is not None and not nodes:
+                raise InvalidOption(
+                    f"partition is {self.partition!r}; {self.nodes} has no node of it"
+                )
+        elif len(partitions) > 1:
+            names = ", ".join(f"{name} {number}" for name, number in partitions.most_common(4))
+            notes.append(
+                f"partitions are not seen ({len(partitions)}: {names}): a wait for one counts as a "
+                "wait for any; audit one with --partition"
+            )
+        if self.by == "each-user":
+            log = replace(log, group=log.user, groups=log.users)
+        by: By = "account" if self.by == "each-user" else self.by
+        by_account = by == "account" and self.mapping is None
+        weights = None if self.shares is None else read_shares(self.shares)
+        if by_account and self.top is not None:
+            log, weights = _merged(log, weights, self.top)
+        total, machines_from = self._machines(log, nodes)
+        if self.waiting == "limit":
+            log = with_waiting(log, total)
+        if nodes:
+            notes += _down(nodes)
+        if weights is not None:
+            notes += _shares_notes(log, weights)
+        number = len({*_ran(log), *(weights or {})})
+        if by_account and number > MOST_ACCOUNTS:
+            raise InvalidOption(
+                f"there are {number} {'accounts' if self.by == 'account' else 'users'}; at "
+                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: top 12 keeps 12"
+            )
+        eligible = released_when_eligible(log)
+        different = log.eligible is not None and bool((log.eligible != log.submit).any())
+        settings = Settings(
+            None, None, self.organizations, total, self.split or "uniform", self.initial, by,
+            self.mapping, self.assignment_seed, self.jobs,
+            self.backfilling and self.jobs == "parallel", weights,
+        )  # fmt: skip
+        return Accounts(
+            log=eligible if self.release == "eligible" else log,
+            settings=settings,
+            machines_from=machines_from,
+            shares_from="equal shares" if weights is None else "sshare",
+            submitted=log if different and self.release == "eligible" else None,
+            waiting=log.waiting,
+            notes=tuple(notes),
+            kind="organization" if not by_account else self.by.removeprefix("each-"),
+            dealt="" if by_account or self.mapping is not None else self.by,
+        )
+
+    def _machines(self, log: Log, nodes: list[SlurmNode]) -> tuple[int | None, str]:
+        """How many, None where the split says it; and where that is from."""
+        if self.split is not None and ("," in self.split or self.split.isdigit()):
+            return self.machines, "as given"
+        if self.machines is not None:
+            return self.machines, "as given"
+        if nodes:
+            total = sum(node.cpus for node in nodes)
+            if not total > 0:
+                raise InvalidFile(f"{self.nodes} has no CPUs; expected some")
+            return total, "scontrol"
+        if log.machines is not None:
+            return log.machines, "the log's header"
+        return most_processors(log), "the most in use at one time; better with --nodes"
+
+
+@checked
+def sacct(
+    path: PathLike,
+    *,
+    nodes: str | None = None,
+    shares: str | None = None,
+    release: Literal["eligible", "submit"] = "eligible",
+    waiting: Literal["shown", "limit"] = "shown",
+    partition: str | None = None,
+    strict: bool = False,
+    delimiter: str = "",
+    top: Annotated[int, AtLeast(1)] | None = None,
+    begin: Begin | None = None,
+    length: Length | None = None,
+    machines: Machines | None = None,
+    initial: Initial = "warm",
+    jobs: JobsAs = "parallel",
+    backfilling: bool = True,
+) -> Scheduling:
+    """A window of what Slurm's sacct prints (see `slurm.COMMAND`), each account an organization.
+
+    Parameters
+    ----------
+    nodes ... top, jobs, backfilling : see `Source`. Waiting jobs that are "shown" are left out.
+    begin : first second of the window, from 1970 on; the first job when not given.
+    length : seconds; to the end of the export when not given.
+    machines : in all, instead of `nodes`.
+    initial : "warm": also the jobs in the system at the window's begin, see `log.Settings`.
+    """
+    source = Source(
+        "sacct", nodes, shares, release, waiting, partition, strict, delimiter, top,
+        machines=machines, initial=initial, jobs=jobs, backfilling=backfilling,
+    )  # fmt: skip
+    return window(*source.read(path).span(begin, length)).instance
+
+
+def waits(found: Accounts) -> dict[str, tuple[int, int, float]]:
+    """Account -> jobs that wait at the end of the log, their processors, and the processor seconds
+    they have waited so far; without those that their users hold.
+    """
+    over = found.log.over
+    table: dict[str, tuple[int, int, float]] = {}
+    for job in found.waiting:
+        if job.eligible is not None and job.eligible < over:
+            jobs, cpus, waited = table.get(job.account, (0, 0, 0.0))
+            more = job.processors * (over - job.eligible)
+            table[job.account] = (jobs + 1, cpus + job.processors, waited + more)
+    return table
+
+
+def _left_out(log: Log) -> Iterator[str]:
+    for why, number in log.dropped.items():
+        if number:
+            yield f"left out: {number} ({why})"
+    if log.bad:
+        shown = "; ".join(log.bad[:3])
+        more = f"; and {len(log.bad) - 3} more" if len(log.bad) > 3 else ""
+        yield f"bad lines left out: {len(log.bad)} ({shown}{more}); --strict refuses them"
+
+
+def _down(nodes: list[SlurmNode]) -> Iterator[str]:
+    down = [
+        node for node in nodes if node.state.startswith(("DOWN", "DRAIN")) or "+DRAIN" in node.state
+    ]
+    if down:
+        names = ", ".join(node.name for node in down[:4])
+        yield (
+            f"nodes down or drained now: {len(down)} of {len(nodes)} ({names}); their "
+            f"{sum(node.cpus for node in down)} CPUs count all the time"
+        )
+
+
+def _shares_notes(log: Log, weights: dict[str, float]) -> Iterator[str]:
+    ran = _ran(log)
+    if without := sorted(ran - set(weights)):
+        yield f"no shares, so no CPUs of their own: {', '.join(without)}"
+    if idle := sorted(set(weights) - ran):
+        yield f"shares, but no jobs: {', '.join(idle)}; their CPUs serve the others"
+
+
+def _ran(log: Log) -> set[str]:
+    """Accounts with jobs that ran."""
+    return {log.groups[number] for number in np.unique(log.group).tolist()}
+
+
+def _merged(
+    log: Log, weights: dict[str, float] | None, top: int
+) -> tuple[Log, dict[str, float] | None]:
+    """The log with all but the accounts of most work made one."""
+    work = np.bincount(
+        log.group, weights=(log.run * log.processors).astype(float), minlength=len(log.groups)
+    )
+    kept = {log.groups[n] for n in np.argsort(-work, kind="stable")[:top]}
+    names = [name if name in kept else OTHERS for name in log.groups]
+    groups, group = labeled([names[g] for g in log.group])
+    if weights is not None:
+        merged: dict[str, float] = {}
+        for name, share in weights.items():
+            key = name if name in kept else OTHERS
+            merged[key] = merged.get(key, 0.0) + share
+        weights = merged
+    return replace(log, group=group, groups=groups), weights

@@ -1,0 +1,462 @@
+"""Readers of what a Slurm prints: accounting (sacct), nodes (scontrol) and shares (sshare).
+
+sacct puts bars between cells as they come, and leaves bars in the name of a job as they are; its
+times have no zone. What a line does not say right is counted and listed, so that one bad line does
+not cost a year's file.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from ..problem.documents import shortened
+from ..problem.errors import InvalidFile
+from ..problem.reading import read_text, require_few
+from ..problem.tables import LARGEST, CsvTable, PathLike
+from .log import Log, Waiting, labeled
+
+COMMAND = (
+    "TZ=UTC sacct -a -X -D -P -S 2026-01-01 --format=JobIDRaw,JobID,User,Account,Partition,QOS,"
+    "Submit,Eligible,Start,End,ElapsedRaw,Timelimit,AllocCPUS,ReqTRES,AllocTRES,NodeList,State,"
+    "JobName"
+)
+"""The export that says all that is read here."""
+
+NODES_COMMAND = "scontrol show node -o"
+SHARES_COMMAND = "sshare -a -l -P"
+
+LISTED = 5
+"""Bad lines that are listed; the rest are counted."""
+
+_KNOWN = frozenset(
+    "jobidraw jobid user account partition qos submit eligible start end elapsed elapsedraw state "
+    "timelimit timelimitraw alloccpus ncpus reqcpus alloctres reqtres nodelist nnodes jobname "
+    "exitcode group uid cluster priority cputimeraw suspended reserved planned".split()
+)
+_NEVER = ("", "unknown", "none", "n/a")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_CLOCK = re.compile(r"(?:([0-9]{1,7})-)?([0-9]{1,7}):([0-9]{2})(?::([0-9]{2}))?(?:\.[0-9]+)?")
+_TASKS = re.compile(r"[0-9]+_\[([^\]]*)\]")
+_CPUS = re.compile(r"(?:^|,)cpu=([0-9]{1,12})(?:,|$)")
+_DEVICES = re.compile(r"(?:^|,)gres/[^=]+=[1-9]")
+
+
+class _BadLine(Exception):
+    """What is wrong with a line."""
+
+
+@dataclass
+class _Found:
+    """What the lines have said so far."""
+
+    jobs: dict[object, tuple[object, ...]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    bad: list[str] = field(default_factory=list)
+    last: int = 0
+
+
+def looks_like_sacct(text: str) -> bool:
+    """Whether a text begins with a header of sacct's column names, whatever separates them."""
+    header = re.split(r"[^A-Za-z]+", text.lstrip("\ufeff\r\n ").partition("\n")[0].lower())
+    known = _KNOWN.intersection(header)
+    return len(known) >= 4 and bool(known & {"jobid", "jobidraw", "account"})
+
+
+def read_sacct(
+    path: PathLike, *, delimiter: str = "", strict: bool = False, text: str | None = None
+) -> Log:
+    """The jobs of sacct's output with a header, in any order of columns; those that wait are kept
+    apart.
+
+    A name of a job may hold bars where it is the last column, or the only free text. With
+    duplicates (-D) each run of a requeued job is a job; a line that repeats another, as where two
+    exports overlap, is read once, the later one. Steps are left out.
+
+    Parameters
+    ----------
+    delimiter : between cells, one or more characters; what the header has when not given.
+    strict : whether the first bad line is an error.
+    text : the content, when it was read before.
+
+    Raises
+    ------
+    InvalidFile
+        It is no such output, the columns needed are missing, or no line, or less than half of the
+        lines, can be read.
+    """
+    where = os.fspath(path)
+    text = read_text(path) if text is None else text
+    require_few(text, "\n", "lines", where)
+    lines = ((n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip())
+    number, header = next(lines, (1, ""))
+    mark, names = _columns(where, header, delimiter)
+    place = {name: column for column, name in enumerate(names)}
+    _require(where, place)
+    found = _Found()
+    total = 0
+    for number, line in lines:
+        total += 1
+        try:
+            _read_line(_cells(line, mark, names, place), place, found)
+        except _BadLine as error:
+            what = f"line {number}: {error}"
+            if strict:
+                raise InvalidFile(f"{where}, {what}") from None
+            found.bad.append(what)
+    if not total:
+        raise InvalidFile(f"{where} has no rows; expected some below the header")
+    if 2 * len(found.bad) > total:
+        raise InvalidFile(
+            f"{where}: {len(found.bad)} of {total} lines cannot be read; the first is "
+            f"{found.bad[0]}. Make it with: {COMMAND}"
+        )
+    return _log_of(where, found)
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """A node as scontrol shows it: its CPUs that jobs can have, its partitions and its state."""
+
+    name: str
+    cpus: int
+    partitions: tuple[str, ...]
+    state: str
+
+
+def read_nodes(path: PathLike) -> list[SlurmNode]:
+    """The nodes that `scontrol show node` printed, on one line each or not.
+
+    Raises
+    ------
+    InvalidFile
+        It is no such output, or a node has no number of CPUs.
+    """
+    where, text = os.fspath(path), read_text(path)
+    nodes = []
+    for entry in re.split(r"(?m)^(?=NodeName=)", text)[1:]:
+        words = dict(re.findall(r"(?:^|\s)([A-Za-z]+)=(\S*)", entry))
+        cpus = words.get("CPUEfctv") or words.get("CPUTot", "")
+        if not cpus.isdecimal() or len(cpus) > 9:
+            raise InvalidFile(
+                f"{where}: node {shortened(words['NodeName'])} has CPUTot {shortened(cpus)}; "
+                f"expected a number of CPUs. Make it with: {NODES_COMMAND}"
+            )
+        partitions = tuple(filter(None, words.get("Partitions", "").split(",")))
+        nodes.append(SlurmNode(words["NodeName"], int(cpus), partitions, words.get("State", "")))
+    if not nodes:
+        raise InvalidFile(
+            f"{where} has no line that begins with NodeName=; expected the output of "
+            f"`{NODES_COMMAND}`"
+        )
+    if len({node.name for node in nodes}) < len(nodes):
+        raise InvalidFile(f"{where} names a node twice; expected every node once")
+    return nodes
+
+
+def read_shares(path: PathLike) -> dict[str, float]:
+    """Account -> its part of the machine by sshare's raw shares, summing to 1.
+
+    An account's part is divided among its own users and the accounts below it by their raw shares;
+    what its users have is the account's own. The part of the users of root, the administrator's
+    default, is left to the others.
+
+    Raises
+    ------
+    InvalidFile
+        It is no output of sshare, or no account has shares.
+    """
+    where = os.fspath(path)
+    table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True)
+    children: list[tuple[int, str, bool, float]] = []
+    for row in table:
+        name = row.cells[table.places["Account"]]
+        depth = len(name) - len(name.lstrip(" "))
+        raw = row["RawShares"]
+        if not row["Account"]:
+            raise row.wrong("Account", "a name")
+        # a child of the share of its parent counts as one share among its siblings
+        value = 1.0 if raw in ("", "parent") else row.number("RawShares")
+        if value < 0:
+            raise row.wrong("RawShares", "a number, at least 0")
+        children.append((depth, row["Account"], bool(row["User"]), value))
+    shares: dict[str, float] = {}
+    _divide(children, 0, len(children), 1.0, shares)
+    shares.pop("root", None)
+    total = sum(shares.values())
+    if total <= 0:
+        raise InvalidFile(
+            f"{where} has no account with shares; expected some. Make it with: {SHARES_COMMAND}"
+        )
+    return {name: share / total for name, share in shares.items()}
+
+
+def _divide(
+    rows: list[tuple[int, str, bool, float]], first: int, end: int, part: float,
+    shares: dict[str, float],
+) -> None:  # fmt: skip
+    """Give the rows of one level their parts, and those below them theirs, without recursion."""
+    todo = [(first, end, part)]
+    while todo:
+        first, end, part = todo.pop()
+        level = min((rows[n][0] for n in range(first, end)), default=0)
+        heads = [n for n in range(first, end) if rows[n][0] == level]
+        total = sum(rows[n][3] for n in heads) or 1.0
+        for head, following in zip(heads, [*heads[1:], end], strict=True):
+            _, name, user, raw = rows[head]
+            mine = part * raw / total
+            below = following > head + 1
+            if user or not below:
+                shares[name] = shares.get(name, 0.0) + mine
+            if below:
+                todo.append((head + 1, following, mine))
+
+
+def _columns(where: str, header: str, delimiter: str) -> tuple[str, list[str]]:
+    """What separates the cells, and the names of the columns in lower case."""
+    bare = header.lstrip("\ufeff ").strip('"')
+    if not delimiter:
+        found = re.match(r"[A-Za-z]+(?:%-?[0-9]+)?([^A-Za-z0-9]+)[A-Za-z]", bare)
+        delimiter = found[1] if found else ""
+    if not looks_like_sacct(header):
+        raise InvalidFile(
+            f"{where}, line 1: {shortened(header[:60])} is no header of sacct; expected column "
+            f"names. Make it with: {COMMAND}"
+        )
+    if not delimiter or (delimiter.isspace() and delimiter != "\t"):
+        raise InvalidFile(
+            f"{where} is what sacct prints for people, whose columns are cut; expected "
+            f"--parsable2. Make it with: {COMMAND}"
+        )
+    delimiter = delimiter.replace('"', "") or ","
+    names = [name.strip(' "').lower() for name in header.split(delimiter)]
+    if names[-1] == "":
+        names.pop()
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidFile(f"{where}, line 1: column {shortened(twice)} is named twice")
+    return delimiter, names
+
+
+def _require(where: str, place: dict[str, int]) -> None:
+    for needed in (
+        ("jobid", "jobidraw"), ("account",), ("submit",), ("start",),
+        ("elapsedraw", "elapsed", "end"),
+    ):  # fmt: skip
+        if not any(name in place for name in needed):
+            raise InvalidFile(
+                f"{where}, line 1: no column {' or '.join(needed)}. Make it with: {COMMAND}"
+            )
+
+
+def _cells(line: str, mark: str, names: list[str], place: dict[str, int]) -> list[str]:
+    """The cells of a line; what is too many belongs to the name of the job."""
+    width = len(names)
+    if '"' in line and mark in (",", ";", "\t"):
+        quoted = next(csv.reader([line], delimiter=mark), [])
+        if len(quoted) == width:
+            return quoted
+    cells = line.split(mark)
+    extra = len(cells) - width
+    if extra > 0 and cells[-1] == "":  # sacct -p ends its lines with a bar
+        cells.pop()
+        extra -= 1
+    if extra > 0 and "jobname" in place:
+        at = place["jobname"]
+        cells[at : at + extra + 1] = [mark.join(cells[at : at + extra + 1])]
+        extra = 0
+    if extra:
+        raise _BadLine(f"{len(cells)} cells; expected {width}, as the header has")
+    return cells
+
+
+def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
+    def cell(*names: str) -> str:
+        """The first of these columns that is there and not empty."""
+        for name in names:
+            if name in place and (text := cells[place[name]].strip()):
+                return text
+        return ""
+
+    job = cell("jobid", "jobidraw")
+    if not job:
+        raise _BadLine("no JobID")
+    if "." in job or "." in cell("jobidraw"):
+        found.counts["job steps"] += 1
+        return
+    state = cell("state").upper().partition(" ")[0]
+    sent = _moment("Submit", cell("submit"))
+    start, end = _moment("Start", cell("start")), _moment("End", cell("end"))
+    if sent is None:
+        raise _BadLine(f"Submit is {shortened(cell('submit'))}; expected a time")
+    eligible = _moment("Eligible", cell("eligible")) if "eligible" in place else sent
+    partition, account, user = cell("partition"), cell("account") or "(none)", cell("user")
+    requested = cell("reqtres")
+    asked = _cpus(requested, cell("alloccpus", "ncpus", "reqcpus"))
+    for moment in (sent, start, end):
+        found.last = max(found.last, moment or 0)
+    if start is None:
+        if state in ("", "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"):
+            if (job, sent) in found.jobs:
+                found.counts["repeated lines"] += 1
+            limit = _length("Timelimit", cell("timelimit")) or -1
+            found.jobs[job, sent] = (
+                job, account, user, partition, sent, eligible, asked * _tasks(job), limit,
+            )  # fmt: skip
+        else:
+            found.counts["jobs that left the queue before they started"] += 1
+        return
+    run = _run(cell("elapsedraw", "elapsed"), start, end)
+    found.last = max(found.last, start + run)
+    used = _cpus(cell("alloctres"), cell("alloccpus", "ncpus", "reqcpus"))
+    if eligible is None:
+        eligible = sent
+    # what was true of the line, to be said once for all
+    marks = (
+        ("started before it was eligible or submitted", start < max(eligible, sent)),
+        ("suspended", end is not None and end - start > run + 1),
+        ("exclusive", used > asked > 0 and state != "PENDING"),
+        ("running", state in ("RUNNING", "SUSPENDED") or end is None),
+        ("devices", bool(_DEVICES.search(requested))),
+    )
+    key = (job, sent, start)
+    if key in found.jobs:
+        found.counts["repeated lines"] += 1
+    found.jobs[key] = (
+        job, account, user, partition, min(sent, start), min(eligible, start), start, run,
+        max(used, 1), tuple(name for name, true in marks if true),
+    )  # fmt: skip
+
+
+def _log_of(where: str, found: _Found) -> Log:
+    ran, waiting = [], []
+    held = 0
+    started = {key[:2] for key in found.jobs if len(key) == 3}  # type: ignore[arg-type,index]
+    for key, job in found.jobs.items():
+        if len(key) == 3:  # type: ignore[arg-type]
+            ran.append(job)
+        elif key in started:  # an older export of a job that has started since
+            found.counts["repeated lines"] += 1
+        else:
+            name, account, user, partition, sent, eligible, cpus, limit = job
+            if eligible is None or eligible > found.last:  # type: ignore[operator]
+                held += 1
+            waiting.append(
+                Waiting(name, account, user, partition, sent, eligible, cpus, limit)  # type: ignore[arg-type]
+            )
+    if not ran:
+        raise InvalidFile(
+            f"{where} has no job that started; {len(waiting)} wait. Make it of a longer time: "
+            f"{COMMAND}"
+        )
+    ran.sort(key=lambda job: job[4])  # type: ignore[arg-type,return-value]
+    ids, accounts, users, partitions, *numbers, marks = zip(*ran, strict=True)
+    sent, eligible, start, run, cpus = (np.array(column, dtype=np.int64) for column in numbers)
+    user_names, user = labeled(users)
+    account_names, account = labeled(accounts)
+    zero = run == 0
+    seen = Counter(mark for job in marks for mark in job)
+    kept = np.flatnonzero(~zero)
+    if len(kept) == 0:
+        raise InvalidFile(f"{where} has no job with a run time above 0")
+    dropped = dict(found.counts) | {"jobs with no run time above 0": int(zero.sum())}
+    return Log(
+        name=Path(where).name.rpartition(".")[0] or Path(where).name,
+        submit=sent[kept], wait=(start - sent)[kept], run=run[kept], processors=cpus[kept],
+        user=user[kept], group=account[kept], users=user_names, groups=account_names,
+        dropped={why: number for why, number in dropped.items() if number},
+        jobs=tuple(ids[n] for n in kept), eligible=eligible[kept],
+        partition=tuple(partitions[n] for n in kept), waiting=tuple(waiting), last=found.last,
+        bad=tuple(found.bad), dated=True, remarks=tuple(_remarks(seen, held)),
+    )  # fmt: skip
+
+
+def _remarks(seen: Counter[str], held: int) -> Iterator[str]:
+    words = {
+        "started before it was eligible or submitted": "jobs that start before they were eligible "
+        "or submitted: {}; they count as not waiting (a changed clock? export with TZ=UTC)",
+        "suspended": "suspended jobs: {}; they count from their start, without the pause",
+        "exclusive": "jobs that hold more CPUs than they asked for (whole nodes): {}; all count",
+        "running": "jobs that still run: {}; they count up to the end of the export",
+        "devices": "jobs that asked for GPUs or other devices, which are not seen: {}",
+    }
+    for mark, sentence in words.items():
+        if seen[mark]:
+            yield sentence.format(seen[mark])
+    if held:
+        yield f"jobs held, or not eligible yet: {held}; their users' own waiting"
+
+
+def _moment(column: str, text: str) -> int | None:
+    """Seconds since 1970, as if the clock were UTC; None where there is no time."""
+    if text.lower() in _NEVER:
+        return None
+    if _TIME.fullmatch(text):
+        try:
+            return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+        except ValueError:
+            pass
+    elif text.isdecimal() and len(text) <= 12:
+        return int(text) or None
+    raise _BadLine(f"{column} is {shortened(text)}; expected YYYY-MM-DDTHH:MM:SS or seconds")
+
+
+def _length(column: str, text: str) -> int | None:
+    """Seconds of [days-]HH:MM:SS, or of a whole number."""
+    if text.isdecimal() and len(text) <= 12:
+        return int(text)
+    if found := _CLOCK.fullmatch(text):
+        days, one, two, three = (int(part or 0) for part in found.groups())
+        clock = 3600 * one + 60 * two + three if found[4] else 60 * one + two
+        return 86_400 * days + clock
+    return None
+
+
+def _run(text: str, start: int, end: int | None) -> int:
+    if text:
+        run = _length("Elapsed", text)
+        if run is None:
+            raise _BadLine(f"Elapsed is {shortened(text)}; expected seconds or [days-]HH:MM:SS")
+    elif end is not None:
+        run = end - start
+        if run < 0:
+            raise _BadLine("it ends before it starts")
+    else:
+        raise _BadLine("no Elapsed and no End")
+    if start + run >= LARGEST:
+        raise _BadLine(f"Elapsed is {shortened(text)}; expected a time")
+    return run
+
+
+def _cpus(resources: str, number: str) -> int:
+    """CPUs by a TRES such as billing=2,cpu=2, else by a column of their number, else 1."""
+    if found := _CPUS.search(resources):
+        return int(found[1])
+    if not number:
+        return 1
+    if not number.isdecimal() or len(number) > 9:
+        raise _BadLine(f"AllocCPUS is {shortened(number)}; expected a whole number")
+    return int(number)
+
+
+def _tasks(job: str) -> int:
+    """Tasks of an array that stand in one line, as 2_[4-5%3] or 7_[1,3,8-20:4]."""
+    found = _TASKS.match(job)
+    if found is None:
+        return 1
+    number = 0
+    for part in found[1].partition("%")[0].split(","):
+        bounds = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?", part)
+        if bounds is None:
+            return max(1, number)  # sacct cuts long lists with ...
+        first, last = int(bounds[1]), int(bounds[2] or bounds[1])
+        number += max(0, (last - first) // max(1, int(bounds[3] or 1)) + 1)
+    return max(1, number)

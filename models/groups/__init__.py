@@ -1,0 +1,1 @@
+"""Groups, as programs over kinds of groups."""

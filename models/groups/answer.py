@@ -1,0 +1,21 @@
+"""The grouping that a solved model stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...instances.groups.instance import Grouping, Groups
+from ..answer import whole
+from .columns import columns_of
+
+
+def solution_of(instance: Groups, built: Any, values: Any) -> Grouping:
+    """The grouping of the array programs, whose first columns are the kinds of groups, or of a
+    Pyomo model of `readable`.
+    """
+    columns = columns_of(instance)
+    if values is None:
+        values = [whole(built.x[group]) for group in built.groups]
+    return columns.grouping(instance, np.rint(values[: len(columns)]).astype(np.int64))

@@ -1,0 +1,171 @@
+"""The program over kinds of groups: a column says on how many machines a group runs.
+
+    least   sum over classes c and groups S of cost_c(S) x[c, S]
+    such that   sum over c and S of (how often a is in S) x[c, S] = count[a]   for each type a
+                sum over S of x[c, S] <= machines[c]                           for each class c
+
+cost_c(S) is what the members of S lose together, in units of 1e-12.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers
+from ...instances.groups.penalties import groups_listed, units
+from ...instances.groups.stability import times_of
+from ..program import LinearProgram, ProgramBuilder
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Kinds of groups on classes of machines.
+
+    Attributes
+    ----------
+    members : (N, S) types, -1 for an empty seat.
+    where : (N,) class; of classes that are alike, the first.
+    lost : (N, S) what each member loses, in units; 0 on empty seats.
+    limits : (C,) machines of each class and of those alike it, 0 for the others of them.
+    """
+
+    members: Integers
+    where: Integers
+    lost: Integers
+    limits: Integers
+
+    @cached_property
+    def cost(self) -> Integers:
+        """(N,) what the members of each lose together, in units."""
+        total: Integers = self.lost.sum(axis=1)
+        return total
+
+    @cached_property
+    def step(self) -> int:
+        """The largest number of units that divides every cost, at least 1."""
+        return max(1, int(np.gcd.reduce(self.cost, initial=0)))
+
+    @cached_property
+    def size(self) -> Integers:
+        """(N,) jobs in each."""
+        number: Integers = (self.members >= 0).sum(axis=1)
+        return number
+
+    def __len__(self) -> int:
+        return len(self.where)
+
+    def some(self, chosen: npt.NDArray[Any]) -> Columns:
+        """Those of the columns."""
+        return Columns(self.members[chosen], self.where[chosen], self.lost[chosen], self.limits)
+
+    def program(
+        self, instance: Groups, count: Integers | None = None, limits: Integers | None = None
+    ) -> LinearProgram:
+        """The program above, costs in penalties; or for so many jobs (T,) and machines (C,)."""
+        count = instance.count if count is None else count
+        limits = self.limits if limits is None else limits
+        builder = ProgramBuilder()
+        most = np.minimum(self.most_of(count), limits[self.where])
+        x = builder.columns(len(self), upper=most, cost=self.cost / UNIT, integer=True)
+        self.rows(builder, x, count, limits)
+        return builder.build()
+
+    def rows(self, builder: ProgramBuilder, x: Integers, count: Integers, limits: Integers) -> None:
+        """Every job is placed once, and machines suffice; x are the columns of the groups."""
+        row, column = self.incidence()
+        wanted = count.astype(float)
+        builder.block(row, x[column], 1.0, wanted, wanted)
+        builder.block(self.where, x, 1.0, np.full(len(limits), -np.inf), limits.astype(float))
+
+    def find(self, instance: Groups, grouping: Grouping) -> Integers:
+        """(G,) the columns of a grouping's groups."""
+        weight = np.append(np.random.default_rng(0).integers(1, 2**62, size=instance.types), 0)
+
+        def keys(members: Integers, where: Integers) -> Integers:
+            total: Integers = weight[members].sum(axis=1) + where * weight[0]
+            return total
+
+        width = self.members.shape[1]
+        wide = ((0, 0), (0, width - grouping.members.shape[1]))
+        rows = np.pad(grouping.members, wide, constant_values=-1)
+        where = instance.alike()[grouping.where]
+        near = np.flatnonzero(np.isin(keys(self.members, self.where), keys(rows, where)))
+        known = {
+            (place, tuple(row)): at
+            for at, place, row in zip(
+                near.tolist(), self.where[near].tolist(), self.members[near].tolist(), strict=True
+            )
+        }
+        return np.array(
+            [
+                known[key, tuple(row)]
+                for key, row in zip(where.tolist(), rows.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+
+    def incidence(self) -> tuple[Integers, Integers]:
+        """Types and columns of all seats that are taken, one entry a job."""
+        taken = self.members >= 0
+        return self.members[taken], np.nonzero(taken)[0]
+
+    def most(self, instance: Groups) -> Integers:
+        """(N,) how many machines could hold each group."""
+        return np.minimum(self.most_of(instance.count), self.limits[self.where])
+
+    def most_of(self, left: Integers) -> Integers:
+        """(N,) how often each group can be formed of so many jobs (T,)."""
+        times = times_of(self.members)
+        there = np.append(left, 0)[self.members]
+        enough = np.where(times > 0, there // np.maximum(times, 1), np.iinfo(np.int64).max)
+        found: Integers = enough.min(axis=1)
+        return found
+
+    def grouping(self, instance: Groups, number: Integers) -> Grouping:
+        """The answer of so many machines (N,) of each group; classes that are alike are handed out
+        in order.
+        """
+        used = np.flatnonzero(number)
+        members, where, many = self.members[used], self.where[used], number[used].tolist()
+        left = instance.limits.copy()
+        alike = instance.alike()
+        rows: list[tuple[int, int, int]] = []
+        for at, (first, todo) in enumerate(zip(where.tolist(), many, strict=True)):
+            for place in np.flatnonzero(alike == first).tolist():
+                given = min(todo, int(left[place]))
+                if given:
+                    rows.append((at, place, given))
+                    left[place] -= given
+                    todo -= given
+        if not rows:
+            return Grouping(np.zeros((0, 1), dtype=np.int64), [], [])
+        at, place, given = np.array(rows).T
+        return Grouping(members[at], place, given)
+
+
+def columns_of(instance: Groups) -> Columns:
+    """All kinds of groups that the jobs at hand can form; forbidden ones are not among them.
+
+    Raises
+    ------
+    InvalidOption
+        They are too many to list, see `groups_listed`.
+    """
+    alike = instance.alike()
+    limits = np.bincount(alike, weights=instance.limits, minlength=len(alike)).astype(np.int64)
+    width = int(instance.seats.max())
+    parts = []
+    for place in np.flatnonzero(limits > 0).tolist():
+        rows = groups_listed(instance, place)
+        lost = units(instance, place, rows)
+        rows, lost = rows[keep := lost.max(axis=1) < FORBIDDEN], lost[keep]
+        wide = ((0, 0), (0, width - rows.shape[1]))
+        parts.append((np.pad(rows, wide, constant_values=-1), np.full(len(rows), place),
+                      np.pad(lost, wide)))  # fmt: skip
+    members, where, lost = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Columns(members, where, lost, limits)

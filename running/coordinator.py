@@ -1,0 +1,565 @@
+"""The coordinator: epochs in which the jobs that wait are paired on the machines that are free,
+begun there, and heard of again.
+
+Everything that is decided is in the store before it is done, and everything that is done once it is
+heard of: whoever dies, what is in the store is true, and the same command goes on from it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..analysis.colocation.batches import Policy, pair_oldest
+from ..analysis.run.workers import Interrupts
+from ..instances.colocation.instance import Colocation, Pairing
+from ..instances.problem.errors import EngineError, InvalidFile
+from .agents import Assessment, assess, counted, leaving
+from .command import ENDED
+from .dispatch import Ended, Machines
+from .knowledge import Knowledge
+from .ledger import Entry, Group, Ledger, State
+from .lineup import Lineup
+from .machine import fingerprint
+from .queue import QueuedJob
+from .standing import Counts, Settings, Status, Summary
+from .store import Look, Store
+from .visit import Member
+
+MOST_ATTEMPTS = 3
+"""Times that a job which may be begun again is begun in all."""
+
+CUT_SECONDS = 10.0
+"""Seconds for what was killed to end."""
+
+_TICK = 0.5  # seconds between two looks at whether an epoch is due
+
+
+@dataclass
+class _Running:
+    """A group that runs: its jobs' rows of the store, and its machine's."""
+
+    group: Group
+    jobs: list[int]
+    machine: int
+    half: tuple[float, ...] = ()
+
+
+class Coordinator:
+    """Runs the jobs of a queue.
+
+    Parameters
+    ----------
+    store : open to write, the queue entered.
+    entries : the queue's jobs.
+    running : groups that an earlier command began.
+    knowledge : of the penalties.
+    machines : where groups run.
+    policy : pairs a batch; see `batches.Policy`.
+    settings, session : of this command.
+    progress : called when something changed.
+    tell : called with a line that a person should read.
+    accepts : whether a machine of these facts may be used; it says why not, or "".
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        entries: Sequence[Entry],
+        running: Sequence[Group],
+        knowledge: Knowledge,
+        machines: Machines,
+        policy: Policy,
+        settings: Settings,
+        session: int,
+        *,
+        progress: Callable[[Status], None] | None = None,
+        tell: Callable[[str], None] | None = None,
+        accepts: Callable[[Mapping[str, str]], str] = lambda facts: "",
+    ) -> None:
+        self.store, self.ledger = store, Ledger(store)
+        self.knowledge, self.machines, self.policy = knowledge, machines, policy
+        self.settings, self._session = settings, session
+        self._progress = progress or (lambda status: None)
+        self._tell = tell or (lambda line: None)
+        self._accepts = accepts
+        self._counts = Counts()
+        self._names = knowledge.instance().names
+        self.lineup = Lineup(self._names)
+        self._reserved: list[tuple[int, ...]] = []
+        self._machine_rows: dict[str, int] = {}
+        self._job_rows: dict[tuple[str, str], int] = {}
+        self._commands = store.commands()
+        self._refused: set[str] = set()
+        self._pending: list[Ended] = []
+        self._stopping = False
+        self._epoch = self.ledger.next_epoch()
+        self._last = -math.inf
+        self._running: dict[str, _Running] = {}
+        self.lineup.arrive(entries)
+        for group in running:
+            for entry in self.ledger.entries(
+                "id IN (SELECT value FROM json_each(?))", (json.dumps(group.jobs),)
+            ):
+                self.lineup.entries.setdefault(entry.number, entry)
+                self.lineup.attempts.setdefault(entry.number, entry.attempts)
+            jobs = self.ledger.jobs(group.jobs)
+            rows = [self._job_row(jobs[number]) for number in group.jobs]
+            self._running[group.id] = _Running(group, rows, 0)
+        self._free()  # knows the machines
+
+    def run(self) -> Summary:
+        """Until every job ended; after Ctrl-C until what runs ended; a second one kills that.
+
+        Raises
+        ------
+        InvalidFile
+            The store cannot be written.
+        EngineError
+            The scheduler, or every machine, is gone.
+        """
+        begin = self.machines.now()
+        try:
+            with Interrupts(self._stop):
+                while self._going():
+                    self.step(self.machines.ended(self._patience()))
+        except KeyboardInterrupt:
+            self._stopping = True
+            self.machines.end_all()
+            self._cut()
+        self._show()
+        stop: Literal["finished", "interrupted"] = "interrupted" if self._stopping else "finished"
+        self.store.end_session(self._session, self.machines.now(), stop)
+        return self._summary(stop, self.machines.now() - begin)
+
+    def step(self, ended: Sequence[Ended]) -> None:
+        """Hear of what ended, and decide an epoch when one is due."""
+        failure: InvalidFile | None = None
+        try:
+            self._hear([*self._pending, *ended])
+            self._pending = []
+            if self._due():
+                self.decide()
+        except InvalidFile as error:  # the disk is full: what runs goes on meanwhile
+            failure = error
+            self._last = self.machines.now()
+        if failure is not None and not self._running.keys() - {e.group for e in self._pending}:
+            raise failure
+        self._show()
+
+    def decide(self) -> None:
+        """One epoch: pair the oldest jobs on the free machines, ask their agents, begin them."""
+        free, begin = self._free(), self.machines.now()
+        clock = time.perf_counter()
+        instance = self.knowledge.instance()
+        waiting = self.lineup.queue.waiting + sum(map(len, self._reserved))
+        placed = self._reserved[: len(free)]
+        room = len(free) - len(placed)
+        found = None
+        if room:
+            found = pair_oldest(instance, self.policy, self.lineup.queue, room, self.random())
+        notes: list[str] = []
+        left: list[tuple[int, ...]] = []
+        assessment = None
+        if found is not None:
+            problem, pairing, batch = found
+            assessment = assess(problem, pairing, self.settings.alpha)
+            pairs = self._named(pairing, self.lineup.take(batch))
+            if self.settings.agents == "strict":
+                pairs, left = self._broken(assessment, pairs, notes)
+            placed = [
+                *placed,
+                *self._references(pairs, len(free) - len(placed) - len(pairs), begin),
+            ]
+        groups = [
+            self._group(numbers, machine, instance)
+            for numbers, machine in zip(placed, free, strict=False)
+        ]
+        decided = time.perf_counter() - clock
+        means = self._means(groups, instance)
+        row = {
+            "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
+            "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
+            "placed": sum(len(group.jobs) for group in groups), **means,
+            "certain": assessment and assessment.certain,
+            "possible": assessment and assessment.possible, "note": "; ".join(notes),
+        }  # fmt: skip
+        try:
+            ready = [self._ready(group, instance) for group in groups]
+            self.ledger.begin_epoch(row, groups, begin)
+        except InvalidFile:  # nothing was begun
+            for group in groups[len(self._reserved[: len(free)]) :]:
+                self.lineup.put_back(group.jobs)
+            self._reserved += left
+            raise
+        self._reserved = [*self._reserved[len(free) :], *left]
+        self._epoch, self._last = self._epoch + 1, begin
+        self._counts.epochs += 1
+        if assessment is not None:
+            self._counts.certain = assessment.certain
+            self._counts.possible = assessment.possible
+        for note in notes:
+            self._tell(f"epoch {row['id']}: {note}")
+        for here, ordered in ready:
+            self._begin(here, ordered)
+
+    def random(self) -> np.random.Generator:
+        """Where this epoch's draws come from: the same ones if it is decided again."""
+        return np.random.default_rng([self.settings.seed, self._epoch])
+
+    def _stop(self) -> None:
+        self._stopping = True
+
+    def _going(self) -> bool:
+        if self._running or self._pending:
+            return True
+        return not self._stopping and bool(self.lineup.queue.waiting or self._reserved)
+
+    def _patience(self) -> float:
+        """Seconds to wait for the end of a group."""
+        waits = self.lineup.queue.waiting or self._reserved
+        if self._stopping or not waits or not self._free():
+            return _TICK
+        return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
+
+    def _due(self) -> bool:
+        if self._stopping or not (self.lineup.queue.waiting or self._reserved):
+            return False
+        free = len(self._free())
+        waited = self.machines.now() - self._last >= self.settings.epoch
+        return free > 0 and (waited or not self._running)
+
+    def _free(self) -> list[str]:
+        """The machines that run nothing and may be used."""
+        there = self.machines.all()
+        busy = {one.group.machine for one in self._running.values()}
+        for machine, told in there.items():
+            if machine not in self._machine_rows and machine not in self._refused:
+                if why := self._accepts(told.facts):
+                    self._refused.add(machine)
+                    self._tell(f"{machine} is not used: {why}")
+                    continue
+                facts = dict(told.facts)
+                self._machine_rows[machine] = self.store.machine(
+                    fingerprint(facts), facts, other=True
+                )
+        return sorted(there.keys() - busy - self._refused)
+
+    @staticmethod
+    def _named(pairing: Pairing, jobs: list[deque[int]]) -> list[tuple[int, ...]]:
+        """A pairing of types as groups of jobs."""
+        found: list[tuple[int, ...]] = []
+        for first, second, pairs in zip(
+            pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
+        ):
+            found += [(jobs[first].popleft(), jobs[second].popleft()) for _ in range(pairs)]
+        for kind, number in enumerate(pairing.single.tolist()):
+            found += [(jobs[kind].popleft(),) for _ in range(number)]
+        return found
+
+    def _broken(
+        self, assessment: Assessment, pairs: list[tuple[int, ...]], notes: list[str]
+    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The groups that stay, and the pairs that leave to be together at the next epoch; whom
+        they leave goes back to the queue.
+        """
+        gone = leaving(assessment.advice, [self.lineup.kinds(numbers) for numbers in pairs])
+        together: list[tuple[int, ...]] = [(pairs[g][s], pairs[h][t]) for g, s, h, t in gone]
+        leave = {number for pair in together for number in pair}
+        broken = {place for g, _, h, _ in gone for place in (g, h)}
+        for place in broken:
+            self.lineup.put_back(number for number in pairs[place] if number not in leave)
+        if together:
+            told = counted(
+                self._names, [tuple(sorted(self.lineup.kinds(pair))) for pair in together]
+            )
+            notes.append(f"left their co-runners to be together next: {told}")
+        return [pair for place, pair in enumerate(pairs) if place not in broken], together
+
+    def _references(
+        self, pairs: list[tuple[int, ...]], spare: int, now: float
+    ) -> list[tuple[int, ...]]:
+        """The groups, some of them split where a type has no fresh run alone."""
+        mode = self.settings.references
+        if mode == "never" or (mode == "spare" and spare < 1):
+            return pairs
+        alone = {self.lineup.kinds(pair)[0] for pair in pairs if len(pair) == 1}
+        jobs = self.ledger.jobs([number for pair in pairs for number in pair])
+        found: list[tuple[int, ...]] = []
+        back: list[int] = []
+        for pair in pairs:
+            stale = [
+                number
+                for number, kind in zip(pair, self.lineup.kinds(pair), strict=True)
+                if kind not in alone
+                and _words(jobs[number]) in self._commands  # else nothing is like it
+                and not self.knowledge.seen.fresh(self._job_row(jobs[number]), now)
+            ]
+            if len(pair) == 1 or not stale or (spare < 1 and mode == "spare"):
+                found.append(pair)
+                continue
+            rest = tuple(number for number in pair if number != stale[0])
+            alone |= set(self.lineup.kinds(pair if spare else stale[:1]))
+            found.append((stale[0],))
+            if spare:
+                found.append(rest)
+                spare -= 1
+            else:
+                back += rest
+        self.lineup.put_back(back)
+        return found
+
+    def _group(self, numbers: tuple[int, ...], machine: str, instance: Colocation) -> Group:
+        kinds = self.lineup.kinds(numbers)
+        predicted = (
+            tuple(float(instance.penalty[kinds[s], kinds[1 - s]]) for s in range(2))
+            if len(kinds) == 2
+            else (0.0,)
+        )
+        return Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted)
+
+    def _means(self, groups: Sequence[Group], instance: Colocation) -> dict[str, float | None]:
+        """The mean penalty believed of the jobs of groups, and the ends of its interval."""
+        jobs = sum(len(group.jobs) for group in groups)
+        if not jobs:
+            return {"penalty": None, "low": None, "high": None}
+        ends = {"penalty": instance.penalty, "low": instance.low, "high": instance.high}
+        totals = dict.fromkeys(ends, 0.0)
+        for group in groups:
+            kinds = self.lineup.kinds(group.jobs)
+            for name, matrix in ends.items():
+                if len(kinds) == 2 and matrix is not None:
+                    totals[name] += matrix[kinds] + matrix[kinds[::-1]]
+        return {
+            name: None if ends[name] is None else float(total / jobs)
+            for name, total in totals.items()
+        }
+
+    def _ready(self, group: Group, instance: Colocation) -> tuple[_Running, list[QueuedJob]]:
+        """A group and its commands by seat, all that is known before it begins written down."""
+        jobs = self.ledger.jobs(group.jobs)
+        ordered = [jobs[number] for number in group.jobs]
+        kinds = self.lineup.kinds(group.jobs)
+        half: tuple[float, ...] = (0.0,) * len(kinds)
+        if instance.low is not None and instance.high is not None and len(kinds) == 2:
+            low, high = instance.low, instance.high
+            half = tuple(float(high[at] - low[at]) / 2 for at in (kinds, kinds[::-1]))
+        rows = [self._job_row(job) for job in ordered]
+        return _Running(group, rows, self._machine_rows[group.machine], half), ordered
+
+    def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
+        """Hand a group to its machine."""
+        self._running[here.group.id] = here
+        for number in here.group.jobs:
+            self.lineup.attempts[number] += 1
+        self.machines.start(
+            here.group.machine,
+            here.group.id,
+            [job.job for job in ordered],
+            [job.output for job in ordered],
+        )
+
+    def _job_row(self, queued: QueuedJob) -> int:
+        """The row of a command, as one of its type."""
+        job = queued.job
+        key = _words(queued)
+        if key not in self._commands:  # there is nothing to compare it with: its inputs stay unread
+            self._commands.add(key)
+            return self.store.job(job, words=True)
+        document = (job.name, queued.document())
+        if document not in self._job_rows:
+            self._job_rows[document] = self.store.job(job)
+        return self._job_rows[document]
+
+    def _hear(self, ended: Sequence[Ended]) -> None:
+        """Write down what came of groups, all of it or nothing, and let jobs wait again."""
+        known = [one for one in ended if one.group in self._running]
+        if not known:
+            return
+        self._pending = known
+        told, looks = [], []
+        outcomes: dict[int, tuple[State, str]] = {}
+        with self.store.writing():
+            for one in known:
+                here = self._running[one.group]
+                found, look, why = self._written(one, here)
+                outcomes |= found
+                if look is not None:
+                    looks.append((here, look))
+                if why:
+                    told.append(why)
+        self._pending = []
+        done: dict[str, str] = {}
+        for one in known:
+            done[one.group] = self._running.pop(one.group).group.machine
+        self.machines.acknowledge(done)
+        for here, look in looks:
+            self._count_seen(here, look)
+            self.knowledge.add(look)
+        for why in told:
+            self._counts.void += 1
+            self._counts.why = why
+        for number, (state, why) in outcomes.items():
+            self._counts.done += state == "done"
+            self._counts.failed += state in ("failed", "lost")
+            if state == "waiting" and self.lineup.entries[number].kind in self.lineup.types:
+                self.lineup.put_back([number])
+            if state != "done":
+                again = "; it waits again" if state == "waiting" else ""
+                self._tell(f"{self.lineup.entries[number].name} {state}: {why}{again}")
+
+    def _written(
+        self, one: Ended, here: _Running
+    ) -> tuple[dict[int, tuple[State, str]], Look | None, str]:
+        """Write down what came of a group: how its jobs stand now, what counts, and why nothing
+        does.
+        """
+        now, visit, group = self.machines.now(), one.visit, here.group
+        lost = one.reason or "" if visit is None else ""
+        if visit is not None and visit.error.startswith(ENDED):
+            lost = visit.error
+        if visit is None or lost:
+            outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
+            self.ledger.end_group(group, now, outcomes, reason=lost or "lost")
+            return outcomes, None, lost
+        outcomes = {
+            number: self._after_run(number, visit.members[seat])
+            for seat, number in enumerate(group.jobs)
+        }
+        busy = visit.pressure is not None and visit.pressure > self.settings.pressure
+        state = "failed" if visit.error else "busy" if busy else "ok"
+        machine = here.machine or self._machine_rows.get(group.machine, 0)
+        look = self.store.add(
+            visit,
+            here.jobs,
+            session=self._session,
+            machine=machine,
+            round=-group.epoch,
+            kind="pair" if len(here.jobs) == 2 else "alone",
+            swapped=False,
+            state=state,
+        )
+        number = int(self.store.rows("SELECT MAX(id) FROM visit")[0][0])
+        measured = self._measured(here, look) if state == "ok" else []
+        self.ledger.end_group(group, now, outcomes, visit=number, measured=measured)
+        if state == "ok":
+            return outcomes, look, ""
+        names = " and ".join(self.lineup.entries[job].kind for job in group.jobs)
+        why = visit.error or f"pressure {visit.pressure:.2f}"
+        return outcomes, None, f"{names}: {why}"
+
+    def _after_run(self, number: int, member: Member) -> tuple[State, str]:
+        if member.error:
+            again = (
+                self.lineup.entries[number].rerun and self.lineup.attempts[number] < MOST_ATTEMPTS
+            )
+            never = member.error.startswith("cannot ")  # nothing was begun, and nothing will be
+            return ("waiting" if again and not never else "failed"), member.error
+        left = f"left {member.left} processes running, which were killed" if member.left else ""
+        return "done", left
+
+    def _after_loss(self, number: int, why: str, *, cut: bool = False) -> tuple[State, str]:
+        if not self.lineup.entries[number].rerun:
+            return "lost", f"{why}; it may not be begun again"
+        again = cut or self.lineup.attempts[number] < MOST_ATTEMPTS
+        return ("waiting" if again else "failed"), why
+
+    def _measured(self, here: _Running, look: Look) -> list[float | None]:
+        """The penalty seen of each job of a group."""
+        found: list[float | None] = []
+        for seat, row in enumerate(here.jobs):
+            run = next((run for run in look.runs if run[0] == seat), None)
+            loss = None
+            if run is not None and len(here.jobs) == 2:
+                loss = self.knowledge.seen.loss(
+                    row, look.begin, self.knowledge.seen.seconds(run), run[3]
+                )
+            found.append(None if loss is None else -math.expm1(-loss))
+        return found
+
+    def _count_seen(self, here: _Running, look: Look) -> None:
+        counts = self._counts
+        for predicted, half, measured in zip(
+            here.group.predicted, here.half, self._measured(here, look), strict=False
+        ):
+            if measured is not None:
+                counts.seen += 1
+                counts.predicted += predicted
+                counts.half += half
+                counts.measured += measured
+
+    def _cut(self) -> None:
+        """Hear of what was killed, and write down the rest as cut."""
+        end = self.machines.now() + CUT_SECONDS
+        while self._running and self.machines.now() < end:
+            try:
+                ended = self.machines.ended(_TICK)
+            except (EngineError, KeyboardInterrupt):
+                break
+            self._hear_cut(ended)
+        self._hear_cut([Ended(group, None, "it was cut") for group in self._running])
+
+    def _hear_cut(self, ended: Sequence[Ended]) -> None:
+        """Write down what came of groups that were killed: an attempt that was cut is none."""
+        for one in ended:
+            for number in self._running[one.group].group.jobs:
+                self.lineup.attempts[number] = min(self.lineup.attempts[number], MOST_ATTEMPTS - 1)
+        self._hear(ended)
+
+    def _show(self) -> None:
+        counts = self._counts
+        self._progress(
+            Status(
+                epoch=self._epoch - 1,
+                waiting=self.lineup.queue.waiting + sum(map(len, self._reserved)),
+                running=len(self._running),
+                machines=len(self.machines.all()),
+                done=counts.done,
+                failed=counts.failed,
+                predicted=counts.mean(counts.predicted),
+                half=counts.mean(counts.half),
+                measured=counts.mean(counts.measured),
+                certain=counts.certain,
+                possible=counts.possible,
+                void=counts.void,
+                why=counts.why,
+            )
+        )
+
+    def _summary(self, stop: Literal["finished", "interrupted"], seconds: float) -> Summary:
+        numbers = json.dumps(list(self.lineup.entries))
+        entries = self.ledger.entries("id IN (SELECT value FROM json_each(?))", (numbers,))
+        counts = self._counts
+        return Summary(
+            stop=stop,
+            states=dict(Counter(entry.state for entry in entries)),
+            epochs=counts.epochs,
+            void=counts.void,
+            predicted=counts.mean(counts.predicted),
+            half=counts.mean(counts.half),
+            measured=counts.mean(counts.measured),
+            seconds=seconds,
+            unfinished=unfinished(entries),
+        )
+
+
+def _words(queued: QueuedJob) -> tuple[str, str, str]:
+    """By which a command is told from others before its files are looked at."""
+    return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)
+
+
+def unfinished(entries: Iterable[Entry]) -> tuple[tuple[str, str], ...]:
+    """The jobs that will not be done, with the reason."""
+    return tuple(
+        (entry.name, f"{entry.state}: {entry.reason}")
+        for entry in entries
+        if entry.state in ("failed", "lost")
+    )

@@ -1,0 +1,213 @@
+"""What the agent of one job of a queue is told: to participate or to break away, with whom, gaining
+what, and how sure that is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..analysis.colocation.recommender import Action, Alternative, recommend
+from ..instances.colocation.instance import Colocation, Pairing
+from .knowledge import Knowledge
+from .ledger import Entry, Ledger
+from .profiles import profile_of
+from .store import opened
+
+
+@dataclass(frozen=True)
+class Partner:
+    """Another type that a job would rather be beside, and that would rather be beside it.
+
+    Attributes
+    ----------
+    kind : its name.
+    willing : how many of them there are in the epoch.
+    gain, least, most : by how much the job's penalty would fall, as measured, and the ends of the
+        interval of that.
+    """
+
+    kind: str
+    willing: int
+    gain: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class JobAdvice:
+    """What is told of a job.
+
+    Attributes
+    ----------
+    job : as it stands.
+    epoch : in which it was placed last; 0 when it never was.
+    beside : the type that it is beside; "" alone.
+    penalty, low, high : believed of it there; None where it was not placed.
+    measured : seen of it; None while nothing is.
+    action : None when it was never placed.
+    certain, possible : whom it and they would gain by for every, and for some matrix within the
+        intervals, the best first.
+    alpha : the least gain that counts.
+    certainty : what the intervals claim.
+    """
+
+    job: Entry
+    epoch: int
+    beside: str
+    penalty: float | None
+    low: float | None
+    high: float | None
+    measured: float | None
+    action: Action | None
+    certain: tuple[Partner, ...]
+    possible: tuple[Partner, ...]
+    alpha: float
+    certainty: str
+
+    def document(self) -> dict[str, Any]:
+        """Everything as plain JSON."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """It in words."""
+        job = self.job
+        head = f"job {job.number} ({job.name}, type {job.kind}): {job.state}"
+        head += f" ({job.reason})" if job.reason else ""
+        if self.action is None:
+            return [f"{head}, was in no epoch yet; nothing to advise"]
+        place = f"beside {self.beside}" if self.beside else "alone on its machine"
+        head += f", {place} in epoch {self.epoch}"
+        found = [head]
+        if self.beside and self.penalty is not None:
+            seen = "" if self.measured is None else f", measured {100 * self.measured:.1f}"
+            found.append(
+                f"penalty {_points(self.penalty, self.low, self.high)} points, believed now{seen}"
+            )
+        if self.certain:
+            best = self.certain[0]
+            found.append(
+                f"break away: with {best.kind}, gaining {_points(best.gain, best.least, best.most)}"
+                f" points for sure, {best.willing} of them willing"
+            )
+        else:
+            might = "; no other is possible either"
+            if self.possible:
+                best = self.possible[0]
+                might = f"; {best.kind} might give {_points(best.gain, best.least, best.most)}"
+            if not self.beside:
+                might = ": it has its machine to itself"
+            found.append(f"participate: no better partner for sure{might}")
+        others = [*self.certain, *self.possible][1:4]
+        if others:
+            told = (f"{o.kind} {_points(o.gain, o.least, o.most)}" for o in others)
+            found.append(f"next: {', '.join(told)}")
+        certainty = self.certainty or "penalties without intervals"
+        found.append(f"gains above {100 * self.alpha:g} points count; {certainty}")
+        return found
+
+
+def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None = None) -> JobAdvice:
+    """What the agent of a job is told, by what is believed now of the epoch in which it was placed.
+
+    Parameters
+    ----------
+    job : its number or name.
+    alpha : the least gain that counts; the queue's when not given.
+
+    Raises
+    ------
+    InvalidFile
+        The store is none, or no queue was run on it.
+    InvalidOption
+        There is no such job.
+    """
+    with opened(store) as rows:
+        ledger = Ledger(rows)
+        ledger.require()
+        entry = ledger.named(job)
+        settings = ledger.run_settings()
+        least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
+        epoch, groups = ledger.groups_beside(entry.number)
+        whole = Knowledge(profile_of(rows), settings.get("voids")).instance()
+        nothing = JobAdvice(
+            entry, 0, "", None, None, None, None, None, (), (), least, whole.certainty
+        )
+        if not groups:
+            return nothing
+        places = {name: place for place, name in enumerate(whole.names)}
+        kinds = {
+            one.number: places[one.kind]
+            for _, jobs, _ in groups
+            for number in jobs
+            for one in ledger.entries("id = ?", (number,))
+        }
+        id, mine, _ = next(group for group in groups if entry.number in group[1])
+        seen = rows.rows(
+            "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (id, entry.number)
+        )[0][0]
+    problem, pairing = _epoch(whole, [tuple(kinds[number] for number in g[1]) for g in groups])
+    other = next((kinds[number] for number in mine if number != entry.number), None)
+    kind = places[entry.kind]
+    certain = _partners(problem, pairing, kind, other, least, "certain")
+    possible = _partners(problem, pairing, kind, other, least, "possible")
+    penalty, low, high = (
+        None if other is None or matrix is None else float(matrix[kind, other])
+        for matrix in (problem.penalty, problem.low, problem.high)
+    )
+    return JobAdvice(
+        entry, epoch, "" if other is None else whole.names[other], penalty, low, high, seen,
+        "break away" if certain else "participate", certain,
+        tuple(one for one in possible if one.kind not in {sure.kind for sure in certain}),
+        least, whole.certainty,
+    )  # fmt: skip
+
+
+def _epoch(whole: Colocation, groups: list[tuple[int, ...]]) -> tuple[Colocation, Pairing]:
+    """The instance and the pairing of an epoch's groups of types."""
+    count = np.bincount([kind for group in groups for kind in group], minlength=whole.types)
+    single = np.bincount([g[0] for g in groups if len(g) == 1], minlength=whole.types)
+    pairs = sorted(Counter(tuple(sorted(g)) for g in groups if len(g) == 2).items())
+    first = [pair[0] for pair, _ in pairs]
+    second = [pair[1] for pair, _ in pairs]
+    problem = whole.replace(count=count, machines=float(len(groups)))
+    return problem, Pairing(first, second, [number for _, number in pairs], single)  # type: ignore[arg-type]
+
+
+def _partners(
+    problem: Colocation,
+    pairing: Pairing,
+    kind: int,
+    beside: int | None,
+    alpha: float,
+    uncertainty: Any,
+) -> tuple[Partner, ...]:
+    """With whom a job of a type beside another would break away."""
+    read = None if problem.low is None else uncertainty
+    for entry in recommend(problem, pairing, alpha=alpha, uncertainty=read).advice:
+        if (entry.kind, entry.beside) == (kind, beside) and beside is not None:
+            found = [_partner(problem, kind, beside, other) for other in entry.alternatives]
+            return tuple(sorted(found, key=lambda one: (-one.gain, one.kind)))
+    return ()
+
+
+def _partner(problem: Colocation, kind: int, beside: int, other: Alternative) -> Partner:
+    penalty = problem.penalty
+    low = penalty if problem.low is None else problem.low
+    high = penalty if problem.high is None else problem.high
+    return Partner(
+        problem.names[other.kind],
+        other.willing,
+        float(penalty[kind, beside] - penalty[kind, other.kind]),
+        float(low[kind, beside] - high[kind, other.kind]),
+        float(high[kind, beside] - low[kind, other.kind]),
+    )
+
+
+def _points(value: float, low: float | None, high: float | None) -> str:
+    half = 0.0 if low is None or high is None else (high - low) / 2
+    return f"{100 * value:+.1f} +-{100 * half:.1f}"

@@ -1,0 +1,117 @@
+"""The jobs that are to be done: commands of the user's own, each of a type, from a TOML file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..instances.problem.errors import InvalidInstance
+from .jobs import (
+    Job,
+    command_fields,
+    named,
+    read_tables,
+    require_names,
+    require_program,
+    valid_name,
+)
+
+FIELDS = ("name", "type", "command", "rerun", "directory", "environment", "timeout", "output")
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job that waits to be done once.
+
+    Attributes
+    ----------
+    name : its own, by which it is known.
+    job : its command; named after its type, by which penalties know it.
+    rerun : whether it may be begun again after a run that did not end well.
+    output : the file, seen from its directory, to which its standard output and error are added;
+        "" for nowhere.
+    """
+
+    name: str
+    job: Job
+    rerun: bool
+    output: str = ""
+
+    def document(self) -> str:
+        """What a store keeps of its command."""
+        job = self.job
+        return json.dumps(
+            {
+                "command": list(job.command),
+                "directory": str(job.directory),
+                "environment": dict(sorted(job.environment.items())),
+                "timeout": job.timeout,
+                "output": self.output,
+            }
+        )
+
+    @classmethod
+    def from_document(cls, name: str, kind: str, rerun: bool, text: str) -> QueuedJob:
+        """The job that a store keeps."""
+        content: dict[str, Any] = json.loads(text)
+        output = content.pop("output")
+        fields = content | {
+            "command": tuple(content["command"]),
+            "directory": Path(content["directory"]),
+        }
+        return cls(name, Job(name=kind, **fields), rerun, output)
+
+
+def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[QueuedJob]:
+    """The `[[job]]` tables of a queue.
+
+    Parameters
+    ----------
+    here : whether the commands are run on this computer, and have to be there.
+
+    Raises
+    ------
+    InvalidFile
+        It cannot be read, is no TOML, or has no such table.
+    InvalidInstance
+        Naming the job, the field, the value seen, and what was expected.
+    """
+    tables, folder, where = read_tables(path)
+    found = []
+    for number, table in enumerate(tables, 1):
+        with named(table, number, where, FIELDS):
+            made = QueuedJob(
+                name=valid_name(table.get("name")),
+                job=Job(
+                    name=valid_name(table.get("type"), "type"), **command_fields(table, folder)
+                ),
+                rerun=_rerun(table),
+                output=_output(table.get("output", "")),
+            )
+            if here:
+                require_program(made.job)
+            found.append(made)
+    require_names(found, where)
+    return found
+
+
+def _rerun(table: Mapping[str, Any]) -> bool:
+    value = table.get("rerun")
+    if value not in ("yes", "no") or not isinstance(value, str):
+        raise InvalidInstance(
+            "rerun",
+            "missing" if value is None else repr(value)[:100],
+            '"yes" or "no"',
+            "It says whether the job may be begun again after a run that was killed or failed",
+        )
+    return value == "yes"
+
+
+def _output(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise InvalidInstance("output", repr(value)[:100], "a file, seen from the job's directory")
+    return value

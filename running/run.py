@@ -1,0 +1,269 @@
+"""Run a queue of jobs on machines: `cotenant run`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ..analysis.colocation.batches import Policy
+from ..analysis.run.lock import locked
+from ..catalog import find
+from ..instances.colocation.instance import Colocation
+from ..instances.colocation.stability import Alpha
+from ..instances.problem.errors import (
+    EngineError,
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    suggest,
+)
+from ..instances.problem.options import accepts, check_options
+from ..instances.problem.rules import Above, AtLeast, Between, checked
+from ..solvers.outcome import Outcome, Status
+from .coordinator import Coordinator, unfinished
+from .dispatch import machines_of
+from .jobs import Job
+from .knowledge import Knowledge
+from .ledger import Entry, Ledger
+from .measure import measure
+from .profiles import profile_of
+from .queue import QueuedJob, read_queue
+from .standing import Agents, References, Settings, Summary
+from .standing import Status as Standing
+from .store import kind_of, opened
+
+FALLBACK = "GR"
+"""Decides where the chosen method has no answer when its time is up."""
+
+
+def agent_options(
+    *, alpha: Alpha = 0.0, agents: Agents = "participate", references: References = "spare"
+) -> tuple[float, Agents, References]:
+    """The options of `run` beside those of its method.
+
+    Parameters
+    ----------
+    alpha : the least gain for which an agent is advised to leave; the method's too if it has one.
+    agents : participate, or strict: who certainly gains leaves before it is begun.
+    references : when a job runs alone because none of its type did for an hour, for comparison: on
+        a spare machine (spare), at once (hourly), or never.
+    """
+    return alpha, agents, references
+
+
+def policy_of(
+    method: str | Callable[..., Any], options: Mapping[str, Any], time_limit: float
+) -> Policy:
+    """A colocation method that pairs batches, by name or a function; one that has no answer in time
+    or fails is stood in for by `FALLBACK`.
+    """
+    function = method if callable(method) else find("colocation", method).resolve()
+    check_options((function, agent_options), options, f"method {method!r}")
+    given = {name: value for name, value in options.items() if accepts(function, name)}
+    if accepts(function, "time_limit"):
+        given["time_limit"] = time_limit
+    fallback = find("colocation", FALLBACK).resolve()
+
+    def policy(problem: Colocation, *, rng: np.random.Generator) -> Any:
+        try:
+            answer = function(problem, rng=rng, **given)
+        except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
+            return fallback(problem, rng=rng)
+        undecided = isinstance(answer, Outcome) and answer.solution is None
+        if undecided and answer.status is not Status.INFEASIBLE:
+            return fallback(problem, rng=rng)
+        return answer
+
+    return policy
+
+
+@checked
+def run(
+    queue: Path,
+    store: Path,
+    *,
+    dask: str | None = None,
+    local: Annotated[int | None, AtLeast(1, "a number of machines")] = None,
+    method: str | Callable[..., Any] = "stable",
+    options: Mapping[str, Any] | None = None,
+    epoch: Annotated[float, Above(0, "seconds")] = 5.0,
+    time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
+    pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None,
+    voids: Literal["forbid", "predict"] | None = None,
+    unknown: Literal["refuse", "measure"] = "refuse",
+    other_machine: bool = False,
+    overlap: bool = False,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    progress: Callable[[Standing], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Summary:
+    """Do the jobs of a queue, two on a machine, paired in epochs by what a store knows of them.
+
+    Parameters
+    ----------
+    queue : TOML file of `[[job]]` tables; see `queue.read_queue`.
+    store : what `measure` wrote. Every run is added; the same command goes on after a kill.
+    dask, local : the scheduler whose workers are the machines, or how many machines this computer
+        is divided into; one of them.
+    method, options : the colocation method that pairs each epoch's jobs; with `agent_options`.
+    epoch : seconds from one decision to the next.
+    time_limit : seconds that a decision may take.
+    pressure : share of a group's time in which somebody waited for a processor, above which its
+        times do not count; as it was measured with when not given.
+    voids : what pairs that failed twice when they were measured mean.
+    unknown : what to do with types that the store does not know: refuse them, or measure them first
+        on this computer, by a job that may be run again.
+    other_machine : whether what was measured on machines of another kind is used.
+    overlap : whether machines may share CPUs.
+    seed : of every draw.
+    progress : called when something changed.
+    tell : called with a line that a person should read.
+
+    Raises
+    ------
+    InvalidFile, InvalidInstance, InvalidOption
+        The queue, the store or an option is wrong, before any work.
+    EngineError
+        The scheduler went away, or every machine for a minute.
+    """
+    chosen = dict(options or {})
+    policy = policy_of(method, chosen, time_limit)
+    mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
+    alpha, agents, references = agent_options(**mine)
+    if (dask is None) == (local is None):
+        raise InvalidOption("expected one of dask, a scheduler's address, and local, a number")
+    jobs = read_queue(queue, here=local is not None)
+    if unknown == "measure":
+        _measure_unknown(jobs, store, local, pressure, progress=tell)
+    elif not os.path.isfile(store):
+        raise InvalidFile(
+            f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
+            f"{store}), or give --unknown measure"
+        )
+    with ExitStack() as held:
+        held.enter_context(locked(store, "--store"))
+        rows = held.enter_context(opened(store, new=True))
+        profile = profile_of(rows)
+        _require_known(jobs, profile.names)
+        knowledge = Knowledge(profile, voids)
+        knowledge.instance()
+        ledger = Ledger(rows)
+        ledger.prepare()
+
+        def entered() -> list[Entry]:
+            ledger.enqueue(jobs)
+            names = json.dumps([job.name for job in jobs])
+            return ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
+
+        programs = {
+            (job.job.command[0], str(job.job.directory), job.job.environment.get("PATH"))
+            for job in jobs
+        }
+        adopted = ledger.running()
+        over = {entry.name for entry in ledger.entries("state IN ('done', 'failed', 'lost')")}
+        if not adopted and all(job.name in over for job in jobs):
+            entries = entered()
+            states: Counter[str] = Counter(entry.state for entry in entries)
+            return Summary(
+                "finished", dict(states), 0, 0, None, None, None, 0.0, unfinished(entries)
+            )
+        fleet = held.enter_context(
+            machines_of(
+                dask=dask, local=local, token=rows.token, programs=sorted(programs, key=str),
+                adopted={group.id: group.machine for group in adopted}, overlap=overlap,
+            )
+        )  # fmt: skip
+
+        def unlike(facts: Mapping[str, str]) -> str:
+            known, here = kind_of(profile.facts), kind_of(dict(facts))
+            differs = [name for name in {**known, **here} if known.get(name) != here.get(name)]
+            return "; ".join(f"{n} {known.get(n)}, there {here.get(n)}" for n in sorted(differs))
+
+        for machine, told in fleet.all().items():
+            if not other_machine and (why := unlike(told.facts)):
+                raise InvalidFile(
+                    f"{store} was measured on machines of another kind than {machine} ({why}). "
+                    "Measure on one of these, or give --other-machine to use it all the same"
+                )
+        settings = Settings(
+            epoch=epoch,
+            alpha=alpha,
+            agents=agents,
+            references=references,
+            pressure=profile.settings["pressure"] if pressure is None else pressure,
+            voids=voids,
+            seed=seed,
+        )
+        name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
+        session = rows.begin_session(
+            rows.last_session()[0],
+            fleet.now(),
+            profile.settings
+            | {"run": asdict(settings) | {"method": name, "options": chosen, "queue": str(queue)}},
+        )
+        coordinator = Coordinator(
+            rows, entered(), adopted, knowledge, fleet, policy, settings, session,
+            progress=progress, tell=tell, accepts=(lambda _: "") if other_machine else unlike,
+        )  # fmt: skip
+        return coordinator.run()
+
+
+def _require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
+    for job in jobs:
+        if job.job.name not in names:
+            raise InvalidInstance(
+                f"job {job.name!r}: type", repr(job.job.name),
+                f"a type that the store knows ({', '.join(names[:8])})",
+                f"{suggest(job.job.name, names)} Or measure it first: cotenant measure, or "
+                "--unknown measure",
+            )  # fmt: skip
+
+
+def _measure_unknown(
+    jobs: Sequence[QueuedJob],
+    store: Path,
+    local: int | None,
+    pressure: float | None,
+    progress: Callable[[str], None] | None,
+) -> None:
+    """Measure the types that the store does not know, beside those that it does."""
+    if local is None:
+        raise InvalidOption(
+            "unknown is 'measure', which needs local: machines of a cluster are measured there, by "
+            "cotenant measure"
+        )
+    known: list[Job] = []
+    settings: dict[str, Any] = {}
+    cpus = None
+    if os.path.isfile(store):
+        with opened(store) as rows:
+            profile = profile_of(rows)
+            known = [rows.job_of(row) for row in profile.settings["jobs"]]
+            settings = profile.settings
+            cpus = profile.facts["seats"].replace(" | ", ",")
+    new: dict[str, Job] = {}
+    for job in jobs:
+        if job.job.name not in {one.name for one in known} and job.rerun:
+            new.setdefault(job.job.name, job.job)
+    _require_known(jobs, [*(one.name for one in known), *new])
+    if not new:
+        return
+    taken: dict[str, Any] = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
+        name: settings[name] for name in ("half_width", "time", "confidence") if name in settings
+    }
+    limit = pressure if pressure is not None else settings.get("pressure", 0.1)
+    measure(
+        [*known, *new.values()], store, cpus=cpus, pressure=limit, control=False, **taken,
+        progress=None
+        if progress is None
+        else lambda status: progress(f"measuring {status.now}, {status.done} of {status.cells}"),
+    )  # fmt: skip

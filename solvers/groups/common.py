@@ -1,0 +1,140 @@
+"""What the exact methods on groups share: prices that prove a bound, and groups picked greedily."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
+from ...instances.groups.penalties import pressures, units
+from ...models.groups.columns import Columns
+
+
+def reduced_costs(columns: Columns, price: Integers) -> Integers:
+    """(N,) what each group costs more than its members' prices, whole units."""
+    paid = np.append(price, 0)[columns.members].sum(axis=1)
+    found: Integers = columns.cost - paid
+    return found
+
+
+def price_bound(instance: Groups, columns: Columns, price: Integers) -> int:
+    """What all jobs lose together at least, in units, proved by whole prices (T,) of jobs, of any
+    sign.
+
+    A machine of class c whose group S costs cost_c(S) = price(S) + rest has rest >= r_c, the least
+    of all groups on c; so at most machines[c] machines add at least min(0, r_c) each:
+
+        sum over a of price[a] count[a] + sum over c of machines[c] min(0, r_c),
+
+    rounded up to a multiple of what divides every cost.
+    """
+    rest = reduced_costs(columns, price)
+    paid = sum(a * b for a, b in zip(price.tolist(), instance.count.tolist(), strict=True))
+    least = least_rests(columns, rest).tolist()
+    total = paid + sum(a * b for a, b in zip(least, columns.limits.tolist(), strict=True))
+    return -(-total // columns.step) * columns.step
+
+
+def least_rests(columns: Columns, rest: Integers) -> Integers:
+    """(C,) the least reduced cost of a group on each class; no more than 0."""
+    least = np.zeros(len(columns.limits), dtype=np.int64)
+    np.minimum.at(least, columns.where, rest)
+    return least
+
+
+def mean_of(instance: Groups, total: int) -> float:
+    """A sum of losses in units as the mean over jobs, never above it."""
+    exact = Fraction(total, UNIT * instance.jobs)
+    found = float(exact)
+    return found if Fraction(found) <= exact else float(np.nextafter(found, -np.inf))
+
+
+def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
+    """(N,) machines of each group, the cheapest for each job first as often as jobs and machines
+    last; None where that leaves jobs without a place.
+    """
+    size = (columns.members >= 0).sum(axis=1)
+    empty = instance.seats[columns.where] - size
+    each = columns.cost / size
+    left, machines, spare = instance.count.copy(), columns.limits.copy(), instance.spare
+    number: Integers = np.zeros(len(columns), dtype=np.int64)
+    open_ = np.arange(len(columns))
+    while len(open_):
+        at = int(open_[np.argmin(each[open_])])
+        kinds, times = np.unique(columns.members[at][: size[at]], return_counts=True)
+        place = columns.where[at]
+        many = min(int((left[kinds] // times).min()), int(machines[place]))
+        if empty[at]:
+            many = min(many, spare // int(empty[at]))
+        number[at] += many
+        left[kinds] -= many * times
+        machines[place] -= many
+        spare -= many * int(empty[at])
+        if not left.any():
+            return number
+        part = columns.some(open_)
+        room = (part.most_of(left) > 0) & (machines[part.where] > 0) & (empty[open_] <= spare)
+        room[open_ == at] = False
+        open_ = open_[room]
+    return None
+
+
+def forbidden(instance: Groups, members: Integers, where: Integers) -> npt.NDArray[np.bool_]:
+    """(N,) which groups (N, S), whatever the order of their seats, may not be formed."""
+    found = np.zeros(len(where), dtype=bool)
+    for place in np.unique(where).tolist():
+        here = np.flatnonzero(where == place)
+        lost = units(instance, place, ascending(members[here]))
+        found[here] = (lost >= FORBIDDEN).any(axis=1) & (members[here] >= 0).any(axis=1)
+    return found
+
+
+def machines_used(instance: Groups) -> tuple[Integers, Integers]:
+    """Classes, those of most seats first, and how many machines of each the jobs fill."""
+    places = np.argsort(-instance.seats, kind="stable")
+    number, left = [], instance.jobs
+    for place in places.tolist():
+        number.append(min(int(instance.limits[place]), -(-left // int(instance.seats[place]))))
+        left = max(0, left - number[-1] * int(instance.seats[place]))
+    used = np.array(number) > 0
+    return places[used], np.array(number)[used]
+
+
+def dealt(instance: Groups, snake: bool = True) -> Grouping:
+    """Jobs by falling pressure dealt to machines, there and back again (`snake`), or machine after
+    machine; groups that are forbidden may be among them.
+
+    Along the machines each seat's type changes where the jobs of a type end: only as many machines
+    are looked at as there are such places.
+    """
+    order = np.argsort(-pressures(instance), kind="stable")
+    ends = np.cumsum(instance.count[order])
+    places, number = machines_used(instance)
+    seats, first = instance.seats[places], np.concatenate([[0], np.cumsum(number)])
+    if snake:
+        layers = [int(number[seats > layer].sum()) for layer in range(int(seats[0]))]
+        begin = np.concatenate([[0], np.cumsum(layers)])
+        cuts = [first]
+        for layer, wide in enumerate(layers):
+            inside = ends[(ends >= begin[layer]) & (ends <= begin[layer + 1])] - begin[layer]
+            cuts.append(wide - inside if layer % 2 else inside)
+    else:
+        begin = np.concatenate([[0], np.cumsum(number * seats)])
+        there = np.clip(ends[:, None] - begin[:-1], 0, number * seats) // seats + first[:-1]
+        cuts = [first, there.reshape(-1), np.minimum(there + 1, first[1:]).reshape(-1)]
+    machine = np.unique(np.concatenate(cuts))
+    machine, many = machine[:-1], np.diff(machine)
+    at = np.searchsorted(first, machine, side="right") - 1
+    members = np.full((len(machine), int(seats[0])), -1)
+    for seat in range(members.shape[1]):
+        if snake:
+            turned = layers[seat] - 1 - machine if seat % 2 else machine
+            job = begin[seat] + np.where(machine < layers[seat], turned, instance.jobs)
+        else:
+            job = begin[at] + (machine - first[at]) * seats[at] + seat
+            job[seat >= seats[at]] = instance.jobs
+        here = job < instance.jobs
+        members[here, seat] = order[np.searchsorted(ends, job[here], side="right")]
+    return Grouping(members, places[at], many)

@@ -1,0 +1,507 @@
+"""Groupings that no group blocks: the least mean penalty among them at an alpha, and the least
+alpha at which there are any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...instances.groups.checker import check
+from ...instances.groups.conversion import scale
+from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
+from ...instances.groups.penalties import groups_number
+from ...instances.groups.stability import (
+    Alpha,
+    blocking_groups,
+    least_alpha_of,
+    total_units,
+    whole_alpha,
+)
+from ...instances.problem.base import Solution
+from ...instances.problem.rules import checked
+from ...models.groups.columns import columns_of
+from ...models.groups.core import core_program
+from ..engines import EngineAnswer, EngineName, solve_program
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from .common import dealt, mean_of
+from .feasible import holds, starting_grouping
+from .optimal import A_GROUP, NOISE, Search, too_large
+
+NEAR = 20
+"""So many columns a type, those of least reduced cost, are in the first program."""
+
+STEP_SECONDS = 10.0
+"""Time for a program that is not the last, without a limit."""
+
+QUICK = 5.0
+"""Time for HiGHS to say whether there is such a grouping, before CP-SAT is asked."""
+
+CONFIRM_SECONDS = 10.0
+"""Time for the other engine to confirm that there is none."""
+
+SECOND_LEVEL_SECONDS = 30.0
+"""Time for the least penalty without a limit, once the first level is settled."""
+
+
+A_FULL = 1e-3
+"""Seconds that a full group takes in a program, before an engine looks at a clock."""
+
+COUNTS = 4
+"""So many times as long as listing the groups take the counts of those that block."""
+
+SORTED = "sorted by pressure, where no curve falls: no group blocks (baselines.groups.dealing)"
+
+PART = 6
+"""A part of the differences in question lies below the one that is tried, one in so many."""
+
+MANY = 10**6
+"""Differences of losses that are listed at once."""
+
+
+@checked
+def core(
+    instance: Groups,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    alpha: Alpha = 0.0,
+    start: Solution | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Least mean penalty such that no jobs would all gain more than `alpha` on a full machine of
+    their own.
+
+    An integer program over kinds of groups says so exactly (`models.groups.core`). It is solved
+    over the groups of least reduced cost first: an answer that costs less than the relaxation and
+    the reduced cost of every group outside is the best of all. Where no grouping is without a
+    blocking group, and that is proved, `certificate["least_alpha"]` says from which alpha on there
+    is one, and the answer is the one at hand with the fewest.
+
+    Parameters
+    ----------
+    instance : what is given; its kinds of groups are listed.
+    rng : not used; the method is deterministic.
+    time_limit : seconds, more than 0. Without one the least penalty gets 30 seconds at most once
+        there is such a grouping; whether there is one takes as long as it takes.
+    alpha : least gain for which jobs break away, in points of penalty (0.05 is five percentage
+        points).
+    start : a grouping to begin with.
+    report : called with (seconds, blocking groups, bound, text).
+
+    Returns
+    -------
+    Outcome
+        `bound` and `status` are those of the number of blocking groups: 0, or 1 where it is proved
+        that there is always one (then "feasible", for how few there can be is not asked).
+        `certificate["levels"]` holds both levels, the mean penalty's with its own bound;
+        `certificate["blocking_groups"]` names those that block.
+
+    Raises
+    ------
+    InvalidOption
+        alpha below 0, or there are more kinds of groups than are listed.
+
+    Notes
+    -----
+    Source: Cooper (HPCA 2017) section III.B, blocking pairs, for machines of any seats. That the
+    core of such a game may be empty is Banerjee, Konishi and Sonmez (2001).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "core")
+    >>> print(result.status, result.objective, round(result.metrics["penalty"], 4))
+    optimal 0.0 0.075
+    """
+    return _solved(instance, time_limit, start, report, whole_alpha(alpha), alpha)
+
+
+@checked
+def least_alpha(
+    instance: Groups,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The least alpha at which no group blocks some grouping, proved on both sides.
+
+    A job leaves one group for another iff the difference of its losses is more than alpha, so the
+    least alpha is 0 or one of these finitely many differences, in whole units of 1e-12. Bisection:
+    an integer program over kinds of groups finds a grouping that no group blocks at an alpha, or
+    says that there is none; at the difference before the least alpha there is none, and more alpha
+    never adds a group that blocks. CP-SAT is asked to confirm what HiGHS ruled out.
+
+    Parameters
+    ----------
+    instance : what is given; its kinds of groups are listed.
+    rng : not used; the method is deterministic.
+    time_limit : seconds, more than 0. Without one the least penalty at the least alpha gets 30
+        seconds at most.
+    start : a grouping to begin with.
+    report : called with (seconds, least alpha, bound, text).
+
+    Returns
+    -------
+    Outcome
+        Objective and bound are the least alpha of the grouping and that of all, in points of
+        penalty; the mean penalty at it stands in `certificate["levels"]`, and
+        `certificate["empty_at"]` is the largest alpha at which no grouping was found to be without
+        a blocking group, null where none was asked.
+
+    Raises
+    ------
+    InvalidOption
+        There are more kinds of groups than are listed.
+
+    Notes
+    -----
+    The least epsilon of an epsilon-core, which with many players of few types is small (Kovalenkov
+    and Wooders, "Approximate cores of games and economies with clubs", 2003).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "least-alpha")
+    >>> print(result.status, result.objective)
+    optimal 0.0
+    """
+    return _solved(instance, time_limit, start, report, None, None)
+
+
+def _solved(
+    instance: Groups, time_limit: float | None, start: Solution | None, report: Report | None,
+    least: int | None, alpha: float | None,
+) -> Outcome:  # fmt: skip
+    """Both methods: at an alpha, or None for the least."""
+    clock = Clock(time_limit, report)
+    if clock.left is not None and COUNTS * A_GROUP * groups_number(instance) > clock.left:
+        found = dealt(instance, snake=False)
+        if instance.model == "pressure" and holds(instance, found):
+            return Outcome(found, 0.0, Status.OPTIMAL, Stop.FINISHED, {"proof": SORTED})
+        return too_large(instance, start, clock, bound=0.0)
+    columns = columns_of(instance)
+    begin = starting_grouping(instance, columns, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
+    # the relaxation is told in penalties: its progress is not this method's
+    search = _Search(Search(instance, columns, begin, Clock(clock.share(4))), clock, least, alpha)
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        search.stop = Stop.INTERRUPTED
+    return search.outcome()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a program says of the groupings that no group blocks."""
+
+    grouping: Grouping | None
+    none: bool
+    answer: EngineAnswer
+
+
+class _Search:
+    """The best grouping so far, and what is proved of the least alpha and of the least penalty.
+
+    Attributes
+    ----------
+    best, enough : a grouping and the least alpha, in units, at which no group blocks it: of those
+        at hand the one of least penalty that is good enough, or the one that comes nearest.
+    below : the largest alpha, in units, at which there is proved to be none; -1 for none.
+    stable_bound : what a grouping that no group blocks costs at least, in units.
+    """
+
+    def __init__(
+        self, relaxed: Search, clock: Clock, least: int | None, alpha: float | None
+    ) -> None:
+        self.relaxed, self.clock, self.least, self.alpha = relaxed, clock, least, alpha
+        self.instance, self.columns = relaxed.instance, relaxed.columns
+        self.best = relaxed.best
+        self.enough = least_alpha_of(self.instance, self.best)
+        self.below, self.confirmed = -1, False
+        self.stable_bound = relaxed.bound
+        self.stop = Stop.FINISHED
+        self.proof = ""
+        self.decided = False
+        self._counted: tuple[Grouping, int] | None = None
+        self.note("start")
+
+    @property
+    def bound(self) -> int:
+        """A bound on the least alpha, in units."""
+        if self.decided:
+            return self.enough
+        return min(self.enough, self.below + 1) if self.below >= 0 else 0
+
+    def note(self, text: str) -> None:
+        """Progress, in the objective of the method."""
+        if self.alpha is None:
+            self.clock.note(self.enough / UNIT, self.bound / UNIT, text)
+        else:
+            self.clock.note(float(self._blocking()), float(self._empty), text)
+
+    def offer(self, found: Grouping) -> None:
+        """Keep a grouping that is nearer to no blocking group, or as near at less penalty."""
+        if not holds(self.instance, found):  # no engine is believed on its word
+            return
+        enough = least_alpha_of(self.instance, found)
+        goal = -1 if self.least is None else self.least
+        now, other = max(self.enough, goal), max(enough, goal)
+        if (other, total_units(self.instance, found)) < (now, self.value):
+            self.best, self.enough = found, enough
+
+    @property
+    def value(self) -> int:
+        """What the jobs of the best grouping lose together."""
+        return total_units(self.instance, self.best)
+
+    def run(self) -> None:
+        """The relaxation, what can be had without a program, and the programs."""
+        self.relaxed.relax()
+        self.relaxed.round()
+        self.stable_bound = max(self.stable_bound, self.relaxed.bound)
+        self.offer(self.relaxed.best)
+        self.offer(dealt(self.instance, snake=False))
+        self.note("relaxation")
+        if self.least is not None:
+            self.cheapest(self.least)
+        if self.least is None or self._empty:
+            self.bisect()
+            if self.least is None and self.decided:
+                self.cheapest(self.enough)
+
+    @property
+    def _no_time(self) -> bool:
+        """Whether the time is up, or would be before a program is made."""
+        full = self.columns.size == self.instance.seats[self.columns.where]
+        least = A_FULL * int(np.count_nonzero(full))
+        return self.clock.over or (self.clock.left is not None and least > self.clock.left)
+
+    @property
+    def _empty(self) -> bool:
+        """Whether it is proved that every grouping is blocked at the alpha that was asked."""
+        return self.least is not None and self.below >= self.least
+
+    def cheapest(self, least: int) -> None:
+        """Programs over the groups of least reduced cost, more and more, up to all that a better
+        answer could hold.
+        """
+        search, near = self.relaxed, NEAR * self.instance.types
+        begun = self.clock.seconds
+        while True:
+            have = self.enough <= least
+            if have and self._agrees():
+                return
+            most = self.value - search.priced if have else None
+            every = np.arange(len(self.columns))
+            possible = every if most is None else np.flatnonzero(search.rest < most)
+            some = search.nearest(possible, near)
+            last = len(some) == len(possible)
+            beyond = None if last else search.priced + int(np.delete(search.rest, some).min())
+            if have:
+                some = np.union1d(some, self.columns.find(self.instance, self.best))
+            spent = self.clock.seconds - begun
+            late = have and self.clock.left is None and spent > SECOND_LEVEL_SECONDS
+            if late or self._no_time:
+                self.stop = Stop.TIME_LIMIT
+                return
+            seconds = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)
+            if have and self.clock.left is None:
+                seconds = min(seconds or SECOND_LEVEL_SECONDS, SECOND_LEVEL_SECONDS - spent)
+            found = self._asked(least, some, "highs", seconds, costs=True)
+            self._bounded(found, least, beyond, have)
+            self.note(f"{len(some)} kinds of groups")
+            if self._empty:
+                self._confirm()
+                return
+            if last and (found.answer.stop is not Stop.FINISHED or have or found.none):
+                self.stop = found.answer.stop
+                return
+            if last and not have and self.enough > least:
+                self.stop = Stop.TIME_LIMIT
+                return
+            near *= 4
+
+    def _bounded(self, found: _Found, least: int, beyond: int | None, have: bool) -> None:
+        """What a program over some of the groups proves of all."""
+        reached = None
+        if found.none and not have:
+            if beyond is None:
+                self.below = max(self.below, least)
+                self.proof = "an integer program over kinds of groups has no point"
+                return
+            reached = beyond
+        elif found.answer.bound is not None and not found.none:
+            bound = found.answer.bound
+            step = self.columns.step
+            reached = int(np.floor((bound - NOISE * (1 + abs(bound))) * UNIT))
+            reached = -(-reached // step) * step
+            reached = reached if beyond is None else min(reached, beyond)
+        if reached is not None:
+            self.stable_bound = max(self.stable_bound, reached)
+
+    def _asked(
+        self, least: int, some: Integers, engine: EngineName, seconds: float | None, *, costs: bool
+    ) -> _Found:
+        """What a program over some groups says at an alpha, in units; Ctrl-C is raised."""
+        part = self.columns.some(some)
+        made = core_program(self.instance, part, self.columns, least, costs=costs)
+        start = None
+        if costs and self.enough <= least:
+            number = np.zeros(len(some), dtype=np.int64)
+            own = np.searchsorted(some, self.columns.find(self.instance, self.best))
+            np.add.at(number, own, self.best.number)
+            start = made.point(number)
+        answer = solve_program(made.program, engine=engine, time_limit=seconds, start=start)
+        grouping = None
+        if answer.point is not None:
+            number = np.rint(answer.point[: len(some)]).astype(np.int64)
+            grouping = part.grouping(self.instance, number)
+            self.offer(grouping)
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        return _Found(grouping, answer.status is Status.INFEASIBLE, answer)
+
+    def bisect(self) -> None:
+        """Try alphas until no difference of losses lies between one at which there is none and the
+        least of the best grouping: 0, and then nearer to the low end, for least alphas are small
+        and the programs of small alphas the quickest.
+        """
+        while True:
+            between = self._between()
+            if not between:
+                self.decided = True
+                break
+            if not self._tried(between[len(between) // PART]):
+                break
+            self.note("bisection")
+        if not self.confirmed:
+            self._confirm()
+
+    def _tried(self, least: int) -> bool:
+        """Move one of the two ends; False when it was not decided in time."""
+        every = np.arange(len(self.columns))
+        left = self.clock.share()
+        quick = QUICK if left is None else min(QUICK, left)
+        tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
+        for engine, seconds in tries:
+            if self._no_time:
+                break
+            found = self._asked(least, every, engine, seconds, costs=False)
+            if found.none:
+                self.below, self.confirmed = max(self.below, least), False
+                self.proof = "an integer program over kinds of groups has no point"
+                return True
+            if self.enough <= least:
+                return True
+            left = self.clock.share()
+        self.stop = Stop.TIME_LIMIT
+        return False
+
+    def _confirm(self) -> None:
+        """Ask CP-SAT about the alpha at which HiGHS found none; a grouping at it would refute all
+        that was proved.
+        """
+        if self.below < 0 or self._no_time:
+            return
+        left = self.clock.share(2)
+        seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
+        every = np.arange(len(self.columns))
+        found = self._asked(self.below, every, "cp-sat", seconds, costs=False)
+        self.confirmed = found.none
+        if self.enough <= self.below:
+            self.below, self.decided, self.proof = -1, False, ""
+
+    def _between(self) -> list[int]:
+        """The differences of losses above the alpha at which there is none, and below the least of
+        the best grouping; 0 alone before anything is known, and one alpha between where there are
+        very many.
+        """
+        low, high = self.below, self.enough
+        if high <= 0:
+            return []
+        if low < 0:
+            return [0]
+        found: set[int] = set()
+        columns = self.columns
+        for place in np.flatnonzero(columns.limits > 0).tolist():
+            here = (columns.where == place) & (columns.size > 1)
+            full = here & (columns.size == self.instance.seats[place])
+            for kind in range(self.instance.types):
+                leaves = np.unique(columns.lost[here][columns.members[here] == kind])
+                joins = np.unique(columns.lost[full][columns.members[full] == kind])
+                first = np.searchsorted(leaves, joins + low, side="right")
+                last = np.searchsorted(leaves, joins + high, side="left")
+                number = np.maximum(last - first, 0)
+                if number.sum() + len(found) > MANY:
+                    return [low + (high - low) // PART]
+                at = np.repeat(first, number) + np.arange(number.sum())
+                at -= np.repeat(np.cumsum(number) - number, number)
+                found |= set(np.unique(leaves[at] - np.repeat(joins, number)).tolist())
+        return sorted(found)
+
+    def _agrees(self) -> bool:
+        value, bound = (mean_of(self.instance, total) for total in (self.value, self.stable_bound))
+        return value <= bound or agree(value, bound, scale(self.instance, "penalty"))
+
+    def _blocking(self) -> int:
+        assert self.alpha is not None
+        if self.least is not None and self.enough <= self.least:
+            return 0
+        if self._counted is None or self._counted[0] is not self.best:
+            count = blocking_groups(self.instance, self.best, self.alpha).count
+            self._counted = self.best, count
+        return self._counted[1]
+
+    def outcome(self) -> Outcome:
+        """The checked outcome, with both levels in its certificate."""
+        check(self.instance, self.best)
+        instance = self.instance
+        enough = self.enough / UNIT
+        goal = self.enough if self.least is None else self.least
+        if self.alpha is None:
+            value, bound = enough, self.bound / UNIT
+            settled = value <= bound
+        else:
+            value, bound = float(self._blocking()), float(self._empty)
+            settled = value <= bound
+        penalty = self.value / UNIT / instance.jobs
+        least = mean_of(instance, self.stable_bound)
+        met = settled and self.enough <= goal and self._agrees()
+        name = "least_alpha" if self.alpha is None else "blocking_groups"
+        status = Status.OPTIMAL if settled else Status.FEASIBLE
+        certificate: dict[str, Any] = {
+            "proof": self.proof or "a grouping that no group blocks is its own proof",
+            "prices": self.relaxed.price.tolist(),
+            "price_bound": self.relaxed.priced,
+            "groups_listed": len(self.columns),
+            "levels": [
+                {"objective": name, "value": value, "bound": bound, "status": status.value},
+                {
+                    "objective": "penalty",
+                    "value": penalty,
+                    "bound": min(least, penalty),
+                    "status": (Status.OPTIMAL if met else Status.FEASIBLE).value,
+                },
+            ],
+        }  # fmt: skip
+        if self.alpha is not None:
+            certificate["alpha"] = self.alpha
+        if self.below >= 0:
+            certificate["empty_at"] = self.below / UNIT
+            certificate["confirmed"] = self.confirmed
+            if self.alpha is not None:
+                certificate["least_alpha"] = {"value": enough, "bound": self.bound / UNIT}
+        if not settled and not self.proof:
+            certificate["proof"] = "none: whether there is such a grouping was not settled"
+        stop = self.stop
+        if settled and stop is Stop.TIME_LIMIT:
+            stop = Stop.FINISHED
+        self.clock.note(value, bound, "done")
+        return Outcome(self.best, bound, status, stop, certificate, tuple(self.clock.trace))

@@ -1,0 +1,78 @@
+"""A grouping to begin with: what may be formed, of the jobs there are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.groups.checker import check
+from ...instances.groups.instance import Grouping, Groups
+from ...instances.problem.base import Solution
+from ...instances.problem.errors import InfeasibleSolution, NoSolution
+from ...models.groups.columns import Columns, columns_of
+from ..engines import solve_program
+from ..outcome import Clock, Outcome, Status, Stop
+from .common import dealt, greedy_number
+
+
+def starting_grouping(
+    instance: Groups, columns: Columns | None, start: Solution | None, clock: Clock
+) -> Grouping | Outcome:
+    """The start if it is feasible, else jobs dealt by pressure, else the cheapest groups first,
+    else what an engine finds; an outcome without a solution where there is none, or none was found
+    in time.
+
+    Parameters
+    ----------
+    columns : None where there is no time to list them.
+    """
+    for begin in (start, dealt(instance)):
+        if isinstance(begin, Grouping) and holds(instance, begin):
+            return begin
+    if columns is None:
+        why = {"proof": "none: there is no time to list the kinds of groups"}
+        return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT, why)
+    missing = np.setdiff1d(np.flatnonzero(instance.count), columns.members)
+    if len(missing):
+        why = {"proof": f"no group that may be formed holds {instance.names[missing[0]]!r}"}
+        return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, why)
+    number = greedy_number(instance, columns)
+    if number is not None:
+        return columns.grouping(instance, number)
+    answer = solve_program(columns.program(instance), time_limit=clock.share())
+    if answer.point is not None:
+        made = columns.grouping(instance, np.rint(answer.point).astype(np.int64))
+        if holds(instance, made):
+            return made
+    if answer.status is Status.INFEASIBLE:
+        why = {"proof": "integer program over kinds of groups: no grouping keeps its rows"}
+        return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, why)
+    return Outcome(None, None, Status.UNKNOWN, answer.stop, {"engine": answer.message})
+
+
+def repaired(instance: Groups, found: Grouping) -> Grouping:
+    """A policy's grouping if it is feasible, else some grouping that is.
+
+    Raises
+    ------
+    NoSolution
+        There is none, or none was found.
+    """
+    if holds(instance, found):
+        return found
+    other = starting_grouping(instance, columns_of(instance), None, Clock())
+    if isinstance(other, Grouping):
+        return other
+    raise NoSolution(
+        "the jobs cannot be grouped: too many groups are forbidden"
+        if other.status is Status.INFEASIBLE
+        else "no grouping was found among those that are not forbidden; try optimal"
+    )
+
+
+def holds(instance: Groups, grouping: Grouping) -> bool:
+    """Whether a grouping is feasible."""
+    try:
+        check(instance, grouping)
+    except InfeasibleSolution:
+        return False
+    return True

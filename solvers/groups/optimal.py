@@ -1,0 +1,350 @@
+"""Least mean penalty: column generation over the list of groups, whole prices as proof, and the
+groups that the prices leave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...instances.groups.checker import check
+from ...instances.groups.conversion import scale
+from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
+from ...instances.groups.penalties import groups_number
+from ...instances.groups.stability import total_units
+from ...instances.problem.base import Solution
+from ...instances.problem.rules import checked
+from ...models.groups.columns import Columns, columns_of
+from ...models.program import ProgramBuilder
+from ..engines import LivingProgram, solve_program
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from .common import dealt, least_rests, mean_of, price_bound, reduced_costs
+from .exchanges import exchanged
+from .feasible import holds, starting_grouping
+
+ENTERING = 200
+"""Columns that enter at a round of pricing, the cheapest."""
+
+NEAR = 5
+"""So many columns a type, those of least reduced cost, are in the first integer program."""
+
+STEP_SECONDS = 2.0
+"""Time for an integer program that is not the last."""
+
+A_COLUMN = 1.5e-3
+"""Seconds that an engine may take for a column before it looks at a clock."""
+
+A_GROUP = 2e-6
+"""Seconds that a kind of group takes to be listed, with what it costs."""
+
+NOISE = 1e-9
+"""What is taken off an engine's bound, relative to 1 + |bound|."""
+
+
+@checked
+def optimal(
+    instance: Groups,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Solution | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """The grouping of least mean penalty over jobs, proved.
+
+    Column generation: the linear program over few kinds of groups gives prices of jobs, a scan of
+    all kinds finds those that cost less than their members' prices, until there are none. Prices
+    rounded to whole units prove a bound in whole numbers (`price_bound`); an integer program over
+    the groups whose cost passes their prices by no more than the gap closes it: no others are in a
+    better answer.
+
+    Parameters
+    ----------
+    instance : what is given; its kinds of groups are listed.
+    rng : not used; the method is deterministic.
+    time_limit : seconds, more than 0.
+    start : a grouping to begin with.
+    report : progress.
+
+    Returns
+    -------
+    Outcome
+        Solution, bound on the mean penalty, and in the certificate the prices of jobs, in units of
+        1e-12, that prove `price_bound`. Status infeasible without a solution when forbidden groups
+        leave none.
+
+    Raises
+    ------
+    InvalidOption
+        There are more kinds of groups than are listed.
+
+    Notes
+    -----
+    Source: Gilmore and Gomory (1961) for the scheme; Cooper section VII for the question.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "optimal")
+    >>> print(result.status, round(result.objective, 4))
+    optimal 0.0625
+    """
+    clock = Clock(time_limit, report)
+    if clock.left is not None and A_GROUP * groups_number(instance) > clock.left:
+        return too_large(instance, start, clock)
+    columns = columns_of(instance)
+    begin = starting_grouping(instance, columns, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
+    search = Search(instance, columns, begin, clock)
+    try:
+        search.relax()
+        search.round()
+        search.close()
+    except KeyboardInterrupt:
+        search.stop = Stop.INTERRUPTED
+    return search.outcome()
+
+
+class Search:
+    """The best grouping so far, in units, and what all groupings cost at least.
+
+    Attributes
+    ----------
+    best, value : the grouping and what its jobs lose together.
+    price, priced : whole prices of jobs, and the bound that they prove.
+    rest : (N,) the columns' reduced costs by these prices, less the least of their class: a
+        grouping that holds the group costs at least `priced` and this.
+    bound : the best bound known.
+    """
+
+    def __init__(self, instance: Groups, columns: Columns, begin: Grouping, clock: Clock) -> None:
+        self.instance, self.columns, self.clock = instance, columns, clock
+        self.best, self.value = begin, total_units(instance, begin)
+        self.price: Integers = np.zeros(instance.types, dtype=np.int64)
+        self.priced = self.bound = price_bound(instance, columns, self.price)
+        self.rest = self._rest(self.price)
+        self.fraction: tuple[Integers, np.ndarray] | None = None
+        self.stop = Stop.FINISHED
+        self.proof = "prices of jobs"
+        self.note("start")
+
+    @property
+    def proved(self) -> bool:
+        """Whether nothing loses less."""
+        return self.value <= self.bound or agree(
+            self.value / UNIT / self.instance.jobs, mean_of(self.instance, self.bound),
+            scale(self.instance, "penalty"),
+        )  # fmt: skip
+
+    def note(self, text: str) -> None:
+        """Progress."""
+        jobs, bound = self.instance, min(self.bound, self.value)
+        self.clock.note(self.value / UNIT / jobs.jobs, mean_of(jobs, bound), text)
+
+    def offer(self, number: Integers) -> None:
+        """Keep the grouping of so many machines of each column if it is feasible and better."""
+        self.keep(self.columns.grouping(self.instance, number))
+
+    def keep(self, found: Grouping) -> None:
+        """Keep a grouping if it is feasible and better, after exchanges that make it better
+        still.
+        """
+        if not holds(self.instance, found):  # no engine is believed on its word
+            return
+        if total_units(self.instance, found) < self.value:
+            found = exchanged(self.instance, found, self.clock)
+            self.best, self.value = found, total_units(self.instance, found)
+
+    def relax(self) -> None:
+        """The linear program by pricing columns in."""
+        instance, columns = self.instance, self.columns
+        types, classes = instance.types, len(columns.limits)
+        builder = ProgramBuilder()
+        # jobs that nothing holds yet cost more than any group
+        count, dear = instance.count.astype(float), 2.0 * max(1, instance.seats.max())
+        builder.columns(types, cost=dear)
+        builder.block(np.arange(types), np.arange(types), 1.0, count, count)
+        none = np.zeros(0, dtype=np.int64)
+        builder.block(none, none, 1.0, np.full(classes, -np.inf), columns.limits.astype(float))
+        living = LivingProgram(builder.build())
+        new = np.unique(columns.find(instance, self.best))
+        chosen = np.zeros(0, dtype=np.int64)
+        while not self.proved and not self.clock.over:
+            self._enter(living, new)
+            chosen = np.concatenate([chosen, new])
+            answer = living.solve(self.clock.share())
+            if answer.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+            if (
+                answer.row_dual is None or answer.point is None
+                or answer.status is not Status.OPTIMAL
+            ):  # fmt: skip
+                break
+            self.fraction = chosen, answer.point[types:]
+            price = np.rint(answer.row_dual[:types] * UNIT).astype(np.int64)
+            rent = np.rint(answer.row_dual[types:] * UNIT).astype(np.int64)
+            priced = price_bound(instance, columns, price)
+            if priced > self.priced:
+                self.price, self.priced, self.rest = price, priced, self._rest(price)
+                self.bound = max(self.bound, priced)
+                self.note("pricing")
+            rest = reduced_costs(columns, price) - rent[columns.where]
+            rest[chosen] = 0
+            new = np.flatnonzero(rest < -UNIT // 10**9)
+            if len(new) > ENTERING:
+                new = new[np.argpartition(rest[new], ENTERING)[:ENTERING]]
+            if not len(new):
+                break
+
+    def round(self) -> None:
+        """Exchanges in the grouping at hand, and in the relaxation rounded down with the jobs that
+        are left dealt to the machines that are.
+        """
+        if self.proved:
+            return
+        self.keep(exchanged(self.instance, self.best, self.clock))
+        if self.fraction is None:
+            return
+        columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
+        chosen, share = self.fraction
+        number[chosen] = np.floor(share + NOISE).astype(np.int64)
+        placed = columns.grouping(self.instance, number)
+        left = self.instance.count - placed.placed(self.instance.types)
+        limits = columns.limits - np.bincount(
+            columns.where, weights=number, minlength=len(columns.limits)
+        ).astype(np.int64)
+        if (left < 0).any() or (limits < 0).any():  # the engine's point was not one
+            return
+        rest = self._dealt(left, placed)
+        if rest is not None:
+            self.keep(exchanged(self.instance, rest, self.clock))
+            self.note("the relaxation, rounded")
+
+    def _dealt(self, left: Integers, placed: Grouping) -> Grouping | None:
+        """The jobs that are left dealt to the machines that are."""
+        instance = self.instance
+        used = np.bincount(placed.where, weights=placed.number, minlength=len(instance.seats))
+        assert instance.machines is not None
+        if not left.any():
+            return placed
+        rest = dealt(instance.replace(count=left, machines=instance.machines - used))
+        width = max(placed.members.shape[1], rest.members.shape[1])
+        found = Grouping(
+            np.concatenate(
+                [
+                    np.pad(
+                        part.members,
+                        ((0, 0), (0, width - part.members.shape[1])),
+                        constant_values=-1,
+                    )
+                    for part in (placed, rest)
+                ]
+            ),
+            np.concatenate([placed.where, rest.where]),
+            np.concatenate([placed.number, rest.number]),
+        )
+        return found if holds(instance, found) else None
+
+    def close(self) -> None:
+        """Integer programs over the groups of least reduced cost, more and more, up to all that a
+        better answer could hold.
+        """
+        near, before = NEAR * self.instance.types, 0
+        while not self.proved:
+            possible = np.flatnonzero(self.rest < self.value - self.priced)
+            if self.clock.left is not None:  # as many as there is time for
+                near = min(near, int(self.clock.left / A_COLUMN))
+            some = self.nearest(possible, near)
+            last = len(some) == len(possible)
+            if self.clock.over or (len(some) <= before and not last):
+                self.stop = Stop.TIME_LIMIT
+                return
+            before, beyond = len(some), self.value
+            if not last:
+                outside = np.ones(len(self.rest), dtype=bool)
+                outside[some] = False
+                beyond = self.priced + int(self.rest[outside].min())
+            some = np.union1d(some, own := self.columns.find(self.instance, self.best))
+            start = np.zeros(len(some))
+            np.add.at(start, np.searchsorted(some, own), self.best.number)
+            limit = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)
+            program = self.columns.some(some).program(self.instance)
+            answer = solve_program(program, time_limit=limit, start=start)
+            if answer.point is not None:
+                number = np.zeros(len(self.columns), dtype=np.int64)
+                number[some] = np.rint(answer.point).astype(np.int64)
+                self.offer(number)
+            if answer.bound is not None and answer.status is not Status.INFEASIBLE:
+                self._claimed(answer.bound, beyond)
+            self.note(f"{len(some)} kinds of groups")
+            if answer.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+            if last and not self.proved:
+                self.stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
+                return
+            near *= 4
+
+    def outcome(self) -> Outcome:
+        """The checked outcome."""
+        check(self.instance, self.best)
+        value = self.value / UNIT / self.instance.jobs
+        bound = mean_of(self.instance, min(self.bound, self.value))
+        certificate: dict[str, Any] = {
+            "proof": self.proof,
+            "prices": self.price.tolist(),
+            "price_bound": self.priced,
+            "groups_listed": len(self.columns),
+        }
+        status = Status.OPTIMAL if self.proved else Status.FEASIBLE
+        stop = self.stop if not self.proved or self.stop is Stop.INTERRUPTED else Stop.FINISHED
+        self.clock.note(value, bound, "done")
+        return Outcome(self.best, bound, status, stop, certificate, tuple(self.clock.trace))
+
+    def _rest(self, price: Integers) -> Integers:
+        rest = reduced_costs(self.columns, price)
+        rest -= least_rests(self.columns, rest)[self.columns.where]
+        return rest
+
+    def nearest(self, among: Integers, many: int) -> Integers:
+        """The columns of least reduced cost."""
+        if len(among) <= many:
+            return among
+        return np.sort(among[np.argpartition(self.rest[among], many)[:many]])
+
+    def _claimed(self, bound: float, beyond: int) -> None:
+        """An engine's bound for the groupings of some columns; those that hold another cost
+        `beyond` at least.
+        """
+        step = self.columns.step
+        least = int(np.floor((bound - NOISE * (1 + abs(bound))) * UNIT))
+        least = min(-(-least // step) * step, beyond, self.value)
+        if least > self.bound:
+            self.bound = least
+            self.proof = "prices of jobs, and an integer program over the groups that they leave"
+
+    def _enter(self, living: LivingProgram, new: Integers) -> None:
+        part = self.columns.some(new)
+        starts: list[int] = []
+        rows: list[int] = []
+        values: list[float] = []
+        for row, place in zip(part.members.tolist(), part.where.tolist(), strict=True):
+            starts.append(len(rows))
+            types = sorted({kind for kind in row if kind >= 0})
+            rows += [*types, self.instance.types + place]
+            values += [*(float(row.count(kind)) for kind in types), 1.0]
+        upper = np.full(len(new), np.inf)
+        living.add_columns(part.cost / UNIT, upper, starts, rows, np.array(values))
+
+
+def too_large(
+    instance: Groups, start: Solution | None, clock: Clock, bound: float | None = None
+) -> Outcome:
+    """A grouping without a bound: listing the groups would take longer than there is time."""
+    begin = starting_grouping(instance, None, start, clock)
+    if isinstance(begin, Outcome):
+        return begin
+    clock.note(total_units(instance, begin) / UNIT / instance.jobs, None, "start")
+    why = {"proof": "none: there is no time to list the kinds of groups"}
+    return Outcome(begin, bound, Status.FEASIBLE, Stop.TIME_LIMIT, why, tuple(clock.trace))

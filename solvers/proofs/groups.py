@@ -1,0 +1,63 @@
+"""Proofs of `optimal` of groups: prices of jobs, and a tree over the groups that they leave.
+
+The theorem stands above `Groups.priced` in `verify.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import verify
+from ...instances.groups.instance import UNIT
+from ...instances.problem.proof import Level, Proof, multipliers
+from ..outcome import Status
+from . import Claimed, Task
+from .tree import tree_step
+
+MOST_LEFT = 3_000
+"""Groups that prices leave up to which a tree is looked for."""
+
+
+def optimal(task: Task) -> Proof:
+    """Of `optimal`: the method's own prices, exactly, and where they leave a gap a tree over the
+    groups that an answer of less penalty could have.
+    """
+    try:
+        given = verify.Groups(task.case({}, []))
+    except verify.Refused as error:
+        raise Claimed(str(error)) from None
+    if task.outcome.solution is None:
+        return _nobody(task, given)
+    if "prices" not in task.outcome.certificate:
+        raise Claimed("the method had no time for prices of jobs")
+    over = UNIT // math.gcd(UNIT, given.unit)
+    prices = [price * given.unit * over // UNIT for price in task.outcome.certificate["prices"]]
+    shared = math.gcd(over, *prices)
+    hint: dict[str, Any] = {
+        "prices": multipliers([price // shared for price in prices], over // shared)
+    }
+    total, more, over = given.priced(hint)
+    steps: list[dict[str, Any]] = [{"kind": "dual", **hint}]
+    assert given.total is not None
+    gap = (given.total - 1) * over - total
+    if gap >= 0 and sum(extra <= gap for extra in more) <= MOST_LEFT:
+        program, cost = given.program(hint, given.total - 1)
+        tree = tree_step(program, (cost, given.total - 1), task.clock)
+        if tree is not None:
+            steps = [{"kind": "prop", **hint, "below": given.total, **tree}]
+    [found] = verify.groups_optimal(task.case({}, steps))
+    level = Level("penalty", "min", found.value, found.bound, tuple(steps))
+    return Proof("groups", "optimal", (level,), {}, task.witness)
+
+
+def _nobody(task: Task, given: verify.Groups) -> Proof:
+    if task.outcome.status is not Status.INFEASIBLE:
+        raise Claimed("no grouping was found, nor that there is none")
+    tree = None
+    if len(given.columns) <= MOST_LEFT:
+        tree = tree_step(given.program(None, 0)[0], None, task.clock)
+    if tree is None:
+        raise Claimed("no tree shows that there is no grouping, or not in this time")
+    level = Level("penalty", "min", None, None, ({"kind": "nobody", **tree},), infeasible=True)
+    return Proof("groups", "optimal", (level,))

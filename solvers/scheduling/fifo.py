@@ -1,0 +1,114 @@
+"""What coalitions are worth when each serves its jobs first in, first out: a game whose values are
+cheap, so that the Shapley value of 16 organizations is exact where REF takes hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.scheduling import Scheduling
+from ...instances.scheduling.instance import Integers
+from ..outcome import Clock
+from .shapley import scale, weights
+
+_SLICE = 20_000_000
+"""Jobs served between two looks at the clock: about a second."""
+
+
+def fifo_values(
+    instance: Scheduling, masks: npt.ArrayLike, times: npt.ArrayLike, clock: Clock | None = None
+) -> Integers | None:
+    """(n, q) psi_sp of all jobs of each coalition at each time; None when the clock is over first.
+
+    Jobs are served by release, then organization, then as listed. Nobody overtakes, but with
+    backfilling the first waiting job of an organization passes what does not fit, as in the event
+    loop's FIFO. Machines are alike; times rise. O(n j log j), times k with backfilling.
+    """
+    from .fifo_kernel import serve
+
+    masks = np.asarray(masks, dtype=np.int64)
+    times = np.asarray(times, dtype=np.int64)
+    order, jobs, heap = _served(instance)
+    values = np.zeros((len(masks), len(times)), dtype=np.int64)
+    starts = np.empty(len(order), dtype=np.int64)
+    step = max(1, _SLICE // max(1, len(order)))
+    for first in range(0, len(masks), step):
+        if clock is not None and clock.over:
+            return None
+        part = slice(first, first + step)
+        serve(
+            masks[part], instance.machines, *jobs, instance.backfilling, instance.horizon, times,
+            heap, values[part], starts,
+        )  # fmt: skip
+    return values
+
+
+def fifo_starts(instance: Scheduling, mask: int) -> Integers:
+    """(j,) when a coalition starts each of its jobs first in, first out; -1 for those it does not
+    start, and for the others' jobs.
+    """
+    from .fifo_kernel import serve
+
+    order, jobs, heap = _served(instance)
+    values = np.zeros((1, 0), dtype=np.int64)
+    starts = np.empty(len(order), dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    serve(
+        np.array([mask]), instance.machines, *jobs, instance.backfilling, instance.horizon, none,
+        heap, values, starts,
+    )  # fmt: skip
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = starts
+    return found
+
+
+def _served(
+    instance: Scheduling,
+) -> tuple[Integers, tuple[Integers, Integers, Integers, Integers], Integers]:
+    """The order of service, the jobs as the kernel takes them in it, and its scratch."""
+    order = np.lexsort((np.arange(instance.jobs), instance.organization, instance.release))
+    jobs = (
+        instance.organization[order],
+        instance.release[order],
+        instance.processing[order],
+        instance.width[order],
+    )
+    return order, jobs, np.zeros(instance.jobs + 1, dtype=np.int64)
+
+
+def exact_shares(values: npt.NDArray[np.generic], players: int) -> list[list[Fraction]]:
+    """(k, q) Shapley values of games given by the (2^k, q) values of their coalitions, by mask.
+
+    The same as `shapley.shares`, a whole column of coalitions at a time; exact at any size of
+    number. O(k 2^k).
+    """
+    weight = np.array([*weights(players), 0], dtype=object)
+    masks = np.arange(1 << players)
+    size = np.array([mask.bit_count() for mask in range(1 << players)])
+    whole = scale(players)
+    shares = []
+    for player in range(players):
+        without = masks[masks >> player & 1 == 0]
+        gain = values[without | 1 << player].astype(object) - values[without].astype(object)
+        total = (gain * weight[size[without], None]).sum(axis=0)
+        shares.append([Fraction(int(entry), whole) for entry in total])
+    return shares
+
+
+def joined(orders: Sequence[Sequence[int]]) -> tuple[list[int], Integers]:
+    """The coalitions met when players join in these orders, and (N, k + 1) their places: column i
+    is the one of the first i.
+    """
+    place = {0: 0}
+    rows = []
+    for order in orders:
+        mask, row = 0, [0]
+        for player in order:
+            mask |= 1 << player
+            row.append(place.setdefault(mask, len(place)))
+        rows.append(row)
+    return list(place), np.array(rows, dtype=np.int64)

@@ -1,0 +1,547 @@
+"""Who is owed what on a real Slurm: its exports read, accounts judged, causes, and what is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measured import DATA
+from terminal import run
+
+from cotenant.advice.fairness import emit_slurm, fairness_lines
+from cotenant.analysis.scheduling.audit import audit, sampling_bound
+from cotenant.analysis.scheduling.causes import alone, flows
+from cotenant.analysis.scheduling.fairness import Fairness, fairness, fit_shares
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.scheduling import Scheduling, psi
+from cotenant.instances.scheduling.accounts import Source, waits
+from cotenant.instances.scheduling.formats import read_log
+from cotenant.instances.scheduling.log import Window
+from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares
+from cotenant.instances.scheduling.utility import rates
+from cotenant.solvers.scheduling.event_loop import simulate
+from cotenant.solvers.scheduling.fifo import exact_shares, fifo_starts, fifo_values
+from cotenant.solvers.scheduling.shapley import shares
+
+SLURM = DATA / "clusters" / "slurm"
+needs_slurm = pytest.mark.skipif(not SLURM.exists(), reason="the exports are not at hand")
+
+COLUMNS = (
+    "JobIDRaw JobID User Account Partition Submit Eligible Start End ElapsedRaw Timelimit "
+    "AllocCPUS ReqTRES AllocTRES State JobName"
+).split()
+
+
+def at(second: int) -> str:
+    return f"2026-03-01T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+
+
+def job(
+    name: str, account: str, submit: int, start: int | None, run: int, cpus: int = 1, **more: str
+) -> dict[str, str]:
+    """A line of sacct by its columns."""
+    started = start is not None
+    return {
+        "JobIDRaw": name, "JobID": name, "User": f"u-{account}", "Account": account,
+        "Partition": "batch", "Submit": at(submit), "Eligible": at(submit),
+        "Start": at(start) if start is not None else "Unknown",
+        "End": at(start + run) if start is not None else "Unknown",
+        "ElapsedRaw": str(run if started else 0), "Timelimit": "01:00:00", "AllocCPUS": str(cpus),
+        "ReqTRES": f"billing={cpus},cpu={cpus}", "AllocTRES": f"cpu={cpus}" * started,
+        "State": "COMPLETED" if started else "PENDING", "JobName": "x", **more,
+    }  # fmt: skip
+
+
+# bio takes all four CPUs for an hour while phy waits half an hour
+LATE = [
+    job("1", "bio", 0, 0, 3600, 2),
+    job("2", "bio", 0, 0, 3600, 2),
+    job("3", "phy", 1800, 3600, 1800, 2),
+]
+
+
+def text_of(
+    jobs: list[dict[str, str]], delimiter: str = "|", columns: list[str] = COLUMNS, end: str = ""
+) -> str:
+    lines = [columns, *([each[name] for name in columns] for each in jobs)]
+    return "\n".join(delimiter.join(line) + end for line in lines) + "\n"
+
+
+@pytest.fixture
+def exported(tmp_path: Path):
+    """Write jobs, or a text, as a file; its path."""
+
+    def write(content: str | list[dict[str, str]], name: str = "sacct.txt", **more: object) -> str:
+        text = content if isinstance(content, str) else text_of(content, **more)  # type: ignore[arg-type]
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+def judged(path: str, source: Source | None = None, **options: object) -> Fairness:
+    return fairness(path, source or Source(machines=4), **options)  # type: ignore[arg-type]
+
+
+# reading
+
+
+@pytest.mark.parametrize("delimiter", ["|", ",", ";", "\t", "^_^", "%"])
+@pytest.mark.parametrize("end", ["", "last"])
+def test_any_delimiter_and_order_of_columns_give_the_same_jobs(exported, delimiter, end) -> None:
+    plain = read_log(exported(LATE))
+    jobs = [each | {"ReqTRES": "cpu=2", "AllocTRES": "cpu=2"} for each in LATE]
+    order = sorted(COLUMNS, key=lambda name: (name == "JobName", name[::-1]))
+    found = read_log(
+        exported(jobs, delimiter=delimiter, columns=order, end=delimiter if end else "")
+    )
+    for name in ("submit", "wait", "run", "processors", "group", "jobs", "groups", "eligible"):
+        assert np.array_equal(getattr(found, name), getattr(plain, name)), name
+
+
+def test_a_name_of_a_job_may_hold_bars_wherever_it_stands(exported) -> None:
+    jobs = [each | {"JobName": "align|v2|"} for each in LATE]
+    for columns in (COLUMNS, ["JobName", *COLUMNS[:-1]], [*COLUMNS[:4], "JobName", *COLUMNS[4:-1]]):
+        found = read_log(exported(jobs, columns=columns))
+        assert (found.bad, found.jobs, found.run.tolist()) == (
+            (),
+            ("1", "2", "3"),
+            [3600, 3600, 1800],
+        )
+
+
+@needs_slurm
+def test_the_exports_of_a_real_slurm_are_read() -> None:
+    final = read_log(SLURM / "sacct-recommended.txt")
+    assert (len(final.run), final.groups, final.bad) == (
+        40, ("biology", "physics", "chemistry", "root"), (),
+    )  # fmt: skip
+    assert dict(final.dropped) == {"jobs that left the queue before they started": 1}
+    place = final.jobs.index("41")  # suspended for 12 s
+    assert (final.run[place], final.processors[final.jobs.index("4")]) == (4, 16)
+    assert {"38+0", "38+1", "2_5"} <= set(final.jobs)
+    middle = read_log(SLURM / "sacct-X.txt")
+    assert {each.job for each in middle.waiting} == {"12", "31", "33", "34", "35"}
+    assert middle.eligible is not None
+    assert len(read_log(SLURM / "sacct-wide.txt").run) == len(middle.run)
+    assert sum(node.cpus for node in read_nodes(SLURM / "scontrol-show-node-o.txt")) == 48
+    assert read_shares(SLURM / "sshare-a-l-P.txt") == {
+        "biology": 0.25, "chemistry": 0.25, "physics": 0.5,
+    }  # fmt: skip
+
+
+def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
+    jobs = [
+        *LATE,
+        job("3.batch", "phy", 1800, 3600, 1800),
+        job("4", "phy", 100, None, 0, 3),
+        job("5", "phy", 100, None, 0, Eligible="Unknown"),
+        job("6_[1-4%2]", "bio", 200, None, 0, 2),
+        job("7", "bio", 200, None, 0, State="CANCELLED by 0", Start="None"),
+        job("8", "bio", 300, 400, 0),
+        job("9", "phy", 300, 400, 50, State="RUNNING", End="Unknown"),
+        job("10", "phy", 300, 400, 50, End=at(500)),
+        job("11", "phy", 300, 400, 50, 8, ReqTRES="cpu=2,gres/gpu=1", AllocTRES="cpu=8"),
+        job("12", "bio", 5000, 4900, 60),
+        job("13", "bio", 300, 400, 50, State="REQUEUED"),
+        job("13", "bio", 450, 500, 50),
+        job("2", "bio", 0, 0, 3600, 2),
+    ]
+    found = read_sacct(exported(jobs))
+    assert sorted(found.jobs) == sorted(["1", "2", "3", "9", "10", "11", "12", "13", "13"])
+    assert {each.job: each.processors for each in found.waiting} == {"4": 3, "5": 1, "6_[1-4%2]": 8}
+    assert dict(found.dropped) == {
+        "job steps": 1, "jobs that left the queue before they started": 1,
+        "repeated lines": 1, "jobs with no run time above 0": 1,
+    }  # fmt: skip
+    words = " ".join(found.remarks)
+    for what in ("eligible or submitted: 1", "suspended jobs: 1", "(whole nodes): 1",
+                 "still run: 1", "not seen: 1", "not eligible yet: 1"):  # fmt: skip
+        assert what in words
+    assert found.processors[found.jobs.index("11")] == 8
+    late = found.jobs.index("12")
+    assert (found.wait[late], found.submit[late]) == (0, found.submit[0] + 4900)
+    table = waits(Source(machines=4).read(exported(jobs)))
+    assert {name: row[:2] for name, row in table.items()} == {"phy": (1, 3), "bio": (1, 8)}
+
+
+def test_a_waiting_job_that_a_later_export_knows_as_started_counts_once(exported) -> None:
+    found = read_sacct(exported([*LATE, job("3", "phy", 1800, None, 0, 2)]))
+    assert (found.waiting, found.dropped["repeated lines"]) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"ElapsedRaw": "INVALID"}, "Elapsed is 'INVALID'"),
+        ({"Submit": "yesterday"}, "Submit is 'yesterday'"),
+        ({"Submit": "Unknown"}, "Submit is 'Unknown'"),
+        ({"Start": "2026-13-41T00:00:00"}, "Start is '2026-13-41T00:00:00'"),
+        ({"AllocTRES": "", "AllocCPUS": "many"}, "AllocCPUS is 'many'"),
+        ({"ElapsedRaw": "", "End": at(1)}, "it ends before it starts"),
+        ({"JobID": "", "JobIDRaw": ""}, "no JobID"),
+    ],
+)
+def test_a_bad_line_is_counted_listed_and_refused_when_strict(exported, changed, words) -> None:
+    path = exported([*LATE, job("4", "phy", 10, 20, 30) | changed])
+    found = read_sacct(path)
+    assert len(found.run) == 3
+    assert len(found.bad) == 1
+    assert f"line 5: {words}" in found.bad[0]
+    assert any("bad lines left out: 1" in note for note in Source(machines=4).read(path).notes)
+    with pytest.raises(InvalidFile, match="line 5"):
+        read_sacct(path, strict=True)
+
+
+HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State ExitCode
+------------ ---------- ---------- ---------- ---------- ---------- --------
+1               align|v2      batch    biology          8  COMPLETED      0:0
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (HUMAN, "what sacct prints for people"),
+        (text_of(LATE).partition("\n")[2], "is a job; expected the names of the columns"),
+        (text_of(LATE, columns=[n for n in COLUMNS if n != "Start"]), "no column start"),
+        (text_of(LATE, columns=[*COLUMNS, "User"]), "'user' is named twice"),
+        (text_of(LATE).replace("|", ",").replace(",", "|", 15), "3 of 3 lines cannot be read"),
+        (text_of([]), "has no rows"),
+        (text_of([job("4", "phy", 100, None, 0)]), "no job that started; 1 wait"),
+        ('{"meta": {}, "jobs": []}', "sacct --json"),
+        ('{"cotenant": 1, "problem": "scheduling"}', "an instance or a result"),
+        ("a,b\n1,2\n", "begins no log that is known"),
+        ("", "begins no log that is known"),
+    ],
+)
+def test_what_is_no_export_is_refused_with_the_line_to_copy(exported, content, words) -> None:
+    with pytest.raises(InvalidFile, match=words) as caught:
+        read_log(exported(content))
+    assert "Make" in str(caught.value) or "has no rows" in words or "named twice" in words
+
+
+def test_names_from_the_file_cannot_command_a_terminal(exported) -> None:
+    evil = "\x1b]0;owned\x07\u202ebio"
+    jobs = [each | {"Account": evil} if each["Account"] == "bio" else each for each in LATE]
+    path = exported([*jobs, job("4\x1b[2J", "phy", 10, 20, 30, Submit="\x1b[31m")])
+    shown = run("advise", "fairness", path, "--machines", "4")
+    assert shown.returncode == 0
+    assert not set("\x1b\x07\u202e") & set(shown.stdout + shown.stderr)
+    assert "\\x1b]0;owned" in shown.stdout
+    emitted = run("advise", "fairness", path, "--machines", "4", "--emit", "slurm")
+    assert not set("\x1b\x07\u202e") & set(emitted.stdout)
+
+
+def test_shares_are_divided_down_the_tree(exported) -> None:
+    head = "Account|User|RawShares|NormShares\n"
+    tree = """root|||
+ root|root|1|
+ science||3|
+  bio||1|
+   bio|ann|1|
+  phy||2|
+   phy|bob|1|
+   phy|cat|7|
+ art||1|
+  art|dan|parent|
+"""
+    found = read_shares(exported(head + tree, "shares.txt"))
+    assert found == pytest.approx({"bio": 0.25, "phy": 0.5, "art": 0.25})
+    # an account with users of its own beside the accounts below it keeps their part
+    mixed = head + "root|||\n a||1|\n  a|ann|3|\n  b||1|\n   b|bob|1|\n"
+    assert read_shares(exported(mixed, "mixed.txt")) == pytest.approx({"a": 0.75, "b": 0.25})
+    with pytest.raises(InvalidFile, match="RawShares"):
+        read_shares(exported(head + " a||much|\n", "bad.txt"))
+    with pytest.raises(InvalidFile, match="no account with shares"):
+        read_shares(exported(head + " a||0|\n", "none.txt"))
+    with pytest.raises(InvalidFile, match="begins with NodeName="):
+        read_nodes(exported(HUMAN, "nodes.txt"))
+
+
+# judging
+
+
+def test_accounts_are_the_organizations_and_nothing_is_drawn(exported) -> None:
+    found = judged(exported(LATE))
+    assert found.names == ("bio", "phy")
+    assert found.machines.tolist() == [2, 2]
+    assert found.owed.sum() == pytest.approx(0)
+    assert found.owed[1] > 0
+    audited = found.audits[0]
+    assert (audited.reference, audited.instance.horizon) == ("REF", 5400)
+    cause = found.causes(1)[0]
+    assert (cause.kind, cause.loser, cause.gainer, cause.amount) == ("waited", 1, 0, 2 * 1800.0)
+    assert [found.job(place) for place, _ in cause.waited] == ["3"]
+    assert {found.job(place) for place, _ in cause.ran} == {"1", "2"}
+    lines = " ".join(" ".join(fairness_lines(found)).split())
+    assert "2 accounts on 4 CPUs (as given), in equal shares: no shares were given" in lines
+    assert "its job 3 waited while bio ran jobs 1, 2 above its share" in lines
+
+
+def test_accounts_without_shares_and_shares_without_jobs_are_said(exported) -> None:
+    head = "Account|User|RawShares\nroot||\n bio||1\n  bio|ann|1\n art||1\n  art|dan|1\n"
+    found = judged(exported(LATE), Source(machines=4, shares=exported(head, "shares.txt")))
+    assert dict(zip(found.names, found.machines.tolist(), strict=True)) == {
+        "art": 2, "bio": 2, "phy": 0,
+    }  # fmt: skip
+    words = " ".join(found.found.notes)
+    assert "no shares, so no CPUs of their own: phy" in words
+    assert "shares, but no jobs: art" in words
+    assert found.owed[found.names.index("art")] > 0
+    with pytest.raises(InvalidOption, match="shares are of accounts"):
+        Source(shares="x", by="user")
+
+
+def test_a_hold_is_the_users_own_waiting_unless_asked(exported) -> None:
+    held = [LATE[0], LATE[1], LATE[2] | {"Eligible": at(3600)}]
+    from_eligible = judged(exported(held))
+    assert from_eligible.submitted is not None
+    from_submit = judged(exported(held), Source(machines=4, release="submit"))
+    assert from_eligible.owed[1] < from_submit.owed[1]
+    assert from_submit.submitted is None
+    assert from_eligible.submitted == pytest.approx(from_submit.owed)
+    assert "from its submission" in " ".join(" ".join(fairness_lines(from_eligible)).split())
+
+
+def test_jobs_that_wait_are_shown_and_judged_when_asked(exported) -> None:
+    path = exported([*LATE, job("4", "phy", 0, None, 0, 2)])
+    shown = judged(path)
+    assert waits(shown.found) == {"phy": (1, 2, 2 * 5400.0)}
+    assert "phy 1 job (2 CPUs, 3 core hours waited so far)" in " ".join(
+        " ".join(fairness_lines(shown)).split()
+    )
+    counted = judged(path, Source(machines=4, waiting="limit"))
+    assert counted.owed[1] > shown.owed[1]
+    assert waits(counted.found) == {}
+
+
+def test_windows_end_where_the_export_ends_and_each_is_judged(exported) -> None:
+    path = exported(LATE)
+    whole = judged(path)
+    hourly = judged(path, windows="1h")
+    assert [each.instance.horizon for each in hourly.audits] == [3600, 1800]
+    assert hourly.work.sum() == pytest.approx(whole.work.sum()) == pytest.approx(5.0)
+    one = judged(path, windows=f"{at(0)}/{at(3600)}")
+    assert one.owed == pytest.approx(hourly.course[0])
+    for text in ("fortnight", "0h", "2026-03-02/2026-03-03", f"{at(5)}/{at(5)}", "x/y"):
+        with pytest.raises(InvalidOption, match="window"):
+            judged(path, windows=text)
+    empty = [job("1", "a", 0, 0, 60), job("2", "a", 10000, 10000, 60)]
+    assert judged(exported(empty), windows="1h").empty == 1
+
+
+def test_a_partition_is_judged_by_itself(exported) -> None:
+    path = exported([*LATE, job("4", "phy", 0, 1, 60, Partition="gpu")])
+    nodes = (
+        "NodeName=a CPUTot=4 State=IDLE Partitions=batch\n"
+        "NodeName=b CPUEfctv=7 CPUTot=8 State=DOWN Partitions=gpu,big\n"
+    )
+    source = Source(nodes=exported(nodes, "nodes.txt"))
+    assert source.read(path).settings.machines == 11
+    assert any("partitions are not seen (2" in note for note in source.read(path).notes)
+    one = Source(nodes=source.nodes, partition="gpu").read(path)
+    assert (one.settings.machines, one.log.jobs) == (7, ("4",))
+    with pytest.raises(InvalidOption, match="partition is 'x'"):
+        Source(partition="x").read(path)
+
+
+def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:
+    jobs = [job(str(n), f"a{n}", n, n, 100 + n) for n in range(70)]
+    path = exported(jobs)
+    with pytest.raises(InvalidOption, match="70 accounts; at most 62"):
+        Source(machines=4).read(path)
+    found = judged(path, Source(machines=4, top=2))
+    assert found.names == ("(others)", "a68", "a69")
+    users = Source(machines=4, by="each-user", top=3).read(path)
+    assert (users.kind, len(users.log.groups)) == ("user", 4)
+    dealt = Source(machines=4, by="user").read(path)
+    assert (dealt.kind, dealt.dealt) == ("organization", "user")
+    assert "dealt at random" in fairness_lines(judged(path, Source(machines=4, by="user")))[0]
+
+
+def random_window(rng: np.random.Generator, jobs: int = 12) -> Window:
+    """A small window whose schedule is nobody's in particular: starts at or after release."""
+    k, horizon = int(rng.integers(1, 5)), int(rng.integers(5, 25))
+    machines = rng.integers(0, 4, k)
+    machines[0] += 1
+    release = rng.integers(0, 20, jobs)
+    instance = Scheduling(
+        machines=machines, organization=rng.integers(0, k, jobs), release=release,
+        processing=rng.integers(1, 9, jobs), horizon=horizon,
+        processors=rng.integers(1, min(4, int(machines.sum())) + 1, jobs),
+        backfilling=bool(rng.integers(0, 2)),
+    )  # fmt: skip
+    start = release + rng.integers(0, 6, jobs)
+    start = np.where(start < horizon, start, -1)
+    return Window(instance, start, 0, rng.integers(0, 1, jobs) + np.arange(jobs))
+
+
+def test_flows_are_what_a_walk_second_by_second_finds() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        judged = random_window(rng)
+        instance = judged.instance
+        k = instance.organizations
+        waited, lent = np.zeros((k, k)), np.zeros((k, k))
+        begin = np.where(judged.start >= 0, judged.start, instance.horizon)
+        for t in range(instance.horizon):
+            running = (begin <= t) & (t < begin + instance.processing)
+            waiting = (instance.release <= t) & (t < begin)
+            runs, waits_for = (
+                np.bincount(instance.organization[jobs], instance.width[jobs], k)
+                for jobs in (running, waiting)
+            )
+            short = np.maximum(instance.machines - runs, 0)
+            deficit = np.minimum(waits_for, short)
+            over = np.maximum(runs - instance.machines, 0)
+            if most := max(short.sum(), over.sum()):
+                waited += np.outer(deficit, over) / most
+                lent += np.outer(short - deficit, over) / most
+        found = flows(judged)
+        assert found.waited == pytest.approx(waited)
+        assert found.lent == pytest.approx(lent)
+        for u in range(k):
+            for cause in found.largest(u, owed=True, number=8):
+                table = waited if cause.kind == "waited" else lent
+                assert cause.amount == pytest.approx(table[u, cause.gainer])
+                assert sum(amount for _, amount in cause.ran) <= cause.amount * (1 + 1e-9)
+
+
+def test_alone_is_first_in_first_out_on_the_own_machines() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        judged = random_window(rng)
+        instance = judged.instance
+        for u, each in enumerate(alone(judged)):
+            mine = instance.organization == u
+            starts = fifo_starts(instance, 1 << u)[mine]
+            begin = np.where(starts >= 0, starts, instance.horizon)
+            width = instance.width[mine]
+            work = width * np.minimum(instance.processing[mine], instance.horizon - begin)
+            assert each.work_alone == work.sum()
+            if mine.any():
+                waited = width * (begin - np.minimum(instance.release[mine], instance.horizon))
+                assert each.wait_alone == pytest.approx(waited.sum() / width.sum())
+
+
+def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        instance = random_window(rng).instance
+        k, times = instance.organizations, np.unique([1, 4, instance.horizon])
+        values = fifo_values(instance, np.arange(1 << k), times)
+        assert values is not None
+        for mask in range(1 << k):
+            inside = np.array([mask >> u & 1 for u in range(k)])
+            total = (instance.machines * inside).sum()
+            mine = (inside[instance.organization] == 1) & (instance.width <= total)
+            if not mine.any():
+                assert not values[mask].any()
+                continue
+            part = instance.replace(
+                machines=instance.machines * inside, organization=instance.organization[mine],
+                release=instance.release[mine], processing=instance.processing[mine],
+                processors=instance.width[mine],
+            )  # fmt: skip
+            start = simulate(part, "FIFO").start
+            assert fifo_starts(instance, mask)[mine].tolist() == start.tolist()
+            expected = [psi(start, part.work, int(t), rates(part)).sum() for t in times]
+            assert values[mask].tolist() == expected
+        table = exact_shares(values, k)
+        assert [row[-1] for row in table] == shares(values[:, -1].tolist(), k)
+
+
+def test_all_coalitions_first_in_first_out_are_what_sampling_comes_near() -> None:
+    rng = np.random.default_rng(8)
+    judged = random_window(rng, jobs=30)
+    exact = audit(judged, reference="FIFO")
+    sampled = audit(judged, reference="RAND", orderings=4000)
+    assert (exact.error == 0).all()
+    assert (np.abs(sampled.contributed[:, -1] - exact.contributed[:, -1]) <= sampled.error).all()
+    assert (sampled.bound >= sampled.error).all()
+    assert (sampled.error > 0).all()
+    assert exact.owed.sum(axis=0) == pytest.approx(np.zeros(exact.owed.shape[1]), abs=1e-6)
+    many = Window(Scheduling(np.ones(21, int), [0], [0], [1], 5), np.array([0]), 0)
+    with pytest.raises(InvalidOption, match="at most 20"):
+        audit(many, reference="FIFO")
+
+
+def test_the_bound_of_sampling_holds_for_means_of_known_draws() -> None:
+    rng = np.random.default_rng(9)
+    inside = 0
+    for _ in range(200):
+        draws = rng.random((300, 3))
+        error = sampling_bound(draws, 1.0)
+        inside += bool((np.abs(draws.mean(axis=0) - 0.5) <= error).all())
+    assert inside >= 190
+    assert sampling_bound(rng.random((1, 2)), 1.0).tolist() == [1.0, 1.0]
+
+
+def test_the_order_of_ties_moves_only_what_has_ties(exported) -> None:
+    apart = [job(str(n), "ab"[n % 2], 10 * n + 1, 10 * n + 5, 37 + n) for n in range(12)]
+    found = judged(exported(apart), Source(machines=2), ties=3)
+    assert found.spread is not None
+    assert found.spread == pytest.approx(np.zeros(2))
+    tied = [job(str(n), "abc"[n % 3], 0, 60 * (n // 2), 60 + n) for n in range(9)]
+    moved = judged(exported(tied), Source(machines=2), ties=3)
+    assert moved.spread is not None
+    assert moved.spread.max() > 0
+    assert judged(exported(tied), Source(machines=2), ties=0).spread is None
+
+
+def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
+    rng = np.random.default_rng(3)
+    jobs, now = [], 0
+    for n in range(80):
+        now += int(rng.integers(0, 40))
+        account = "abc"[int(rng.integers(0, 3))]
+        start = now + int(rng.integers(0, 200))
+        jobs.append(job(str(n), account, now, start, int(rng.integers(60, 600))))
+    found = judged(exported(jobs), windows="1h")
+    fit = fit_shares(found)
+    assert fit.error <= fit.error_now
+    assert (fit.weights > 0).all()
+    text = emit_slurm(found)
+    assert "# A suggestion" in text
+    if fit.error < 0.99 * fit.error_now:
+        assert text.count("sacctmgr -i modify account where name=") == 3
+    with pytest.raises(InvalidOption, match="shares of accounts"):
+        emit_slurm(judged(exported(jobs), Source(machines=4, by="each-user")))
+
+
+# the command line
+
+
+def test_the_command_says_and_fails_above(exported) -> None:
+    path = exported(LATE)
+    said = run("advise", "fairness", path, "--machines", "4")
+    assert (said.returncode, "phy is owed" in said.stdout) == (0, True)
+    assert run("advise", "fairness", path, "--machines", "4", "--fail-above", "1%").returncode == 1
+    assert run("advise", "fairness", path, "--machines", "4", "--fail-above", "90%").returncode == 0
+    document = json.loads(run("advise", "fairness", path, "--machines", "4", "--json").stdout)
+    assert document["accounts"] == ["bio", "phy"]
+    assert document["causes"]["phy"][0]["waited"] == {"3": 1.0}
+    refused = run("advise", "fairness", path, "--emit", "yaml")
+    assert (refused.returncode, "expected slurm" in refused.stderr) == (2, True)
+    two = run("advise", "fairness", path, "--partition", "batch", "--partition", "batch")
+    assert two.stdout.count("partition batch:") == 2
+    plain = run("audit", path, "-o", "machines=4")
+    assert (plain.returncode, "bio" in plain.stdout) == (0, True)
+
+
+def test_the_picture_follows_the_debts(exported) -> None:
+    found = judged(exported(LATE), windows="1h")
+    chart = found.picture()
+    assert [series.name for series in chart.series] == ["bio", "phy"]
+    assert [series.y[-1] for series in chart.series] == pytest.approx(found.owed.tolist())
+    whole = judged(exported(LATE)).picture()
+    assert len(whole.series[0].x) == 13
+
+
+def test_a_log_without_jobs_in_the_window_is_refused(exported) -> None:
+    jobs = [job("1", "a", 0, 0, 60), job("2", "a", 10000, 10000, 60)]
+    with pytest.raises(InvalidInstance, match="a window in which jobs wait or run"):
+        judged(exported(jobs), windows=f"{at(5000)}/{at(6000)}")

@@ -1,0 +1,88 @@
+"""The audit of jobs that a real Slurm has scheduled, against the truth by simulation."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slurm_lab import ACCOUNTS, CPUS, NODES, lab, why_not
+from terminal import run
+
+from cotenant.analysis.scheduling.audit import audit
+from cotenant.analysis.scheduling.fairness import fairness, in_core_hours
+from cotenant.instances.scheduling import Scheduling
+from cotenant.instances.scheduling.accounts import Source
+from cotenant.instances.scheduling.log import Window
+from cotenant.instances.scheduling.slurm import COMMAND
+from cotenant.solvers.scheduling.event_loop import simulate
+
+# account, CPUs, seconds; all are released at one moment, in this order
+JOBS = [("bio", 4, 12)] * 4 + [("phy", 4, 12)] * 2 + [("chem", 2, 8)] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
+def test_what_a_real_slurm_did_is_judged_as_its_simulation(tmp_path: Path) -> None:
+    with lab(tmp_path) as command:
+        ids = [
+            command(
+                "sbatch", "--hold", "--parsable", f"--account={account}", f"--ntasks={cpus}",
+                "--nodes=1", "--time=5", "--chdir=/tmp", "--output=/dev/null",
+                "--job-name=a|name with bars", f"--wrap=sleep {seconds}",
+            ).strip()
+            for account, cpus, seconds in JOBS
+        ]  # fmt: skip
+        command("scontrol", "release", ",".join(ids))
+        over = time.monotonic() + 240
+        while command("squeue", "-h"):
+            assert time.monotonic() < over, "the jobs did not end"
+            time.sleep(1)
+        time.sleep(3)  # until the last end is in the database
+        words = COMMAND.removeprefix("TZ=UTC ").split()
+        export, nodes, shares = (
+            tmp_path / name for name in ("sacct.txt", "nodes.txt", "share.txt")
+        )
+        export.write_text(command(*words))
+        nodes.write_text(command("scontrol", "show", "node", "-o"))
+        shares.write_text(command("sshare", "-a", "-l", "-P"))
+
+    source = Source(nodes=str(nodes), shares=str(shares))
+    found = fairness(str(export), source)
+    names, total = tuple(sorted(ACCOUNTS)), CPUS * len(NODES)
+    assert found.names == names
+    assert found.machines.tolist() == [total * ACCOUNTS[name] // 4 for name in names]
+    log = found.found.log
+    assert (log.bad, log.waiting, len(log.run)) == ((), (), len(JOBS))
+    assert sorted(log.jobs) == sorted(ids)
+    by_id = dict(zip(log.jobs, range(len(ids)), strict=True))
+    for job, (account, cpus, seconds) in zip(ids, JOBS, strict=True):
+        place = by_id[job]
+        assert log.groups[log.group[place]] == account
+        assert log.processors[place] == cpus
+        assert seconds <= log.run[place]
+
+    # the truth: the same jobs, first in, first out by the order of their release
+    instance = Scheduling(
+        machines=found.machines,
+        organization=[names.index(account) for account, _, _ in JOBS],
+        release=np.arange(len(JOBS)) // len(JOBS),
+        processing=[seconds for _, _, seconds in JOBS],
+        processors=[cpus for _, cpus, _ in JOBS],
+        horizon=int(found.audits[0].instance.horizon),
+    )
+    start, free = np.zeros(len(JOBS), dtype=np.int64), [0] * total
+    for place, (_, cpus, seconds) in enumerate(JOBS):
+        free.sort()
+        start[place] = max(free[cpus - 1], int(start[:place].max(initial=0)))
+        free[:cpus] = [int(start[place]) + seconds] * cpus
+    truth = in_core_hours(audit(Window(instance, start, 0)))
+    assert np.sign(found.owed).tolist() == np.sign(truth).tolist()
+    assert found.names[int(np.argmin(found.owed))] == "bio"
+    assert np.argsort(found.owed).tolist() == np.argsort(truth).tolist()
+    # a fair schedule of the same jobs owes less
+    fair = in_core_hours(audit(Window(instance, simulate(instance, "REF").start, 0)))
+    assert np.abs(fair).max() < np.abs(found.owed).max()
+    said = run("advise", "fairness", str(export), "--nodes", str(nodes), "--shares", str(shares))
+    assert (said.returncode, "bio owes" in said.stdout) == (0, True)

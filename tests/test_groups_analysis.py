@@ -1,0 +1,138 @@
+"""What is said of a grouping: metrics, models that come back, claims, pictures, and what stability
+costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.groups import metrics as module
+from cotenant.analysis.groups.metrics import full_kinds
+from cotenant.analysis.groups.pictures import pictures, record
+from cotenant.analysis.report.picture import Chart
+from cotenant.analysis.run.recheck import recheck
+from cotenant.instances.groups import Grouping, Groups, blocking_groups
+from cotenant.instances.groups.generators import additive
+from cotenant.models.answer import instance_answer
+from cotenant.models.groups.columns import columns_of
+from cotenant.models.groups.core import core_program
+from cotenant.models.groups.readable import core_model, penalty_model
+from cotenant.models.program import from_pyomo
+from cotenant.solvers.engines import solve_program
+
+TINY = cotenant.read("groups/tiny")
+"""web, cache, batch on three machines of three seats."""
+
+BEST = Grouping([[0, 0, -1], [0, 1, 1], [1, 2, 2]], [0, 0, 0], [1, 1, 1])
+"""Its optimum: webs lose .07, .07, .02, caches .04, .04, .06, batches .10 each."""
+
+
+def measured(grouping: Grouping, **options: Any) -> dict[str, float]:
+    """The metrics of an answer to `TINY`."""
+    return dict(cotenant.solve(TINY, lambda _: grouping, **options).metrics)
+
+
+def test_metrics_are_those_worked_out_by_hand() -> None:
+    found = measured(BEST)
+    assert found["penalty"] == 0.0625 == (0.07 * 2 + 0.02 + 0.04 * 2 + 0.06 + 0.10 * 2) / 8
+    assert (found["worst_penalty"], found["machines"]) == (0.10, 3)
+    assert found["penalty_p95"] == np.quantile(
+        [0.07] * 2 + [0.02, 0.04, 0.04, 0.06, 0.1, 0.1], 0.95
+    )
+    # three caches lose nothing together; two of the three with either batch lose .03, the batch .02
+    assert found["blocking_groups"] == 1 + 3 * 2
+    # two caches of the second machine gain .04 by the third, and no group gains more throughout
+    assert found["least_alpha"] == 0.04
+    # a batch and a cache of the second machine: .10 to .04, and .04 to .03
+    assert found["swap_blocking_pairs"] == 2 * 2
+    assert found["attribution"] == 1.0  # means .053, .047, .10 in the order of pressure
+
+
+def test_a_gain_has_to_be_more_than_alpha() -> None:
+    assert [measured(BEST, alpha=alpha)["blocking_groups"] for alpha in (0.0399, 0.04)] == [1, 0]
+    assert [measured(BEST, alpha=alpha)["swap_blocking_pairs"] for alpha in (0.009, 0.01)] == [4, 0]
+
+
+def test_where_nobody_can_say_metrics_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    constant = TINY.replace(pressure=[1, 1, 1])
+    assert "attribution" not in module.metrics(constant, BEST)
+    assert "attribution" not in module.metrics(TINY.replace(pressure=None), BEST)
+    assert full_kinds(TINY) == 10
+    monkeypatch.setattr(module, "MOST_KINDS", 9)
+    left = {"blocking_groups", "least_alpha"}
+    assert set(measured(BEST)) & left == set()
+    assert left <= {metric.name for metric in module.METRICS}
+
+
+def test_models_come_back_as_checked_answers() -> None:
+    model = penalty_model(TINY)
+    answer = solve_program(from_pyomo(model))
+    answer.load(model)
+    assert instance_answer(TINY, model) == BEST
+    assert answer.objective == pytest.approx(0.0625)
+    columns = columns_of(TINY)
+    arrays = columns.program(TINY)
+    assert instance_answer(TINY, arrays, solve_program(arrays)) == BEST
+    with pytest.raises(cotenant.CotenantError, match="load"):
+        instance_answer(TINY, penalty_model(TINY))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_readable_core_is_the_one_that_is_solved(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = additive(types=3, jobs=int(rng.integers(6, 12)), seats=3, rng=rng)
+    for alpha in (0.0, 0.02):
+        columns = columns_of(instance)
+        built = core_program(instance, columns, columns, round(alpha * 1e12))
+        arrays = solve_program(built.program)
+        model = core_model(instance, alpha)
+        answer = solve_program(from_pyomo(model))
+        assert answer.status == arrays.status
+        if arrays.point is None or arrays.objective is None:
+            continue
+        assert answer.objective == pytest.approx(arrays.objective / instance.jobs)
+        answer.load(model)
+        for found in (instance_answer(instance, model), instance_answer(instance, built, arrays)):
+            assert isinstance(found, Grouping)
+            assert blocking_groups(instance, found, alpha).count == 0
+
+
+def test_what_a_certificate_claims_is_worked_out_again() -> None:
+    result = cotenant.solve(TINY, "optimal")
+    prices = list(result.certificate["prices"])
+    assert recheck(TINY, result).broken == ()
+
+    def told(**changes: Any) -> tuple[str, ...]:
+        changed = dict(result.certificate) | changes
+        outcome = replace(result.outcome, certificate=changed)
+        return recheck(TINY, replace(result, outcome=outcome)).broken
+
+    assert "price_bound is" in told(prices=[price + 10**11 for price in prices])[0]
+    assert "groups_listed is 15, not 16" in told(groups_listed=16)[0]
+    assert "are not whole numbers" in told(prices=[0.5, 0, 0])[0]
+    none = Groups([4, 4], 3, 3, members=[[0, 0, 0]], losses=[[0.1, 0.1, 0.1]])
+    verdict = recheck(none, cotenant.solve(none, "optimal"))
+    assert verdict.broken == ()
+    assert "status" not in verdict.not_looked_at
+
+
+def test_pictures_say_how_unlike_the_machines_are() -> None:
+    rows = cotenant.compare([TINY], [lambda _: BEST]).rows
+    kept = rows[0]["record"]
+    assert kept == record(TINY, BEST)
+    assert (kept["machines"][0], kept["machines"][-1]) == (2.9, 19.6)  # 2.1 + .8, .4 + 9.6 x 2
+    assert kept["blocking"][0] == 7
+    drawn = {picture.name: picture for picture in pictures(rows)}
+    assert list(drawn) == [
+        "groups-penalty-by-pressure", "groups-blocking-by-alpha", "groups-machine-pressure",
+        "groups-penalty-distribution",
+    ]  # fmt: skip
+    first = drawn["groups-penalty-by-pressure"]
+    assert isinstance(first, Chart)
+    assert first.series[0].x == ("cache 0.4", "web 2.1", "batch 9.6")
+    assert pictures([]) == []

@@ -1,0 +1,295 @@
+"""What is given to groups: documents, tables, frames, a colocation; and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+import cotenant
+from cotenant.instances.groups import Grouping, Groups, groups_from, residuals
+from cotenant.instances.groups.formats import colocation, curves_csv, groups_csv
+from cotenant.instances.groups.generators import additive, pressure, table
+from cotenant.instances.groups.penalties import units
+from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.problem.plain import plain_form
+
+PENALTY = [[0.07, 0.01, 0.2], [0.04, 0.0, 0.03], [0.03, 0.01, 0.09]]
+PAIRS = (
+    "web + web,web,0.05\nweb + batch,web,0.12\nweb + batch,batch,0.04\nbatch + batch,batch,.09\n"
+)
+TRIPLES = "web + batch + web,web,0.18\nweb + batch + web,batch,0.06\n"
+
+
+def tables(folder: Path, **texts: str) -> Path:
+    """A folder with these tables."""
+    for name, text in texts.items():
+        (folder / f"{name}.csv").write_text(text)
+    return folder
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The document of an instance."""
+    base = {"cotenant": 1, "problem": "groups", "count": [4, 4], "seats": [3], "machines": [3]}
+    return {name: value for name, value in (base | fields).items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rng: additive(types=4, jobs=11, seats=3, rng=rng),
+        lambda rng: additive(types=3, jobs=9, seats=3, rng=rng).replace(
+            penalty=[[np.inf, 0.1, 0.2], [0.1, 0.1, 0.1], [0.2, 0.3, 0.1]], machines=[np.inf]
+        ),
+        lambda rng: pressure(types=4, jobs=11, seats=3, machines=9, rng=rng),
+        lambda rng: table(types=3, jobs=9, seats=3, rng=rng),
+        lambda rng: Groups(
+            [3, 2], [3, 2], [1, 1], members=[[0, 0, 0], [1, 1, -1], [1, 1, -1]],
+            losses=[[0.1] * 3, [0.2, 0.2, 0.0], [0.3, 0.3, 0.0]], where=[0, 1, -1],
+            classes=("big", "small"),
+        ),
+    ],
+    ids=["additive", "forbidden", "pressure", "table", "classes"],
+)  # fmt: skip
+def test_a_document_is_read_back_as_it_was(
+    made: Callable[[np.random.Generator], Groups], tmp_path: Path
+) -> None:
+    instance = made(np.random.default_rng(3))
+    again = cotenant.read(cotenant.write(instance, tmp_path / "one.json"))
+    assert again == instance
+    result = cotenant.solve(instance, "optimal", time_limit=20)
+    assert result.status == "optimal"
+    frame = result.solution.to_frame(instance)
+    assert frame["machines"].sum() == result.metrics["machines"]
+
+
+def test_an_answer_is_told_by_type_and_number_of_machines() -> None:
+    tiny = cotenant.read("groups/tiny")
+    many = tiny.replace(count=[9, 8, 4], machines=[7])
+    answer = Grouping([[0, 0, 1], [0, 2, 1], [0, 1, 1]], [0, 0, 0], [3, 4, -0])
+    assert answer.placed(3).tolist() == [10, 7, 4]
+    with pytest.raises(cotenant.CotenantError, match="10 jobs of type 'web' are placed; there"):
+        cotenant.check(many, answer)
+    answer = Grouping([[1, 0, 0], [0, 2, 1], [0, 1, 1]], [0, 0, 0], [2, 4, 1])
+    found = cotenant.solve(many, lambda _: answer).described()
+    assert found.sentence == "group web + cache + batch (4x); 2 web + cache (2x); web + 2 cache"
+    assert found.columns == ("together", "machines", "mean penalty", "worst penalty")
+    assert found.rows[0][:2] == ("web + cache + batch", 4)
+    assert found.rows[0][2:] == pytest.approx(((0.21 + 0.07 + 0.04) / 3, 0.21))
+
+
+def test_measured_groups_become_a_table(tmp_path: Path) -> None:
+    folder = tables(
+        tmp_path, groups=f"group,job,penalty\n{PAIRS}{TRIPLES}web + web,web,.07\n",
+        jobs="job,count,pressure\nbatch,3,4.5\nweb,6,1\n",
+    )  # fmt: skip
+    assert plain_form(folder) == "groups-csv"
+    found = groups_csv(folder)
+    assert (found.names, found.count.tolist(), found.seats.tolist()) == (
+        ("batch", "web"),
+        [3, 6],
+        [3],
+    )
+    assert found.pressure is not None
+    assert found.pressure.tolist() == [4.5, 1.0]
+    rows = np.array([[1, 1, -1], [0, 1, 1], [0, 0, 0]])
+    lost = units(found, 0, rows) / 1e12
+    assert lost[:2].tolist() == [[0.06, 0.06, 0.0], [0.06, 0.18, 0.18]]  # of two runs the mean
+    assert lost[2, 0] > 1000  # was not measured: forbidden
+    assert cotenant.solve(found, "optimal").described().sentence == "group batch + 2 web (3x)"
+
+
+def test_pairs_add_up_and_larger_groups_say_how_wrong_that_is(tmp_path: Path) -> None:
+    folder = tables(tmp_path, groups=f"group,job,penalty\n{PAIRS}{TRIPLES}")
+    found = groups_csv(folder, model="additive", copies=3)
+    assert found.penalty is not None
+    assert found.penalty.tolist() == [[0.05, 0.12], [0.04, 0.09]]
+    measured = residuals(found, groups_csv(folder, copies=3))
+    # web + web + batch: .05 + .12 - .18, twice; .04 + .04 - .06
+    assert np.sort(measured) == pytest.approx([-0.01, -0.01, 0.02])
+    assert "misses 3 measured penalties by 0.0133 on average, 0.02 at worst" in found.source
+    alone = tables(tmp_path, groups=f"group,job,penalty\n{PAIRS}")
+    assert "no group of three or more was measured" in groups_csv(alone, model="additive").source
+
+
+def test_curves_rise_and_are_held_against_measured_groups(tmp_path: Path) -> None:
+    folder = tables(
+        tmp_path, jobs="job,pressure\nweb,1.5\nbatch,4\n",
+        curves="job,pressure,penalty\nweb,0,0\nweb,6,.3\nbatch,0,0\nbatch,3,.05\nbatch,5,.03\n",
+    )  # fmt: skip
+    found = curves_csv(folder, copies=2, seats=2)
+    assert found.knots is not None
+    assert found.sensitivity is not None
+    assert found.knots.tolist() == [0, 3, 5, 6]
+    # batch fell from .05 to .03: both become their mean
+    assert found.sensitivity.round(12).tolist() == [[0, 0.15, 0.25, 0.3], [0, 0.04, 0.04, 0.04]]
+    assert units(found, 0, np.array([[0, 1]])).tolist() == [[200_000_000_000, 20_000_000_000]]
+    tables(tmp_path, groups="group,job,penalty\nweb + batch,web,.25\nweb + batch,batch,.02\n")
+    assert "curves over pressure misses 2 measured penalties by 0.025" in curves_csv(folder).source
+
+
+def test_classes_of_machines_have_their_own_seats_and_penalties(tmp_path: Path) -> None:
+    folder = tables(
+        tmp_path, classes="class,seats,machines\nbig,3,2\nsmall,2,inf\n",
+        jobs="job,count\nweb,4\n",
+        groups="group,job,penalty,class\nweb + web,web,.1,\nweb + web,web,.02,small\n"
+        "web + web + web,web,.2,big\n",
+    )  # fmt: skip
+    found = groups_csv(folder)
+    assert found.classes == ("big", "small")
+    assert found.machines is not None
+    assert found.machines.tolist() == [2, np.inf]
+    pair = np.array([[0, 0]])
+    assert [units(found, place, pair)[0, 0] / 1e12 for place in (0, 1)] == [0.1, 0.02]
+    result = cotenant.solve(found, "optimal")
+    assert result.objective == 0  # machines are free: everybody alone
+    frame = result.solution.to_frame(found)
+    assert set(frame["class"]) <= {"big", "small"}
+    with pytest.raises(InvalidOption, match=r"seats is given beside classes.csv"):
+        groups_csv(folder, seats=3)
+
+
+@pytest.mark.parametrize(
+    ("reader", "texts", "words"),
+    [
+        (
+            groups_csv,
+            {"groups": "group,job,loss\na + a,a,1\n"},
+            "expected also penalty or slowdown",
+        ),
+        (groups_csv, {"groups": "group,job,penalty\na + b,a,.1\n"}, r"no row for 'b' in a \+ b"),
+        (groups_csv, {"groups": "group,job,penalty\na + b,c,.1\n"}, "line 2, column 'job' is 'c'"),
+        (groups_csv, {"groups": "group,job,slowdown\na + b,a,0\n"}, "above 0: run time beside"),
+        (groups_csv, {"groups": "group,job,penalty\na,a,1.5\n"}, "a share of throughput lost"),
+        (groups_csv, {"groups": "group,job,penalty,class\na,a,0,x\n"}, "no class without a table"),
+        (
+            groups_csv,
+            {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\nb,1\n"},
+            "names of the table of jobs",
+        ),
+        (
+            groups_csv,
+            {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\na,1\na,2\n"},
+            "every job once",
+        ),
+        (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n"}, "no table of jobs"),
+        (
+            curves_csv,
+            {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,count\na,1\n"},
+            "no column 'pressure'",
+        ),
+        (
+            curves_csv,
+            {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,pressure\na,1\nb,1\n"},
+            "no row for 'b'",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told_with_its_place(
+    reader: Callable[..., Groups], texts: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidFile, match=words):
+        reader(tables(tmp_path, **texts))
+
+
+def test_a_pair_that_was_not_measured_cannot_be_added_up(tmp_path: Path) -> None:
+    folder = tables(tmp_path, groups="group,job,penalty\na + b,a,.1\na + b,b,.1\n")
+    assert groups_csv(folder, model="additive").seats.tolist() == [2]  # nobody is beside its like
+    with pytest.raises(InvalidFile, match=r"the pair a \+ a was not measured"):
+        groups_csv(folder, model="additive", copies=2)
+
+
+CURVES = {"pressure": [1, 2], "knots": [0, 1], "sensitivity": [[0, 0.1], [0, 0.1]]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"machines": [2], "penalty": [[0, 0], [0, 0]]},
+            "6 seats in all for 8 jobs; expected a se",
+        ),
+        ({}, "penalty is not given; expected penalties by one model"),
+        ({"penalty": [[0, 0], [0, 0]]} | CURVES, "penalty and knots is given together"),
+        (CURVES | {"pressure": [1, -2]}, r"pressure\[1\] is -2.0; expected a pressure from 0"),
+        (
+            CURVES | {"sensitivity": [[0, 0.1], [0.1, 0]]},
+            r"sensitivity\[1, 1\] is 0.0; expected no",
+        ),
+        (CURVES | {"pressure": None}, "pressure is not given"),
+        ({"penalty": [[0.1, 0.2], [0.1]]}, "penalty is ragged or not numeric"),
+        ({"penalty": [[0.1, 1.2], [0.1, 0]]}, r"penalty\[0, 1\] is 1.2; expected a fraction"),
+        ({"penalty": [[0.1, 0.2]]}, r"penalty is of shape \(1, 2\); expected \(2, 2\)"),
+        ({"table": [{"members": [0, 0], "penalty": [0.1]}]}, r"table\[0\].penalty is of length 1"),
+        ({"table": [{"members": [0], "penalty": [0], "class": 4}]}, r"where\[0\] is 4"),
+        ({"table": []}, "table is"),
+        ({"penalty": [[0, 0], [0, 0]], "seats": [2, 2], "machines": None}, "machines is not given"),
+        ({"penalty": [[0, 0], [0, 0]], "count": [-1, 4]}, r"count\[0\] is -1"),
+        ({"penalty": [[0, 0], [0, 0]], "seat": 3}, "field 'seat' is unknown"),
+    ],
+)
+def test_bad_input_is_told_with_its_field(
+    fields: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(given(**fields)))
+    with pytest.raises((InvalidFile, InvalidInstance), match=words):
+        cotenant.read(path)
+
+
+def test_where_forbidden_groups_leave_no_answer_that_is_proved() -> None:
+    none = Groups([4, 4], 3, 3, members=[[0, 0, 0]], losses=[[0.1, 0.1, 0.1]])
+    result = cotenant.solve(none, "optimal")
+    assert (result.status, result.solution) == ("infeasible", None)
+
+
+def test_too_many_kinds_of_groups_are_refused_with_the_cure() -> None:
+    many = Groups([20] * 120, 5, penalty=np.full((120, 120), 0.01))
+    with pytest.raises(InvalidOption, match=r"225150024 kinds of groups .* Merge types that are"):
+        cotenant.solve(many, "optimal")
+
+
+def test_a_frame_gives_penalties_or_curves_by_label() -> None:
+    kinds = ["web", "cache", "batch"]
+    frame = pandas.DataFrame(PENALTY, index=kinds, columns=kinds)
+    found = Groups.from_frame(
+        frame.loc[::-1, ["cache", "web", "batch"]],
+        seats=3,
+        count={"web": 3, "batch": 2, "cache": 3},
+    )
+    assert found.names == ("batch", "cache", "web")
+    assert cotenant.solve(found, "optimal").objective == 0.0625
+    curves = pandas.DataFrame([[0, 0.1], [0, 0.02]], index=["web", "batch"], columns=[0.0, 2.0])
+    two = Groups.from_frame(
+        curves, seats={"big": 3, "small": 2}, machines={"small": 2, "big": 1}, count=3,
+        pressure={"batch": 2, "web": 1},
+    )  # fmt: skip
+    assert two.pressure is not None
+    assert two.machines is not None
+    assert (two.classes, two.machines.tolist()) == (("big", "small"), [1, 2])
+    assert two.pressure.tolist() == [1, 2]
+    with pytest.raises(InvalidInstance, match="count is without 'cache'"):
+        Groups.from_frame(frame, seats=3, count={"web": 1})
+
+
+def test_a_colocation_of_two_seats_has_the_same_optimum_and_blocking_pairs() -> None:
+    for name in ("colocation/tiny", "colocation/cooper-1000"):
+        pairs = cotenant.read(name)
+        seated = colocation(name, seats=2)
+        assert seated == groups_from(pairs, seats=2)
+        best, same = cotenant.solve(pairs, "optimal"), cotenant.solve(seated, "optimal")
+        assert same.objective == pytest.approx(best.objective, abs=1e-12)
+        again = Grouping(
+            np.column_stack([best.solution.first, best.solution.second]),
+            np.zeros(len(best.solution.first)), best.solution.pairs,
+        )  # fmt: skip
+        found = cotenant.solve(seated, lambda _, again=again: again).metrics
+        assert found["blocking_groups"] == best.metrics["blocking_pairs"]
+        assert found["attribution"] == pytest.approx(best.metrics["attribution"])
+    with pytest.raises(InvalidFile, match="is a market instance; expected a colocation"):
+        colocation("market/tiny")

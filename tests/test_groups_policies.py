@@ -1,0 +1,181 @@
+"""The policies of groups: hand-worked cases, the theorem on sorting, and that every answer is
+feasible.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from group_cases import Counted, machines_of
+
+from cotenant.baselines import groups as policies
+from cotenant.baselines.groups import (
+    greedy,
+    hierarchical,
+    local_search,
+    random_grouping,
+    serpentine,
+    sorted_by_pressure,
+    threshold,
+)
+from cotenant.instances.groups import Grouping, Groups, blocking_groups, check
+from cotenant.instances.groups.generators import additive, pressure
+from cotenant.instances.groups.stability import mean_penalty, swap_blocking_pairs, total_units
+from cotenant.solvers.groups.optimal import optimal
+
+EVERY = [getattr(policies, name) for name in policies.__all__]
+
+LINE = Groups(
+    count=[1, 2, 2, 1], seats=[3], machines=[2], pressure=[4, 3, 2, 1], knots=[0, 8],
+    sensitivity=[[0, 0.8]] * 4,
+)  # fmt: skip
+"""Everyone loses a tenth of the pressure beside it."""
+
+
+def test_the_serpentine_goes_there_and_back() -> None:
+    # 4 3 | 2 3 turned round | 2 1
+    assert machines_of(serpentine(LINE)) == ((0, (0, 2, 2)), (0, (1, 1, 3)))
+
+
+def test_sorting_fills_machine_after_machine() -> None:
+    assert machines_of(sorted_by_pressure(LINE)) == ((0, (0, 1, 1)), (0, (2, 2, 3)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sorting_by_pressure_is_in_the_core(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    types, seats = int(rng.integers(2, 9)), int(rng.integers(2, 5))
+    one = pressure(types=types, jobs=int(rng.integers(8, 400)), seats=seats, rng=rng)
+    few = one.jobs // (2 * seats)
+    two = one.replace(  # two classes of machines, of curves that differ, and seats to spare
+        seats=[seats, 2], machines=[few, one.jobs], classes=(),
+        sensitivity=np.stack([one.sensitivity, one.sensitivity / 2]),
+    )  # fmt: skip
+    for instance in (one, two, one.replace(machines=[np.inf])):
+        found = sorted_by_pressure(instance)
+        assert blocking_groups(instance, found).count == 0
+        # one's gain is the other's loss
+        for policy in (serpentine, random_grouping):
+            assert swap_blocking_pairs(one, policy(one, rng=rng)) == 0
+
+
+def test_sorting_is_not_in_the_core_of_penalties_that_add() -> None:
+    instance = additive(types=6, jobs=60, seats=3, rng=np.random.default_rng(0))
+    assert blocking_groups(instance, sorted_by_pressure(instance)).count > 0
+
+
+def test_greedy_adds_the_least() -> None:
+    # a and b spread out; c adds .1 beside b and .5 beside a; the last c adds .8 there, .5 beside a
+    penalty = [[0, 0.01, 0.2], [0.01, 0, 0.1], [0.3, 0, 0.35]]
+    instance = Groups(count=[1, 1, 2], seats=[3], machines=[2], penalty=penalty)
+    assert machines_of(greedy(instance)) == ((0, (0, 2)), (0, (1, 2)))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_greedy_job_by_job(seed: int) -> None:
+    """Jobs of one type are placed together: the same sum as one after the other."""
+    rng = np.random.default_rng(seed)
+    instance = additive(types=4, jobs=14, seats=3, machines=6.0, rng=rng)
+    counted = Counted(instance)
+    held: list[tuple[int, ...]] = [()] * 6
+    came: dict[tuple[int, ...], int] = {}
+    for kind in counted.jobs:
+        options = []
+        for at, types in enumerate(held):
+            if len(types) < 3:
+                after = tuple(sorted((*types, kind)))
+                before = sum(counted.loss(0, types)) if types else 0
+                rank = came.get(types, 10**6)
+                options.append((sum(counted.loss(0, after)) - before, rank, at, after))
+        _, _, at, after = min(options)
+        held[at] = after
+        came.setdefault(after, len(came))
+    assert machines_of(greedy(instance)) == tuple(sorted((0, types) for types in held if types))
+
+
+def test_the_threshold_joins_while_all_stay_under_it() -> None:
+    penalty = [[0.04, 0.02], [0.02, 0.2]]
+    instance = Groups(count=[3, 2], seats=[3], machines=[5], penalty=penalty)
+    # three of the first would lose .08 each; the second never share with each other
+    assert machines_of(threshold(instance)) == ((0, (0, 0, 0)), (0, (1,)), (0, (1,)))
+    found = threshold(instance, tolerance=0.08)  # not less than .08
+    assert machines_of(found) == ((0, (0, 0, 1)), (0, (0, 1)))
+    # machines run out: above the tolerance, where it adds least
+    tight = instance.replace(machines=[2])
+    check(tight, threshold(tight, tolerance=0.01))
+
+
+def test_hierarchical_pairing_pairs_the_pairs() -> None:
+    # each of the first is best beside one of the second, and such pairs beside each other
+    penalty = np.full((2, 2), 0.2) - 0.15 * np.eye(2)[::-1]
+    instance = Groups(count=[4, 4], seats=[4], machines=[2], penalty=penalty)
+    assert machines_of(hierarchical(instance)) == ((0, (0, 0, 1, 1)),) * 2
+
+
+@pytest.mark.parametrize("seats", [2, 3, 5, 6])
+def test_hierarchical_pairing_of_any_number_of_seats(seats: int) -> None:
+    for jobs in (4 * seats, 4 * seats - 1):
+        instance = additive(types=5, jobs=jobs, seats=seats, rng=np.random.default_rng(seats))
+        found = hierarchical(instance)
+        check(instance, found)
+        assert found.machines == 4
+        if seats == 2:
+            assert mean_penalty(instance, found) == pytest.approx(optimal(instance).bound)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_exchange_helps_after_the_local_search(seed: int) -> None:
+    instance = additive(types=4, jobs=11, seats=3, rng=np.random.default_rng(seed))
+    found = local_search(instance, begin="random", rng=np.random.default_rng(seed))
+    machines = [list(types) + [-1] * (3 - len(types)) for _, types in machines_of(found)]
+    value = total_units(instance, found)
+    assert value <= total_units(
+        instance, random_grouping(instance, rng=np.random.default_rng(seed))
+    )
+    for one, other in itertools.combinations(range(len(machines)), 2):
+        for a, b in itertools.product(range(3), repeat=2):
+            changed = [list(row) for row in machines]
+            changed[one][a], changed[other][b] = changed[other][b], changed[one][a]
+            swapped = Grouping(changed, [0] * len(changed), [1] * len(changed))
+            assert total_units(instance, swapped) >= value
+
+
+def test_policies_come_near_the_optimum_in_their_order() -> None:
+    instance = additive(types=10, jobs=200, seats=4, rng=np.random.default_rng(3))
+    least = optimal(instance, time_limit=10).bound
+    found = {policy: mean_penalty(instance, policy(instance)) for policy in EVERY}
+    assert least <= found[local_search] <= found[hierarchical]
+    assert found[hierarchical] < min(found[serpentine], found[random_grouping])
+
+
+@pytest.mark.parametrize("policy", EVERY)
+def test_every_policy_keeps_to_what_is_forbidden_and_to_classes(policy: object) -> None:
+    rng = np.random.default_rng(5)
+    penalty = rng.integers(0, 30, size=(6, 6)) / 100
+    penalty[0, 1] = penalty[2, 3] = np.inf
+    instance = Groups(count=[5, 5, 4, 4, 8, 8], seats=[4, 2], machines=[6, np.inf], penalty=penalty)
+    first = policy(instance, rng=np.random.default_rng(1))  # type: ignore[operator]
+    check(instance, first)
+    again = policy(instance, rng=np.random.default_rng(1))  # type: ignore[operator]
+    assert machines_of(first) == machines_of(again)
+
+
+@pytest.mark.parametrize("policy", EVERY)
+def test_every_policy_takes_a_job_alone_and_half_a_million(policy: object) -> None:
+    alone = Groups(count=[1], seats=[4], penalty=[[0.5]])
+    found = policy(alone)  # type: ignore[operator]
+    assert machines_of(found) == ((0, (0,)),)
+    many = additive(types=3, jobs=500_000, seats=3, rng=np.random.default_rng(0))
+    check(many, policy(many))  # type: ignore[operator]
+
+
+def test_orders_of_arrival_differ_and_are_drawn_from_the_seed() -> None:
+    instance = additive(types=6, jobs=60, seats=3, rng=np.random.default_rng(0))
+    for policy in (greedy, threshold):
+        draws = {
+            machines_of(policy(instance, order="random", rng=np.random.default_rng(seed)))
+            for seed in (1, 1, 2)
+        }
+        assert len(draws) == 2

@@ -1,0 +1,269 @@
+"""The exact methods on groups against enumeration, and against colocation where both say the
+same.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from group_cases import Counted, machines_of, wrongs
+
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
+from cotenant.instances.colocation.objective import mean_penalty as mean_of_pairs
+from cotenant.instances.groups import Grouping, Groups, blocking_groups, check, groups_from
+from cotenant.instances.groups.generators import additive, pressure
+from cotenant.instances.groups.instance import UNIT
+from cotenant.instances.groups.stability import least_alpha_of, mean_penalty, total_units
+from cotenant.instances.problem import InvalidOption, NoSolution
+from cotenant.models.groups.columns import columns_of
+from cotenant.models.groups.core import core_program
+from cotenant.solvers.colocation import optimal as optimal_pairs
+from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.groups.common import price_bound
+from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.optimal import optimal
+
+EMPTY = Groups(
+    count=[1, 3, 1, 1], seats=[3], machines=[2],
+    penalty=[[0.2, 0.1, 0.0, 0.3], [0.0, 0.1, 0.3, 0.3], [0.0, 0.2, 0.3, 0.1], [0.3, 0.3, 0.1, 0.2]],
+)  # fmt: skip
+"""Six jobs on two machines of three seats: each of the four groupings has a group that blocks it
+below alpha 0.1.
+"""
+
+
+def drawn(types: int, jobs: int, seats: int, seed: int = 0) -> Groups:
+    """Penalties that add."""
+    return additive(types=types, jobs=jobs, seats=seats, rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_answer_equals_enumeration(seed: int) -> None:
+    assert list(wrongs(seed)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tens", range(3, 40))
+def test_every_answer_equals_enumeration_on_more(tens: int) -> None:
+    assert [(seed, *wrongs(seed)) for seed in range(10 * tens, 10 * tens + 10)] == [
+        (seed,) for seed in range(10 * tens, 10 * tens + 10)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_seats_are_a_colocation(seed: int) -> None:
+    two_seats(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forties", range(25))
+def test_two_seats_are_a_colocation_on_more(forties: int) -> None:
+    for seed in range(40 * forties, 40 * forties + 40):
+        two_seats(seed)
+
+
+def two_seats(seed: int) -> None:
+    """Optimum, blocking pairs and whether there are none, by both problems."""
+    rng = np.random.default_rng(seed)
+    types = int(rng.integers(1, 6))
+    count = rng.integers(0, 5, size=types)
+    count[0] += 1
+    agents = int(count.sum())
+    machines = None if agents % 2 == 0 and rng.random() < 0.6 else float(rng.integers(
+        -(-agents // 2), agents + 1))  # fmt: skip
+    penalty = rng.integers(-3, 60, size=(types, types)) / 100
+    penalty[rng.random((types, types)) < 0.05 * (seed % 3)] = np.inf
+    pairs = Colocation(penalty, count, machines=machines)
+    instance = groups_from(pairs, seats=2, machines=machines)
+    alpha = float(rng.choice([0, 0.02, 0.1]))
+    by_pairs, by_groups = optimal_pairs(pairs), optimal(instance)
+    assert by_pairs.status == by_groups.status
+    if by_pairs.solution is None:
+        return
+    assert mean_of_pairs(pairs, by_pairs.solution) == pytest.approx(
+        mean_penalty(instance, by_groups.solution), abs=1e-12
+    )
+    for found in (by_groups.solution, core(instance, alpha=alpha).solution):
+        assert blocking_groups(instance, found, alpha).count == (
+            blocking_pairs(pairs, paired(found, types), alpha).count
+        )
+    if seed % 4:
+        return
+    none = stable(pairs, alpha=alpha)
+    groups = core(instance, alpha=alpha)
+    assert (none.bound == 0) == (groups.bound == 0)
+    if none.bound == 0 and none.certificate["levels"][1]["status"] == "optimal":
+        assert groups.certificate["levels"][1]["value"] == pytest.approx(
+            none.certificate["levels"][1]["value"], abs=1e-9
+        )
+
+
+def paired(grouping: Grouping, types: int) -> Pairing:
+    """A grouping on two seats as a pairing."""
+    rows = np.pad(grouping.members, ((0, 0), (0, 2 - grouping.members.shape[1])),
+                  constant_values=-1)  # fmt: skip
+    both = rows[:, 1] >= 0
+    single = np.bincount(rows[~both, 0], weights=grouping.number[~both], minlength=types)
+    return Pairing(rows[both, 0], rows[both, 1], grouping.number[both], single.astype(int))
+
+
+def test_a_core_that_is_empty_is_proved_so_by_both_engines() -> None:
+    outcome = core(EMPTY)
+    counted = Counted(EMPTY)
+    least = min(map(counted.least_alpha, counted.groupings()))
+    assert least == Fraction(1, 10)
+    assert (outcome.bound, outcome.certificate["confirmed"]) == (1, True)
+    assert outcome.certificate["least_alpha"] == {"value": float(least), "bound": float(least)}
+    # at the least alpha itself nobody gains more than it
+    assert core(EMPTY, alpha=float(least)).bound == 0
+    assert core(EMPTY, alpha=float(least - Fraction(1, UNIT))).bound == 1
+
+
+def test_the_least_alpha_is_proved_on_both_sides() -> None:
+    outcome = least_alpha(EMPTY)
+    enough = least_alpha_of(EMPTY, outcome.solution)
+    assert outcome.status == "optimal"
+    assert outcome.bound == enough / UNIT
+    assert outcome.certificate["empty_at"] < outcome.bound
+    assert outcome.certificate["confirmed"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whole_prices_of_any_kind_prove_a_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = Groups(
+        count=[3, 2, 2], seats=[3, 2], machines=[1, np.inf],
+        penalty=rng.integers(-5, 40, size=(2, 3, 3)) / 100,
+    )  # fmt: skip
+    counted = Counted(instance)
+    least = min(map(counted.total, counted.groupings())) * UNIT
+    columns = columns_of(instance)
+    for _ in range(20):
+        price = rng.integers(-UNIT // 5, UNIT // 2, size=3)
+        assert price_bound(instance, columns, price) <= least
+
+
+def test_the_core_s_program_takes_the_groupings_of_the_core_and_no_others() -> None:
+    counted = Counted(EMPTY)
+    columns = columns_of(EMPTY)
+    for alpha in (0.0, 0.05, 0.1, 0.2):
+        least = round(alpha * UNIT)
+        made = core_program(EMPTY, columns, columns, least)
+        for machines in counted.groupings():
+            grouping = Grouping([types for _, types in machines], [0, 0], [1, 1])
+            number = np.zeros(len(columns), dtype=np.int64)
+            np.add.at(number, columns.find(EMPTY, grouping), grouping.number)
+            stays = counted.blocking(machines, alpha) == 0
+            assert made.program.holds(made.point(number)) == stays
+
+
+def test_forty_jobs_of_five_types_by_the_readable_program() -> None:
+    pytest.importorskip("pyomo")
+    from cotenant.models.groups.readable import penalty_model
+    from cotenant.models.program import from_pyomo
+    from cotenant.solvers.engines import solve_program
+
+    instance = drawn(5, 40, 4)
+    answer = solve_program(from_pyomo(penalty_model(instance)))
+    outcome = optimal(instance)
+    assert outcome.status == "optimal"
+    assert outcome.bound == pytest.approx(answer.objective, abs=1e-9)
+    assert mean_penalty(instance, outcome.solution) == pytest.approx(outcome.bound, abs=1e-12)
+
+
+def test_a_short_time_limit_leaves_an_answer_and_a_bound() -> None:
+    instance = drawn(30, 300, 4)
+    for outcome in (
+        optimal(instance, time_limit=0.2),
+        core(instance, time_limit=0.2, alpha=0.01),
+        least_alpha(instance, time_limit=0.2),
+    ):
+        check(instance, outcome.solution)
+        assert outcome.status in ("feasible", "optimal")
+        assert outcome.bound is not None
+        assert outcome.trace
+
+
+def test_no_time_to_list_the_groups_leaves_an_answer() -> None:
+    instance = drawn(60, 600, 5)  # eight million kinds of groups
+    for method in (optimal, core, least_alpha):
+        outcome = method(instance, time_limit=0.1)
+        check(instance, outcome.solution)
+        assert (outcome.status, outcome.stop) == ("feasible", "time_limit")
+
+
+@pytest.mark.parametrize("method", [optimal, core, least_alpha])
+def test_an_interrupt_keeps_what_was_found(method: object) -> None:
+    instance = drawn(8, 60, 3)
+    seen = []
+
+    def report(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+        seen.append(text)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    outcome = method(instance, report=report)  # type: ignore[operator]
+    check(instance, outcome.solution)
+    assert outcome.stop == "interrupted"
+    assert outcome.bound is not None
+
+
+def test_a_start_is_taken_and_a_wrong_one_is_not() -> None:
+    instance = drawn(4, 12, 3)
+    best = optimal(instance)
+    again = optimal(instance, start=best.solution)
+    value = total_units(instance, best.solution) / UNIT / instance.jobs
+    assert again.trace[0][1] == pytest.approx(value)
+    assert optimal(instance, start=Grouping([[0]], [0], [1])).status == "optimal"
+
+
+def test_more_than_ten_million_kinds_of_groups_are_refused_with_a_cure() -> None:
+    instance = drawn(100, 1000, 6)
+    for method in (optimal, core, least_alpha):
+        with pytest.raises(InvalidOption, match=r"at most 10000000 are listed\. Merge types"):
+            method(instance)
+
+
+def test_a_table_without_any_grouping_is_infeasible_by_name() -> None:
+    pairs_only = Groups(
+        count=[2, 1], seats=[3], machines=[1], members=[[0, 1, -1]], losses=[[0.1, 0.1, 0]],
+        names=("web", "batch"),
+    )  # fmt: skip
+    for method in (optimal, core, least_alpha):
+        outcome = method(pairs_only)
+        assert (outcome.status, outcome.solution) == ("infeasible", None)
+        assert "no group that may be formed holds" in outcome.certificate["proof"]
+    from cotenant.baselines.groups import serpentine
+
+    with pytest.raises(NoSolution, match="too many groups are forbidden"):
+        serpentine(pairs_only)
+
+
+def test_machines_of_alike_classes_count_together() -> None:
+    one, two = EMPTY, EMPTY.replace(seats=[3, 3], machines=[1, 1], classes=())
+    for found in (optimal(two).solution, core(two).solution):
+        merged = Grouping(found.members, np.zeros_like(found.where), found.number)
+        check(two, found)
+        assert blocking_groups(two, found).count == blocking_groups(one, merged).count
+    assert optimal(one).bound == optimal(two).bound
+    assert least_alpha(one).bound == least_alpha(two).bound
+
+
+def test_the_pressure_model_has_a_core_at_alpha_zero() -> None:
+    for seed in range(3):
+        instance = pressure(types=5, jobs=24, seats=3, rng=np.random.default_rng(seed))
+        outcome = core(instance)
+        assert (outcome.status, outcome.bound) == ("optimal", 0)
+        assert outcome.certificate["levels"][1]["status"] == "optimal"
+        assert machines_of(outcome.solution)
+        assert least_alpha(instance).bound == 0
+
+
+def test_a_million_jobs_take_the_program_of_a_thousand() -> None:
+    small = drawn(4, 36, 3)
+    large = small.replace(count=small.count * 25_000, machines=None)
+    outcome = optimal(large, time_limit=20)
+    check(large, outcome.solution)
+    assert mean_penalty(large, outcome.solution) <= optimal(small).bound + 1e-9

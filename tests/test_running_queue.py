@@ -1,0 +1,452 @@
+"""The coordinator on a cluster on paper: what it decides, what it writes down, and what it does when
+jobs, machines and disks fail.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulated_machine import SimulatedMachine, simulated_jobs
+from simulated_machines import SimulatedMachines
+
+from cotenant.analysis.colocation.epochs import run_epochs
+from cotenant.baselines.colocation import greedy
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
+from cotenant.running.coordinator import Coordinator
+from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
+from cotenant.running.ledger import Ledger
+from cotenant.running.lineup import Lineup
+from cotenant.running.measure import measure
+from cotenant.running.profiles import profile_of, profiles
+from cotenant.running.queue import QueuedJob
+from cotenant.running.standing import Settings, Summary
+from cotenant.running.store import Store, opened
+
+TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
+
+
+class Known(Knowledge):
+    """Everything is known exactly, whatever is seen."""
+
+    def __init__(self, profile: Any, matrix: Colocation) -> None:
+        super().__init__(profile)
+        self._known = matrix
+
+    def instance(self) -> Colocation:
+        return self._known
+
+
+def lab(path: Path, truth: np.ndarray = TRUTH) -> None:
+    """A store in which every pair was measured, exactly."""
+    work = [5.0] * len(truth)
+    machine = SimulatedMachine(truth, work, noise=1e-4)
+    measure(simulated_jobs(len(truth)), path, machine=machine, half_width=0.02)
+
+
+def settings(**changes: Any) -> Settings:
+    usual = {"epoch": 1.0, "alpha": 0.0, "agents": "participate", "references": "never"}
+    return Settings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
+
+
+def queued(kinds: Sequence[str], *, rerun: bool = True) -> list[QueuedJob]:
+    return [
+        QueuedJob(f"job-{place}", Job(kind, ("true",)), rerun) for place, kind in enumerate(kinds)
+    ]
+
+
+class Run:
+    """A coordinator on a store, with machines on paper."""
+
+    def __init__(
+        self,
+        held: ExitStack,
+        path: Path,
+        jobs: Sequence[QueuedJob],
+        machines: Any,
+        *,
+        matrix: Colocation | None = None,
+        policy: Callable[..., Any] = greedy,
+        ages: Sequence[int] | None = None,
+        **changes: Any,
+    ) -> None:
+        self.rows: Store = held.enter_context(opened(path, new=True))
+        self.ledger = Ledger(self.rows)
+        self.ledger.prepare()
+        self.ledger.enqueue(jobs, ages)
+        profile = profile_of(self.rows)
+        session = self.rows.begin_session(1, machines.now(), profile.settings)
+        knowledge = Knowledge(profile) if matrix is None else Known(profile, matrix)
+        self.lines: list[str] = []
+        self.coordinator = Coordinator(
+            self.rows, self.ledger.entries(), self.ledger.running(), knowledge, machines, policy,
+            settings(**changes), session, tell=self.lines.append,
+        )  # fmt: skip
+
+    def whole(self) -> Summary:
+        return self.coordinator.run()
+
+    def states(self) -> Counter[str]:
+        return Counter(entry.state for entry in self.ledger.entries())
+
+
+@pytest.fixture
+def held() -> Any:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lab") / "lab.db"
+    lab(path)
+    return path
+
+
+@pytest.fixture
+def store(measured: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "lab.db"
+    with sqlite3.connect(measured) as source, sqlite3.connect(path) as target:
+        source.backup(target)
+    return path
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
+    held: ExitStack, store: Path, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = Colocation(rng.uniform(0, 0.4, (3, 3)), np.full(3, 2), names=("0", "1", "2"))
+    arrivals = rng.integers(0, 4, (12, 3))
+    arrivals[0] += 1
+    length = rng.integers(1, 4, 3)
+    simulated: list[Any] = []
+    real: list[Any] = []
+
+    def policy(into: list[Any]) -> Callable[..., Any]:
+        def asked(problem: Colocation, *, rng: np.random.Generator) -> Any:
+            answer = greedy(problem, rng=rng)
+            into.append((problem.count.tolist(), problem.machines, answer.document()))
+            return answer
+
+        return asked
+
+    run_epochs(
+        matrix, policy(simulated), processors=4, arrivals=arrivals, duration=length, drain=True,
+        rng=np.random.default_rng(7),
+    )  # fmt: skip
+    machines = SimulatedMachines(4, lambda kinds: float(max(length[int(kind)] for kind in kinds)))
+    kinds, ages = [], []
+    for epoch, counts in enumerate(arrivals):
+        kinds += [str(kind) for kind in range(3) for _ in range(counts[kind])]
+        ages += [epoch] * int(counts.sum())
+    run = Run(
+        held, store, queued(kinds), machines, matrix=matrix, policy=policy(real), ages=ages
+    )  # fmt: skip
+    entries = run.ledger.entries()
+    whole = run.coordinator
+    draws = np.random.default_rng(7)
+    whole.random = lambda: draws  # type: ignore[method-assign]
+    whole.lineup = Lineup("012")
+    begin = machines.clock
+    for epoch in range(200):
+        machines.clock = begin + epoch
+        whole.lineup.arrive(entry for entry in entries if entry.age == epoch)
+        whole.step(machines.due())
+    assert real == simulated
+    assert run.states() == {"done": len(kinds)}
+
+
+def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(
+    held: ExitStack, store: Path
+) -> None:
+    kinds = list("012" * 7)
+    machines = SimulatedMachines(3, lambda kinds: 5.0)
+    run = Run(held, store, queued(kinds), machines)
+    before = len(run.rows.looks(1))
+    summary = run.whole()
+    assert (summary.stop, summary.states) == ("finished", {"done": 21})
+    assert sum(len(kinds) for _, kinds in machines.begun) == 21
+    assert sorted(machines.begun[0][1] + machines.begun[1][1] + machines.begun[2][1]) == [*"001122"]
+    assert len(run.rows.looks(1)) == before  # what was measured stays what it was
+    assert len(machines.acknowledged) == len(machines.begun) == 11
+    rows = run.rows.rows("SELECT placed, waiting, certain, possible FROM epoch ORDER BY id")
+    assert [row[0] for row in rows] == [6, 6, 6, 3]
+    assert [row[1] for row in rows] == [21, 15, 9, 3]
+    assert all(row[2] <= row[3] for row in rows)
+
+
+def test_a_failed_job_is_begun_again_only_if_it_may_be(held: ExitStack, store: Path) -> None:
+    def crash(kind: str, begun: int) -> str:
+        return "exit 139" if kind == "0" and begun <= 2 else ""
+
+    jobs = queued(["0", "1"])
+    machines = SimulatedMachines(1, lambda kinds: 5.0, crash)
+    run = Run(held, store, jobs, machines)
+    summary = run.whole()
+    assert summary.states == {"done": 2}
+    assert [kinds for _, kinds in machines.begun] == [("0", "1"), ("0",), ("0",)]
+    assert run.lines[0] == "job-0 waiting: exit 139; it waits again"
+    assert summary.void == 2
+    assert not run.rows.produced(1) or run.rows.produced(1)[0].kind == "alone"
+    once = [QueuedJob("once", Job("0", ("true",)), False)]
+    machines = SimulatedMachines(1, lambda kinds: 5.0, lambda kind, begun: "exit 3")
+    again = Run(held, store, once, machines)
+    assert again.whole().unfinished == (("once", "failed: exit 3"),)
+    assert len(machines.begun) == 1
+
+
+def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
+    held: ExitStack, store: Path
+) -> None:
+    for place, (why, times) in enumerate([("exit 1", 3), ("cannot be started: gone", 1)]):
+        machines = SimulatedMachines(1, lambda kinds: 5.0, lambda kind, begun, why=why: why)
+        job = [QueuedJob(f"bad-{place}", Job("1", ("true",)), True)]
+        summary = Run(held, store, job, machines).whole()
+        assert summary.unfinished[-1] == (f"bad-{place}", f"failed: {why}")
+        assert len(machines.begun) == times
+
+
+def test_a_machine_of_another_kind_is_left_aside_and_waited_around(
+    held: ExitStack, store: Path
+) -> None:
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    run = Run(held, store, queued(list("0011")), machines)
+    whole = Coordinator(
+        run.rows, run.ledger.entries(), [], run.coordinator.knowledge, machines, greedy,
+        settings(), 1, tell=run.lines.append,
+        accepts=lambda facts: "it is m1" if facts["machine"] == "m1" else "",
+    )  # fmt: skip
+    waited: list[float] = []
+    ended = machines.ended
+
+    def watched(seconds: float) -> Any:
+        waited.append(seconds)
+        return ended(seconds)
+
+    machines.ended = watched  # type: ignore[method-assign]
+    assert whole.run().states == {"done": 4}
+    assert {machine for machine, _ in machines.begun} == {"m00000"}
+    assert run.lines == ["m00001 is not used: it is m1"]
+    assert waited.count(0.0) <= 2  # nobody spins while every machine that may be used is busy
+
+
+def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(
+    held: ExitStack, store: Path
+) -> None:
+    jobs = [*queued(["0"]), QueuedJob("side-effect", Job("1", ("true",)), False)]
+    machines = SimulatedMachines(
+        1, lambda kinds: 5.0, lambda kind, begun: "the supervisor ended" if begun == 1 else ""
+    )
+    run = Run(held, store, jobs, machines)
+    assert run.whole().states == {"done": 1, "lost": 1}
+    assert [kinds for _, kinds in machines.begun] == [("0", "1"), ("0",)]
+    assert run.rows.rows("SELECT state FROM placed ORDER BY begin") == [("lost",), ("ended",)]
+    assert run.rows.rows("SELECT COUNT(*) FROM visit WHERE round < 0") == [(1,)]
+
+
+def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(
+    held: ExitStack, store: Path
+) -> None:
+    jobs = [*queued(["0", "1"]), QueuedJob("side-effect", Job("2", ("true",)), False)]
+    jobs.append(QueuedJob("other", Job("2", ("true",)), True))
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    run = Run(held, store, jobs, machines)
+    whole = run.coordinator
+    whole.step([])
+    assert run.states() == {"running": 4}
+    (machine,) = run.rows.rows(
+        "SELECT machine FROM placed JOIN seat ON placed = placed.id JOIN queued ON "
+        "queued.id = queued WHERE name = 'side-effect'"
+    )[0]
+    whole.step(machines.lose(machine))
+    assert [entry.name for entry in run.ledger.entries("state = 'lost'")] == ["side-effect"]
+    assert run.whole().states == {"done": 3, "lost": 1}
+    begun = Counter(kind for _, kinds in machines.begun for kind in kinds)
+    assert sum(begun.values()) == 5  # of the two that were lost one is begun again
+    rows = run.rows.rows("SELECT state, COUNT(*) FROM placed GROUP BY state ORDER BY state")
+    assert dict(rows)["lost"] == 1
+
+
+def test_a_killed_coordinator_is_gone_on_with_from_what_is_written(
+    store: Path, tmp_path: Path
+) -> None:
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    jobs = [*queued(list("0120")), QueuedJob("side-effect", Job("1", ("true",)), False)]
+    with ExitStack() as first:
+        Run(first, store, jobs, machines).coordinator.step([])
+    with ExitStack() as second:
+        run = Run(second, store, jobs, machines)
+        assert len(run.ledger.running()) == 2
+        assert run.states() == {"running": 4, "waiting": 1}
+        summary = run.whole()  # its machines still run the groups, and tell of them
+        assert summary.states == {"done": 5}
+    assert len(machines.begun) == 3
+
+
+def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_there_is_room(
+    held: ExitStack, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines = SimulatedMachines(2, lambda kinds: 5.0 if "0" in kinds else 9.0)
+    run = Run(held, store, queued(list("012211")), machines)
+    whole = run.coordinator
+    whole.step([])
+    begun, good, full = len(machines.begun), whole.ledger.end_group, itertools.count()
+
+    def no_room(*arguments: Any, **named: Any) -> None:
+        if next(full) < 2:
+            raise InvalidFile("lab.db cannot be used: database or disk is full")
+        good(*arguments, **named)
+
+    monkeypatch.setattr(whole.ledger, "end_group", no_room)
+    seen = run.rows.rows("SELECT COUNT(*) FROM visit")
+    machines.clock += 5
+    ended = machines.due()
+    assert len(ended) == 1
+    whole.step(ended)  # another group runs: not the end
+    assert run.rows.rows("SELECT COUNT(*) FROM visit") == seen  # all of it or nothing
+    assert len(machines.begun) == begun
+    assert run.whole().states == {"done": 6}
+
+
+def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(
+    held: ExitStack, store: Path
+) -> None:
+    machines = SimulatedMachines(1, lambda kinds: 5.0)
+    run = Run(held, store, queued(list("01" * 60)), machines)
+    pages = run.rows.rows("PRAGMA page_count")[0][0]
+    run.rows.rows(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(InvalidFile, match="make room and give the same command again"):
+        run.whole()
+    run.rows.rows("PRAGMA max_page_count = 1000000")
+    assert run.rows.rows("PRAGMA integrity_check") == [("ok",)]
+    states = run.states()
+    assert sum(states.values()) == 120
+    assert states["running"] <= 2
+    with ExitStack() as again:
+        assert Run(again, store, queued(list("01" * 60)), machines).whole().states == {"done": 120}
+    assert Counter(kind for _, kinds in machines.begun for kind in kinds) == {"0": 60, "1": 60}
+
+
+@pytest.mark.parametrize("later", [0.0, 1e5])
+def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
+    held: ExitStack, store: Path, later: float
+) -> None:
+    beside = {("0", "1"): 5 / (1 - 0.25)}  # what was measured says 0.3 and 0.05
+
+    def seconds(kinds: tuple[str, ...]) -> float:
+        return beside.get(tuple(sorted(kinds)), 5.0)
+
+    machines = SimulatedMachines(2, seconds)
+    machines.clock += later
+    run = Run(held, store, queued(list("01" * 7)), machines, references="spare")
+    before = profile_of(run.rows).held.estimates
+    assert run.whole().states == {"done": 14}
+    produced = run.rows.produced(1)
+    alone = [look for look in produced if look.kind == "alone"]
+    # a spare machine at the end of the queue serves as reference, if none is of this hour
+    assert bool(alone) == bool(later)
+    shown = profiles(store)
+    after = shown.held.estimates
+    for a, c in ((0, 1), (1, 0), (0, 0), (1, 1)):
+        pairs = [look for look in produced if {look.first, look.second} == {a + 1, c + 1}]
+        sides = len(pairs) * (2 if a == c else 1)
+        most = len(run.rows.looks(1)) if not later else len(alone)
+        assert after[a, c].looks <= before[a, c].looks + min(sides, most)
+        if pairs and not later:
+            assert after[a, c].looks > before[a, c].looks
+            towards = 0.25 if a != c else 0.0
+            assert abs(after[a, c].mid - towards) < abs(before[a, c].mid - towards)
+    assert shown.surroundings["ok"] == len([*run.rows.looks(1)])  # production is counted apart
+
+
+def test_saturated_machines_refer_at_once_where_asked_to(held: ExitStack, store: Path) -> None:
+    machines = SimulatedMachines(1, lambda kinds: 5.0)
+    machines.clock += 1e5
+    run = Run(held, store, queued(list("0011")), machines, references="hourly")
+    assert run.whole().states == {"done": 4}
+    assert [len(kinds) for _, kinds in machines.begun] == [1, 1, 2]
+
+
+def test_files_of_a_command_that_is_like_no_other_stay_unread(
+    held: ExitStack, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr("cotenant.running.jobs._content", lambda path: read.append(path) or "")
+    (tmp_path / "input").write_text("much")
+    jobs = [
+        QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True)
+        for place, word in enumerate(["input", "other", "input"])
+    ]
+    machines = SimulatedMachines(1, lambda kinds: 5.0)
+    machines.clock += 1e5
+    run = Run(held, store, jobs, machines, references="hourly")
+    assert run.whole().states == {"done": 3}
+    assert [len(kinds) for _, kinds in machines.begun] == [2, 1]  # alone, like the first one
+    assert str(tmp_path / "input") in read
+    assert str(tmp_path / "other") not in read
+    assert len([name for name in run.rows.names().values() if name == "0"]) == 4
+
+
+def test_strict_agents_that_certainly_gain_leave_and_are_together_next(
+    held: ExitStack, store: Path
+) -> None:
+    matrix = Colocation(
+        np.array([[0.1, 0.3, 0.0], [0.0, 0.0, 0.2], [0.0, 0.4, 0.3]]),
+        np.full(3, 2), names=("0", "1", "2"),
+    )  # fmt: skip
+
+    def worst(problem: Colocation, *, rng: np.random.Generator) -> Any:
+        from cotenant.instances.colocation import Pairing
+
+        if problem.count.tolist() != [1, 2, 1]:
+            return greedy(problem, rng=rng)
+        return Pairing([0, 1], [1, 2], [1, 1], [0, 0, 0])
+
+    for agents, begun in (
+        ("participate", [("0", "1"), ("1", "2")]), ("strict", [("0", "2"), ("1", "1")])
+    ):  # fmt: skip
+        machines = SimulatedMachines(2, lambda kinds: 5.0)
+        jobs = [
+            QueuedJob(f"{agents}-{place}", Job(kind, ("true",)), True)
+            for place, kind in enumerate("0121")
+        ]
+        run = Run(held, store, jobs, machines, matrix=matrix, policy=worst, agents=agents)
+        assert run.whole().states["done"] >= 4
+        assert sorted(tuple(sorted(kinds)) for _, kinds in machines.begun) == begun
+        notes = [row[0] for row in run.rows.rows("SELECT note FROM epoch WHERE note != ''")]
+        assert bool(notes) == (agents == "strict")
+    assert notes == ["left their co-runners to be together next: 1 x 0 and 2"]
+
+
+def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(
+    held: ExitStack, store: Path
+) -> None:
+    run = Run(held, store, queued(["0"]), SimulatedMachines(1, lambda kinds: 5.0))
+    changed = [QueuedJob("job-0", Job("1", ("false",)), True)]
+    run.ledger.enqueue(changed)
+    assert run.ledger.entries()[0].kind == "1"
+    run.rows._rows.execute("UPDATE queued SET attempts = 1")
+    with pytest.raises(InvalidInstance, match="job 'job-0' is not what it was when it was begun"):
+        run.ledger.enqueue(queued(["0"]))
+
+
+def test_hundreds_of_machines_are_decided_on_at_once(held: ExitStack, tmp_path: Path) -> None:
+    penalty = np.random.default_rng(1).uniform(0, 0.3, (10, 10))
+    path = tmp_path / "lab.db"
+    lab(path, np.full((10, 10), 0.1))
+    kinds = [str(kind) for kind in np.random.default_rng(0).integers(0, 10, 600)]
+    machines = SimulatedMachines(200, lambda kinds: 5.0)
+    known = Colocation(penalty, np.full(10, 2), names=tuple(map(str, range(10))))
+    run = Run(held, path, queued(kinds), machines, matrix=known)
+    assert run.whole().epochs == 2
+    assert len(machines.begun) == 300

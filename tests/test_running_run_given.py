@@ -1,0 +1,188 @@
+"""What `cotenant run` and `cotenant advice` are given: a queue, a store, an address; each wrong one
+refused in one line, before any job.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulated_machine import SimulatedMachine
+from terminal import run
+
+from cotenant.analysis.run.lock import locked
+from cotenant.instances.problem.errors import CotenantError, InvalidOption
+from cotenant.running.jobs import Job
+from cotenant.running.ledger import Group, Ledger
+from cotenant.running.measure import measure
+from cotenant.running.queue import QueuedJob, read_queue
+from cotenant.running.run import policy_of
+from cotenant.running.store import opened
+from cotenant.running.topology import Topology, divided_cpus
+
+pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
+
+GOOD = '[[job]]\nname = "j"\ntype = "0"\ncommand = ["true"]\nrerun = "yes"\n'
+
+
+def written(folder: Path, text: str = GOOD) -> Path:
+    path = folder / "queue.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    machine = SimulatedMachine(np.array([[0.1, 0.3], [0.1, 0.05]]), [5.0, 5.0], noise=1e-3)
+    path = tmp_path / "lab.db"
+    measure([Job(name, ("true",)) for name in "01"], path, machine=machine, half_width=0.05)
+    return path
+
+
+def test_a_queued_job_has_all_its_fields_and_comes_back_from_a_store(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    text = GOOD + 'directory = "in"\nenvironment = {A = "1"}\ntimeout = 9\noutput = "o.txt"\n'
+    (one,) = read_queue(written(tmp_path, text))
+    assert (one.name, one.job.name, one.rerun, one.output) == ("j", "0", True, "o.txt")
+    assert (one.job.directory, one.job.timeout) == (tmp_path / "in", 9.0)
+    assert QueuedJob.from_document("j", "0", True, one.document()) == one
+    (plain,) = read_queue(written(tmp_path, GOOD.replace("yes", "no")))
+    assert (plain.rerun, plain.output, plain.job.timeout) == (False, "", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", r"has no \[\[job\]\] table"),
+        (GOOD + GOOD, "'j' given twice"),
+        (GOOD.replace('rerun = "yes"', ""), r"job 1 \('j'\): rerun is missing.*\"yes\" or \"no\""),
+        (GOOD.replace('"yes"', "true"), "rerun is True"),
+        (GOOD.replace('type = "0"', ""), "type is missing"),
+        (GOOD.replace('"true"', '"no-such-program"'), "a program that can be run"),
+        (GOOD + "count = 3\n", "field 'count' is unknown"),
+        (GOOD + "output = 3\n", "output is 3"),
+    ],
+)
+def test_a_bad_queue_is_refused_naming_job_field_value_and_cure(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    with pytest.raises(CotenantError, match=says):
+        read_queue(written(tmp_path, text))
+
+
+def test_a_queue_for_other_machines_may_name_their_programs(tmp_path: Path) -> None:
+    queue = written(tmp_path, GOOD.replace('"true"', '"no-such-program"'))
+    assert read_queue(queue, here=False)[0].job.command == ("no-such-program",)
+
+
+def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
+    queue = written(tmp_path)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        begin = time.monotonic()
+        done = run("run", str(queue), "--store", str(store), "--dask", address)
+        assert time.monotonic() - begin < 60  # some 4 s; the rest is for a busy machine
+    assert (done.returncode, "no scheduler answers there" in done.stderr) == (2, True)
+    for options, says in (
+        ([], "expected one of dask"),
+        (["--local", "1", "--dask", "tcp://127.0.0.1:1"], "expected one of dask"),
+        (["--local", "0"], "local is 0"),
+        (["--local", "9999"], "machines of two seats"),
+        (["--dask", "nowhere"], "dask is 'nowhere'; expected tcp://HOST:PORT"),
+        (["--local", "1", "-m", "stabel"], "stable"),
+        (["--local", "1", "-o", "agents=free"], "agents is 'free'"),
+        (["--local", "1", "-o", "alpha=-1"], "alpha is -1"),
+        (["--local", "1", "--epoch", "0"], "epoch is 0"),
+        (["--local", "1", "--report", str(queue)], "given as another file too"),
+        (["--dask", "tcp://127.0.0.1:1", "--unknown", "measure"], "needs local"),
+    ):  # fmt: skip
+        done = run("run", str(queue), "--store", str(store), *options)
+        assert done.returncode == 2, (options, done.stderr)
+        assert says in done.stderr, (says, done.stderr)
+    with opened(store) as rows:
+        assert not rows.rows("SELECT 1 FROM sqlite_master WHERE name = 'queued'") or not (
+            rows.rows("SELECT 1 FROM queued WHERE attempts > 0")
+        )
+
+
+def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Path) -> None:
+    done = run("run", str(written(tmp_path)), "--store", str(tmp_path / "no.db"), "--local", "1")
+    assert "measure the types first" in done.stderr
+    unknown = written(tmp_path, GOOD.replace('type = "0"', 'type = "2"'))
+    done = run("run", str(unknown), "--store", str(store), "--local", "1")
+    assert done.returncode == 2
+    assert "type is '2'" in done.stderr
+    assert "cotenant measure, or --unknown measure" in done.stderr
+    with locked(store, "--store"):
+        done = run("run", str(written(tmp_path)), "--store", str(store), "--local", "1")
+    assert "is being written by process" in done.stderr
+
+
+def test_this_computer_is_divided_by_cache_and_core() -> None:
+    import os
+
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    cores = {cpu: (cpu,) for cpu in allowed}
+    one = Topology(cores, {}, dict.fromkeys(allowed, 0))
+    parts = divided_cpus(one, len(allowed) // 2)
+    assert len(parts) == len(set(parts)) == len(allowed) // 2
+    apart = Topology(cores, {3: dict(cores)}, dict.fromkeys(allowed, 0))
+    with pytest.raises(InvalidOption, match="expected 2 cores"):
+        divided_cpus(apart, 1)  # no two CPUs share a cache
+    with pytest.raises(InvalidOption, match="--overlap lets machines share"):
+        divided_cpus(one, len(allowed))
+    assert len(divided_cpus(one, len(allowed), overlap=True)) == len(allowed)
+
+
+def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
+    from cotenant import read
+    from cotenant.solvers.outcome import Outcome, Status, Stop
+
+    tiny = read("colocation/tiny")
+
+    def slow(problem: Any, *, rng: Any, time_limit: float | None = None) -> Outcome:
+        assert time_limit == 0.5
+        return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT)
+
+    answer = policy_of(slow, {}, 0.5)(tiny, rng=np.random.default_rng(0))
+    assert answer.pairs.sum() == tiny.agents // 2
+
+
+def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
+    assert "knows of no queue" in run("advice", str(store), "--job", "1").stderr
+    with opened(store, new=True) as rows:
+        ledger = Ledger(rows)
+        ledger.prepare()
+        jobs = [QueuedJob(f"j{n}", Job(kind, ("true",)), True) for n, kind in enumerate("01010")]
+        ledger.enqueue(jobs)
+        epoch = {
+            "id": 1, "session": 1, "begin": 0.0, "decided": 0.0, "waiting": 5, "machines": 2,
+            "free": 2, "placed": 4, "penalty": 0.2, "low": 0.1, "high": 0.3, "certain": 0,
+            "possible": 0, "note": "",
+        }  # fmt: skip
+        groups = [Group("g", 1, "m", (1, 2), (0.3, 0.1)), Group("h", 1, "n", (3, 4), (0.3, 0.1))]
+        ledger.begin_epoch(epoch, groups, 0.0)
+    done = run("advice", str(store), "--job", "j0")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "job 1 (j0, type 0): running, beside 1 in epoch 1" in text
+    assert "break away: with 0, gaining +20." in text
+    assert "1 of them willing" in text
+    assert "hold together with 95 %" in text
+    found = json.loads(run("advice", str(store), "--job", "2", "--json").stdout)
+    assert found["action"] == "participate" or found["certain"]
+    at_ten = run("advice", str(store), "--job", "j0", "--alpha", "0.3").stdout
+    assert "participate: no better partner for sure" in at_ten
+    waits = run("advice", str(store), "--job", "j4").stdout
+    assert "was in no epoch yet; nothing to advise" in waits
+    gone = run("advice", str(store), "--job", "nobody")
+    assert (gone.returncode, "job is 'nobody'" in gone.stderr) == (2, True)

@@ -1,0 +1,302 @@
+"""Parallel jobs, and machines of different speeds: the event loop against the clock, the optima
+against every schedule, what the checker and the readers refuse, and which theorems end here.
+"""
+
+# mypy: disable-error-code="arg-type"
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scheduling_cases import KINDS, best_of_all, small_instance, wrongs
+
+import cotenant
+from cotenant import verify
+from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.scheduling.strategy import best_gains
+from cotenant.instances.problem.errors import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+)
+from cotenant.instances.scheduling import Schedule, Scheduling, is_greedy, schedule_of, utilities
+from cotenant.instances.scheduling.formats import swf
+from cotenant.instances.scheduling.generators import workload
+from cotenant.instances.scheduling.plain import organizations_csv
+from cotenant.instances.scheduling.utility import job_units
+from cotenant.models.scheduling import fluid_bound
+from cotenant.solvers.outcome import Status
+from cotenant.solvers.scheduling import reference, simulate
+from cotenant.solvers.scheduling.event_loop import RULES
+from cotenant.solvers.scheduling.optimum import max_utility, max_utilization, worth_of
+
+METHODS = {"utilization": max_utilization, "utility": max_utility}
+
+
+def parallel(**changes: Any) -> Scheduling:
+    """Four machines; organization 0 has jobs of 2 and 3 processors, 1 one of 1 and one of 4."""
+    fields: dict[str, Any] = {
+        "machines": [2, 2], "organization": [0, 0, 1, 1], "release": [0, 0, 0, 1],
+        "processing": [3, 2, 4, 2], "processors": [2, 3, 1, 4], "horizon": 9,
+    }  # fmt: skip
+    return Scheduling(**(fields | changes))
+
+
+def related(**changes: Any) -> Scheduling:
+    """Machines of speeds 1, 3, 2 and 1."""
+    return parallel(processors=None, **({"speed": [1, 3, 2, 1]} | changes))
+
+
+def test_the_event_loop_and_the_clock_agree() -> None:
+    """Ten thousand with all rules are played by benchmarks/fuzz_scheduling.py."""
+    for seed in range(240):
+        rules = np.random.default_rng(seed).choice(RULES, 3, replace=False).tolist()
+        assert [*wrongs(seed, rules)] == [], seed
+
+
+@pytest.mark.slow
+def test_the_event_loop_and_the_clock_agree_on_all_rules() -> None:
+    for seed in range(1000, 1400):
+        assert [*wrongs(seed)] == [], seed
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_optima_are_those_of_every_schedule(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(8):
+        instance = small_instance(rng, kind, tiny=True)
+        for objective, method in METHODS.items():
+            most = best_of_all(instance, objective)
+            assert fluid_bound(instance, objective) >= most
+            for engine in ("highs", "cp-sat")[: 1 if kind == "related" else 2]:
+                found = method(instance, engine=engine)
+                assert found.status is Status.OPTIMAL
+                assert worth_of(instance, found.solution, objective) == most
+
+
+def test_a_program_too_large_for_speeds_leaves_a_bound_and_a_schedule() -> None:
+    instance = workload(jobs=300, horizon=5000, fastest=4, rng=np.random.default_rng(0))
+    found = max_utility(instance)
+    cotenant.check(instance, found.solution)
+    assert found.status is Status.FEASIBLE
+    assert found.certificate["engine_message"].startswith("too large: ")
+    assert found.bound == fluid_bound(instance, "utility")
+    with pytest.raises(InvalidOption, match="'cp-sat'; its intervals know machines of one speed"):
+        max_utility(instance, engine="cp-sat")
+
+
+def test_processors_of_1_and_speeds_of_1_are_the_paper_s_model() -> None:
+    plain = parallel(processors=None)
+    same = parallel(processors=[1] * 4, backfilling=True)
+    assert plain.sequential
+    assert plain == same == related(speed=[1] * 4)
+    assert plain.document() == same.document()
+    assert {"processors", "speed", "backfilling"}.isdisjoint(plain.document())
+
+
+def test_backfilling_lets_a_job_pass_one_that_does_not_fit() -> None:
+    waits = simulate(parallel(), "FIFO")
+    assert waits.start.tolist() == [0, 3, 3, 7]  # the second job blocks the pool until 3
+    passes = simulate(parallel(backfilling=True), "FIFO")
+    assert passes.start.tolist() == [0, 3, 0, 5]
+    assert not is_greedy(parallel(backfilling=True), waits.schedule)
+    assert is_greedy(parallel(), passes.schedule)
+
+
+def test_a_coalition_leaves_out_jobs_that_it_cannot_hold() -> None:
+    assert reference(parallel()).values[0b10] == 4 * 9 - 6  # the job of 4 processors needs both
+
+
+def test_the_fastest_free_machine_takes_a_job_and_work_is_what_counts() -> None:
+    instance = related(organization=[0] * 4, release=[0] * 4, processing=[7, 7, 7, 7])
+    played = simulate(instance, "FIFO")
+    assert played.schedule.machine.tolist() == [1, 2, 0, 3]
+    # by 3 the machines have done 7 of 7 (3 + 3 + 1), 6, 3 and 3
+    assert job_units(instance, played.schedule, 3).tolist() == [7, 6, 3, 3]
+    assert int(utilities(instance, played.schedule, 3)[0]) == (9 + 6 + 1) + 12 + 6 + 6
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "more processors than there are": (
+        {"processors": [2, 5, 1, 4]},
+        r"processors\[1\] is 5; expected at most 4, the machines of all organizations\. Leave the",
+    ),
+    "no processor": ({"processors": [0, 1, 1, 2]}, r"processors\[0\] is 0"),
+    "half a processor": ({"processors": [1.5, 1, 1, 2]}, r"processors\[0\] is 1.5"),
+    "too few": ({"processors": [1, 2]}, "processors is of length 2; expected 4 entries, one per"),
+    "no speed": ({"processors": None, "speed": [1, 0, 2, 1]}, r"speed\[1\] is 0; expected a speed"),
+    "a slow machine": ({"processors": None, "speed": [1, -2, 2, 1]}, r"speed\[1\] is -2"),
+    "half a speed": ({"processors": None, "speed": [1, 1.5, 2, 1]}, r"speed\[1\] is 1.5"),
+    "a speed each": ({"processors": None, "speed": [1, 2]}, "speed is of length 2; expected 4"),
+    "both": ({"speed": [1, 2, 1, 1]}, "speed is given together with processors"),
+    "neither": ({"backfilling": "yes"}, "backfilling is 'yes'; expected true or false"),
+    "work beyond int64": ({"processing": [2**61, 1, 1, 1]}, "horizon is 9"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_instances_are_refused_by_name(case: str) -> None:
+    changes, message = REFUSED[case]
+    with pytest.raises(InvalidInstance, match=message):
+        parallel(**changes)
+
+
+def test_the_checker_looks_at_every_machine() -> None:
+    instance = parallel()
+    good = schedule_of(instance, [0, 3, 0, 5])
+    assert good.others.tolist() == [1, 1, 3, 1, 2, 3]
+    cotenant.check(instance, good)
+    assert Schedule.from_document(json.loads(json.dumps(good.document()))) == good
+    for others, message in (
+        ([1, 1, 3], "others has 3 machines; the started jobs take 6"),
+        ([2, 1, 3, 1, 2, 3], "jobs 2 and 0 overlap on machine 2: job 2 runs from 0 to 4, job 0"),
+        ([0, 1, 3, 1, 2, 3], "job 0 takes machine 0 twice"),
+        ([4, 1, 3, 1, 2, 3], "job 0 runs on machine 4; there are 4"),
+    ):
+        with pytest.raises(InfeasibleSolution, match=message):
+            cotenant.check(instance, Schedule(good.start, good.machine, others=np.array(others)))
+    with pytest.raises(InfeasibleSolution, match="more than 4 machines are taken at time 1"):
+        schedule_of(instance, [0, 3, 0, 1])
+    slow = Schedule([0, 0, 0, 1], [0, 1, 2, 3], greedy=True)
+    with pytest.raises(InfeasibleSolution, match="at time 1 a job takes machine 3 of speed 1 and"):
+        cotenant.check(related(), slow)
+
+
+def test_they_are_written_read_and_told(tmp_path: Path) -> None:
+    for instance in (parallel(backfilling=True), related()):
+        cotenant.write(instance, tmp_path / "instance.json")
+        assert cotenant.read(tmp_path / "instance.json") == instance
+    told = simulate(parallel(), "FIFO").schedule.to_frame(parallel())
+    assert told["machines"].tolist() == ["0 1", "0 1 2", "3", "0 1 2 3"]
+    frame = pytest.importorskip("pandas").DataFrame
+    jobs = frame({"organization": ["a", "a", "b", "b"], "release": [0, 0, 0, 1],
+                  "processing": [3, 2, 4, 2], "processors": [2, 3, 1, 4]})  # fmt: skip
+    assert (
+        Scheduling.from_frame(jobs, machines={"a": 2, "b": 2}, horizon=9).document()
+        | {"names": ["0", "1"]}
+        == parallel().document()
+    )
+
+
+def test_tables_have_columns_for_them(tmp_path: Path) -> None:
+    jobs, pool = tmp_path / "jobs.csv", tmp_path / "organizations.csv"
+    jobs.write_text("organization,release,processing,processors\na,0,3,2\na,0,2,3\nb,0,4,1\n")
+    pool.write_text("organization,machines\na,2\nb,2\n")
+    read = organizations_csv(tmp_path, horizon=9, backfilling=True)
+    assert (read.processors.tolist(), read.backfilling) == ([2, 3, 1], True)
+    jobs.write_text("organization,release,processing,processors\na,0,3,2\na,0,2,x\n")
+    with pytest.raises(InvalidFile, match="line 3"):
+        organizations_csv(tmp_path, horizon=9)
+    jobs.write_text("organization,release,processing\na,0,3\n")
+    pool.write_text("organization,machines,speed\na,2,3\nb,1,1\n")
+    assert organizations_csv(tmp_path, horizon=9).speed.tolist() == [
+        3,
+        3,
+        1,
+    ]
+
+
+def test_a_log_s_jobs_are_parallel_on_request(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    lines = [[1, 0, 0, 50, 3, *[-1] * 6, 1], [2, 10, 0, 20, 1, *[-1] * 6, 2]]
+    log.write_text("\n".join(" ".join(map(str, row + [-1] * 6)) for row in lines))
+    options: dict[str, Any] = {"machines": 4, "length": 100, "organizations": 2}
+    apart = swf(log, **options)
+    assert (apart.sequential, apart.jobs) == (True, 4)
+    whole = swf(log, **options, jobs="parallel", backfilling=True)
+    assert (whole.processors.tolist(), whole.backfilling) == ([3, 1], True)
+    assert whole.work.sum() == apart.work.sum()
+    with pytest.raises(InvalidOption, match="machines is 2; a job of user 1 in the window, subm"):
+        swf(log, **options | {"machines": 2}, jobs="parallel")
+    with pytest.raises(InvalidOption, match="backfilling is for parallel jobs"):
+        swf(log, **options, backfilling=True)
+
+
+def test_generated_workloads_are_of_both_kinds() -> None:
+    rng = np.random.default_rng(3)
+    wide = workload(jobs=200, widest=16, backfilling=True, rng=rng)
+    assert set(wide.width.tolist()) == {1, 2, 4, 8, 16}
+    assert 0.8 < wide.work.sum() / (wide.capacity * wide.horizon) < 1.2
+    fast = workload(jobs=50, fastest=3, rng=rng)
+    assert set(fast.pace.tolist()) == {1, 2, 3}
+
+
+def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) -> None:
+    for instance in (parallel(), related()):
+        assert "sequential jobs on like machines only" in instance.beyond_proofs
+        case = verify.Case(instance.document(), {}, None, [[{"kind": "recompute"}]])
+        for checker in (verify.scheduling_ref, verify.scheduling_most, verify.scheduling_utility):
+            with pytest.raises(verify.Refused, match=r"processors|speed"):
+                checker(case)
+        for method in ("REF", "max-utility"):
+            found = prove(
+                instance, tmp_path / "i", cotenant.solve(instance, method), tmp_path / "p"
+            )
+            assert (found.standing, found.says) == ("claimed", instance.beyond_proofs)
+        with pytest.raises(InvalidOption, match="leave utility out"):
+            cotenant.solve(instance, "REF", utility="flow-time")
+
+
+@pytest.mark.parametrize("instance", [parallel(), parallel(backfilling=True), related()])
+def test_results_are_judged_again_as_they_are_claimed(instance: Scheduling) -> None:
+    for method in ("REF", "RAND", "DIRECTCONTR", "CURRFAIRSHARE", "random", "max-utility"):
+        result = cotenant.solve(instance, method)
+        again = recheck(instance, cotenant.Result.from_document(result.document()))
+        assert not again.broken, method
+
+
+# --- what ends with them --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backfilling", [False, True])
+@pytest.mark.parametrize("machines", [2, 5, 12])
+def test_greedy_schedules_of_parallel_jobs_lose_all_but_one_machine(
+    machines: int, backfilling: bool
+) -> None:
+    # theorem 6.2 promises 3/4 for sequential jobs
+    instance = Scheduling([0, machines], [0, 1], [0, 0], [2, 2], 2, processors=[1, machines],
+                          backfilling=backfilling)  # fmt: skip
+    greedy = worth_of(instance, simulate(instance, "FIFO").schedule, "utilization")
+    most = best_of_all(instance, "utilization")
+    assert Fraction(greedy, most) == Fraction(1, machines)
+
+
+@pytest.mark.parametrize("speed", [2, 5, 12])
+def test_greedy_schedules_lose_the_speed_of_the_fast_machine(speed: int) -> None:
+    instance = Scheduling([2], [0, 0], [0, 0], [1, speed], 1, speed=[speed, 1])
+    greedy = worth_of(instance, simulate(instance, "FIFO").schedule, "utilization")
+    assert Fraction(greedy, best_of_all(instance, "utilization")) == Fraction(2, speed + 1)
+
+
+def test_unit_jobs_are_worth_the_same_in_every_greedy_schedule_no_longer() -> None:
+    # proposition 5.4
+    wide = Scheduling([0, 2], [0, 1], [0, 0], [1, 1], 2, processors=[1, 2])
+    worth = {rule: worth_of(wide, simulate(wide, rule).schedule, "utility")
+             for rule in ("FIFO", "CURRFAIRSHARE")}  # fmt: skip
+    assert worth == {"FIFO": 4, "CURRFAIRSHARE": 5}
+
+
+def test_who_brings_only_a_narrow_job_contributes_less_than_nothing() -> None:
+    instance = Scheduling([0, 2], [0, 1], [0, 0], [2, 2], 2, processors=[1, 2])
+    found = reference(instance)
+    assert found.values == (0, 0, 6, 3)
+    assert found.phi() == [Fraction(-3, 2), Fraction(9, 2)]
+
+
+def test_a_slow_machine_more_may_make_a_coalition_poorer() -> None:
+    instance = Scheduling([1, 1, 1], [2, 2], [0, 0], [3, 5], 5, speed=[2, 1, 3])
+    values = reference(instance).values
+    assert (values[0b100], values[0b110]) == (33, 30)
+
+
+def test_an_organization_gains_when_it_cuts_a_job_into_narrower_ones() -> None:
+    instance = Scheduling([3], [0, 0], [0, 0], [1, 1], 2, processors=[2, 2])
+    [gain] = best_gains(instance, "REF", kinds=("narrow",))
+    assert (gain.gain, gain.utility, gain.amount) == (1.0, 6.0, 1)

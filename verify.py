@@ -10,8 +10,8 @@ How to read it: part 1 reads files, part 2 is the frame (the claims, and what ac
 then comes a part for each problem, and at the end METHODS, the table of what can be proved.
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
-first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), four million lists and
-objects, numbers of 4,000 digits.
+first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), eight million values,
+four million lists, a million objects, numbers of 4,000 digits; and what a proof may take to judge.
 """
 
 import gzip
@@ -23,6 +23,8 @@ from fractions import Fraction
 
 MOST_BYTES = 64_000_000
 MOST_LISTS = 4_000_000
+MOST_VALUES = 8_000_000
+MOST_WORK = 2 * 10**8
 MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
 MOST_COLUMNS = 50_000
@@ -36,6 +38,21 @@ class Refused(Exception):
 
 class Unreadable(Exception):
     """A file is not what it should be; why."""
+
+
+class Patience:
+    """Steps of about a tenth of a microsecond that judging a proof may still take; endless outside
+    `verify`.
+    """
+
+    left = math.inf
+
+
+def spend(steps: int) -> None:
+    """Count what is done next, wherever a file can ask for it more often than it is long."""
+    Patience.left -= steps
+    if Patience.left < 0:
+        raise Refused("judging this takes longer than this program has patience for")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -80,8 +97,8 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
             raise Unreadable("an object gives a key twice")
         return dict(pairs)
 
-    if data.count(b"[") + data.count(b"{") > MOST_LISTS:
-        raise Unreadable(f"more than {MOST_LISTS} lists and objects")
+    if data.count(b"[") + 4 * data.count(b"{") > MOST_LISTS or data.count(b",") > MOST_VALUES:
+        raise Unreadable("more values, lists or objects than this program has memory for")
     hooks = {"parse_int": integer, "parse_constant": refuse, "object_pairs_hook": unique}
     try:
         text = data.decode("utf-8-sig")
@@ -182,11 +199,20 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     """Numbers of an instance as whole numbers over one denominator; null stays None."""
     if not {type(value) for value in values} <= {Decimal, int, type(None)}:
         raise Refused(f"{what} holds what is no number")
-    parts = [(0, 0) if value is None else _shift(value, what) for value in values]
-    most = max((shift for _, shift in parts), default=0)
-    times = {shift: 10 ** (most - shift) for shift in {shift for _, shift in parts}}
-    made = [number * times[shift] for number, shift in parts]
-    return [None if v is None else number for v, number in zip(values, made, strict=True)], 10**most
+    shifts, made, digits = list[int](), list[int | None](), 0
+    for value in values:
+        number, shift = (0, 0) if value is None else _shift(value, what)
+        shifts.append(shift)
+        made.append(None if value is None else number)
+        digits += number.bit_length() // 64
+    most = max(shifts, default=0)
+    if digits + len(values) * most // 16 > MOST_VALUES:
+        raise Refused(f"{what} has more digits than this program has memory for")
+    times = {shift: 10 ** (most - shift) for shift in set(shifts)}
+    for place, shift in enumerate(shifts):
+        if shift < most and (old := made[place]) is not None:
+            made[place] = old * times[shift]
+    return made, 10**most
 
 
 # -------------------------------------------------------------------------------------------------
@@ -316,7 +342,11 @@ def verify(instance: bytes, proof: bytes) -> str:
         raise Refused(f"no proofs of {len(levels)} levels are known for {method!a:.40} here")
     options = fields(content["options"], "", allowed, "options")
     steps = [listed(level["steps"], "steps") for level in levels]
-    found = checker(Case(document, options, content["witness"], steps))
+    Patience.left = MOST_WORK
+    try:
+        found = checker(Case(document, options, content["witness"], steps))
+    finally:
+        Patience.left = math.inf
     told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
     for level in levels[:-1]:  # the next is about answers no worse than what is said here
         if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
@@ -382,6 +412,8 @@ class Program:
             right += whole(times, "times", 1) * most
             for j, a in terms:
                 total[j] = total.get(j, 0) + a * times
+            spend(3 * len(terms))
+        spend((sum(map(int.bit_length, total.values())) + right.bit_length()) // 8)
         return total, right
 
     def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
@@ -417,8 +449,10 @@ class Program:
         self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
         leaves = iter(listed(made.get("leaves", []), "leaves"))
-        cases = [(self.low, self.high, list(range(len(self.rows))))]
+        cases, work = [(self.low, self.high, list(range(len(self.rows))))], self.work
         while cases:
+            spend(2 * len(self.low) + work - self.work)
+            work = self.work
             low, high, rows = cases.pop()
             if not self.tighten(low, high, rows):
                 continue
@@ -436,6 +470,7 @@ class Program:
             cases += [(above, high, self.of[column]), (low, below, self.of[column])]
         if next(hints, None) is not None:
             raise Refused("the tree goes on when all its cases are closed")
+        spend(work - self.work)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -545,6 +580,7 @@ class Gains:
         willing = [[0] * size for _ in range(size)]
         alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
         for a, old, number in given.beside() + alone:
+            spend(size)
             most, row = self.most(old), willing[a]
             for c, new in enumerate(given.penalty[a]):
                 if new is not None and new <= most:
@@ -585,6 +621,7 @@ def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int])
     for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
         if given.alone:
             total += min(0, given.single * times - u + rent) * given.count[a]
+        spend((size - a) * (3 + len(sets_of[a])))
         row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
         for b, (one, other, w, v) in enumerate(row, a):
             if one is not None and other is not None and one * times + other * w < u + v:
@@ -701,8 +738,10 @@ def colocation_fair(case: Case) -> list[Found]:
     alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
     for a, old, n in given.beside() + alone:
         mean[a] += Fraction(old * n, given.unit * given.count[a])
-    worse = [mean[a] - mean[b] for a in order for b in order if band[a] < band[b]]
-    slack = max([Fraction(0), *worse])
+    slack, above, top, now = Fraction(0), Fraction(-2), Fraction(-2), band[order[0]]
+    for b in order:  # above: the largest mean of smaller bandwidths; top: of those up to here
+        above, now = (above, now) if band[b] == now else (top, band[b])
+        slack, top = max(slack, above - mean[b]), max(top, mean[b])
     found = [Found(slack, Fraction(0)), Found(given.mean())]
     for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
         kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
@@ -797,6 +836,7 @@ class Deletions:
         """Check one node, which deletes the pair `ends` and changes its parent's partition."""
         changes, children = listed(node, "a node", 2)
         flat = wholes(changes, "changes", None, 0, self.size - 1)
+        spend(2 * self.size * (len(flat) + len(ends) + 8))
         after, changed = list(after), flat[::2]
         for agent, following in zip(changed, flat[1::2], strict=True):
             after[agent] = following
@@ -878,6 +918,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
     waiting = list(range(size)) if agents and not few else []
     while waiting:
         i = waiting.pop()
+        spend(2 * size)
         best = min(partners[i], key=lambda b: whole(penalty[i][b], ""), default=None)
         if best is None or any(
             whole(penalty[i][best], "") > over[i][b] for b in partners[i] if b != best
@@ -1203,6 +1244,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
             for k, table in boxes.low.items():
                 i, price = market.user[k], prices[market.server[k]]
                 cores = range(least[k], most[k] + 1)
+                spend(8 * len(cores))
                 worths = [(table[c] + 1) * market.budget[i] * GRID for c in cores]
                 paid = zip(worths, cores, strict=True)
                 above += max(-(-gain // near[i]) - price * c for gain, c in paid)
@@ -1235,16 +1277,18 @@ class Boxes:
                     range(1, self.room[j] + 1),
                 )
                 self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in cores)]
+                spend(len(self.jobs[i]))
                 if j in [market.server[other] for other in self.jobs[i]]:
                     raise Refused("what a share is worth to a user's two jobs is no fraction")
                 self.jobs[i].append(k)
         total, self.worth = market.core * sum(market.budget[i] for i in market.active), {}
         for i in self.jobs:
-            share = [Fraction(market.capacity[j] * market.budget[i], total) for j in market.server]
+            room = {k: market.capacity[market.server[k]] for k in self.jobs[i]}
+            share = {k: Fraction(n * market.budget[i], total) for k, n in room.items()}
             self.worth[i] = self.utility(i, share)
         self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
 
-    def utility(self, user: int, cores: list[int] | list[Fraction]) -> Fraction:
+    def utility(self, user: int, cores: list[int] | dict[int, Fraction]) -> Fraction:
         """A user's utility, exactly."""
         one, total = self.market.one, Fraction(0)
         for k in [k for k in self.jobs[user] if cores[k]]:
@@ -1254,6 +1298,7 @@ class Boxes:
 
     def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
         """Whether a user meets its goal; with fractions where rounded numbers are too close."""
+        spend(8 + 8 * len(self.jobs[user]))
         low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
         if low > floor or low + len(self.jobs[user]) < floor:
             return low > floor
@@ -1268,6 +1313,7 @@ class Boxes:
         has at least what it takes when the user's other jobs have the most.
         """
         while True:
+            spend(4 * (len(most) + len(self.room)))
             before, left, needs = (least[:], most[:]), self.room[:], {}
             for k, server in enumerate(self.market.server):
                 left[server] -= least[k]
@@ -1341,6 +1387,7 @@ class Boxes:
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
+        spend(30 * len(self.worth))
         return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 
 
@@ -1381,10 +1428,12 @@ class Packing:
     def __init__(self, case: Case) -> None:
         others = "initial servers request cost partial resources names class_names"
         made = fields(case.document, "capacity demand", others, "the instance")
-        self.room = [wholes(row, "capacity", None, 0) for row in listed(made["capacity"], "rows")]
+        self.room, self.size = (
+            [wholes(row, what, None, 0, MOST_PRICE) for row in listed(made[what], what)]
+            for what in ("capacity", "demand")
+        )
         kinds, wide = len(self.room), len(self.room[0])
-        self.size = [wholes(row, "demand", wide, 0) for row in listed(made["demand"], "rows")]
-        if any(len(row) != wide for row in self.room) or not all(map(any, self.size)):
+        if {*map(len, self.room + self.size)} != {wide} or not all(map(any, self.size)):
             raise Refused("capacities differ in length, or a VM takes nothing")
         numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
         self.servers, self.request = (
@@ -1396,7 +1445,7 @@ class Packing:
         )
         self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
         start = listed(made.get("initial") or self.room, "initial", kinds)
-        self.start = [wholes(row, "initial", wide, 0) for row in start]
+        self.start = [wholes(row, "initial", wide, 0, MOST_PRICE) for row in start]
         self.partial, self.left = made.get("partial") is True, MOST_STEPS
         self.answered, self.kinds = case.witness is not None, list[int]()
         self.rows = list[list[int]]()
@@ -1431,6 +1480,7 @@ class Packing:
         1957).
         """
         room, line, found = self.room[kind], [], []
+        spend(5 * (len(items) + 1) * len(room))
         items = [] if self.servers[kind] == 0 else items
         for i, (price, most, size) in enumerate(items):
             fits = [r // d for r, d in zip(room, size, strict=True) if d]
@@ -1446,6 +1496,7 @@ class Packing:
             if at == len(line):
                 found.append((worth, counts))
                 for _, i, _, most, _, size in line:
+                    spend(3 + len(room))
                     more = counts.get(i, 0) < most
                     if more and all(d <= f for d, f in zip(size, free, strict=True)):
                         found.pop()  # it is not maximal
@@ -1460,7 +1511,8 @@ class Packing:
                 if k < len(line):
                     reach += line[k][2] * left // line[k][4]
                 self.left -= k - at
-                if self.left < 0 or len(found) > MOST_FOUND:
+                spend(len(counts) + len(room))
+                if self.left < 0 or max(len(found), len(stack) // 10) > MOST_FOUND:
                     raise Refused("the search for fillings is longer than it may be")
                 if reach < least:
                     break
@@ -1524,8 +1576,8 @@ class Priced:
         for i, number in enumerate(self.owed):
             program.at_most([(k, -filling.get(i, 0)) for k, filling in enumerate(held)], -number)
         for c, number in enumerate(servers):
-            limited = [(k, 1) for k, kind in enumerate(kinds) if kind == c and number is not None]
-            program.at_most(limited, number or 0)
+            taken = [(k, int(kind == c and number is not None)) for k, kind in enumerate(kinds)]
+            program.at_most(taken, number or 0)
         paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
         sums = listed(self.made["sums"], "sums")
@@ -1534,6 +1586,7 @@ class Priced:
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
+            spend(len(pairs) * len(kinds))
             counted = [
                 k
                 for k, (c, filling) in enumerate(self.found)
@@ -1624,6 +1677,7 @@ class Shares:
                 exactly, most = share / self.unit[i], self.given.request[i]
                 need = int(exactly) + 1 if above else -int(-exactly // 1)
                 missing.append(program.column(1))
+                spend(len(held))
                 if most is not None and most < need:
                     program.low[-1] = 1
                 terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
@@ -1654,6 +1708,7 @@ def packing_share(case: Case) -> list[Found]:
                 found[-1].at_most(shares.order[level])
                 continue
             share, unit = rational(made["above"], "above"), shares.unit
+            spend(20 * len(unit))
             owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
             wanted = zip(owed, given.request, strict=True)
             content = any(most is not None and most < number for number, most in wanted)
@@ -1695,7 +1750,8 @@ def packing_utilization(case: Case) -> list[Found]:
         caps = [MOST_PRICE if cap is None else cap for cap in given.request]
         items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
         for c, row in enumerate(listed(made["weights"], "weights", len(servers))):
-            if given.fillings(c, items, wholes(row, "weights", None, 0, MOST_PRICE), rents[c] + 1):
+            weights = wholes(row, "weights", None, 0, MOST_PRICE)
+            if any(w > rents[c] for w, _ in given.fillings(c, items, weights, rents[c] + 1)):
                 raise Refused(f"a filling of class {c} is worth more than its rent")
         most = sum(r * n for r, n in zip(rents, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
@@ -1767,7 +1823,7 @@ class Play:
             for row, free in rows:
                 fits = [f // d for f, d in zip(free, size, strict=True) if d]
                 most = min(fits if cap is None else [cap, *fits])
-                self.spend(10 * (most + 1))
+                self.spend((most + 1) * (10 + len(free)))
                 for n in range(most + 1):
                     left = [f - n * d for f, d in zip(free, size, strict=True)]
                     longer.append(((*row, n), left))
@@ -1941,7 +1997,7 @@ class Admission:
         flat = [value for row in rows for value in listed(row, "speed", self.wide)]
         numbers, self.unit = scaled(flat, "speed")
         parts = range(0, len(flat), self.wide)
-        self.speed = [[whole(v, "speed", 1) for v in numbers[k:][: self.wide]] for k in parts]
+        self.speed = [[whole(v, "speed", 1) for v in numbers[k : k + self.wide]] for k in parts]
         self.served: int | None = None
         self.total: Fraction | None = None
         if case.witness is not None:
@@ -1973,10 +2029,9 @@ class Admission:
         _, made = step_of(step, prices="jobs over kinds")
         over = whole(made["over"], "over", 1, MOST_PRICE)
         prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
-        total, kinds = (
-            sum(prices) * self.unit,
-            {tuple(row): self.cores.count(row) for row in self.cores},
-        )
+        total, kinds = sum(prices) * self.unit, dict[tuple[int, ...], int]()
+        for row in self.cores:
+            kinds[tuple(row)] = kinds.get(tuple(row), 0) + 1
         trees = listed(made["kinds"], "kinds", len(kinds))
         for (cores, number), tree in zip(kinds.items(), trees, strict=True):
             total += number * max(0, self.top(tree, cores, prices, over, {}))
@@ -1992,6 +2047,7 @@ class Admission:
             job = whole(made["job"], "job", 0, len(prices) - 1)
             sides = [(made["in"], True), (made["out"], False)]
             return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
+        spend(len(prices) * (5 + 5 * self.wide))
         rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
         total = sum(q * n for q, n in zip(rents, cores, strict=True))
         for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
@@ -2097,14 +2153,15 @@ class Flows:
         if min(prices) < 0:
             raise Refused("a price is below 0")
         cost = Fraction(0)
-        for k, row in enumerate(self.share):
-            for share, far in zip(row, self.away, strict=True):
-                paid = [
-                    self.time[k][d] * price / over for d, price in zip(far, prices, strict=True)
-                ]
-                extra = [self.energy[k][d] * joules for d in far]
-                cost += share * min(a + b for a, b in zip(paid, extra, strict=True))
-        return Fraction(self.cores * sum(prices), over), cost
+        for m, far in enumerate(self.away):
+            least: dict[int, int] = {}  # price at each distance
+            for d, price in zip(far, prices, strict=True):
+                least[d] = min(price, least.get(d, price))
+            spend(2 * len(far) + 40 * len(least) * len(self.share))
+            for row, time, energy in zip(self.share, self.time, self.energy, strict=True):
+                paid = [time[d] * p + energy[d] * over * joules for d, p in least.items()]
+                cost += row[m] * min(paid)
+        return Fraction(self.cores * sum(prices), over), cost / over
 
 
 def numa_fluid(case: Case) -> list[Found]:
@@ -2204,7 +2261,8 @@ class Scheduling:
         If jobs may be cut anywhere and run on all machines at once, working whenever there is work
         is best for both at all times. Job j brings at most min(length, horizon - release).
         """
-        arrives: dict[int, int] = {}
+        arrives = {0: 0}
+        spend(10 * len(self.owner))
         for j in [j for queue in self.queues for j in queue]:
             work = min(self.length[j], self.horizon - self.release[j])
             arrives[self.release[j]] = arrives.get(self.release[j], 0) + work
@@ -2234,6 +2292,7 @@ class Scheduling:
             raise Refused("a price is below 0, or times do not increase from 0 on")
         if len(times) * len(self.owner) > 10**6:
             raise Refused("so many times and jobs that this would take too long")
+        spend(50 * len(times) * len(self.owner))
         paid = [0]
         for price, begin, end in zip(prices, times, [*times[1:], self.horizon], strict=True):
             paid.append(paid[-1] + price * (end - begin))
@@ -2312,9 +2371,11 @@ class Shapley:
         start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
         past, running = self.past[coalition], list[tuple[int, int]]()
         own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
+        come, ready = dict.fromkeys(members, 0), dict[int, list[int]]()
         unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
 
         def count(u: int, x: int, sign: int) -> None:
+            spend(30)
             for key in (u, -1):
                 own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
             past.append((x, own[-1]))
@@ -2324,8 +2385,11 @@ class Shapley:
                 count(u, end, -1)
             running = [entry for entry in running if entry[0] > t]
             free = machines - len(running)
-            ready = {u: given.queues[u][heads[u] :][:free] for u in members}
-            ready = {u: [j for j in jobs if given.release[j] <= t] for u, jobs in ready.items()}
+            for u, jobs in [(u, given.queues[u]) for u in members]:
+                while come[u] < len(jobs) and given.release[jobs[come[u]]] <= t:
+                    come[u] += 1
+                ready[u] = jobs[heads[u] : min(come[u], heads[u] + free)][::-1]  # the next one last
+                spend(2 * len(ready[u]))
             several = (
                 sum(map(len, ready.values())) > free
                 and [*ready.values()].count([]) < len(members) - 1
@@ -2336,7 +2400,7 @@ class Shapley:
                     (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
                 ]
                 u = min(rank)[1]
-                j, free, heads[u] = ready[u].pop(0), free - 1, heads[u] + 1
+                j, free, heads[u] = ready[u].pop(), free - 1, heads[u] + 1
                 start[j] = t
                 running.append((t + given.length[j], u))
                 count(u, t, 1)

@@ -330,3 +330,119 @@ def test_a_rate_that_is_just_sustained_is_possible() -> None:
         _judged(document, method="fluid-power", steps=[dual], claim=claim)
     faster = {**document, "rate": 2.1}
     assert "no answer at all" in _judged(faster, method="fluid-power", steps=[dual], claim=claim)
+
+
+def _gap(objective: str, sense: str) -> dict[str, Any]:
+    return _claim(objective, sense, None, 0, "gap")
+
+
+_TWO = {"problem": "colocation", "penalty": [[0.5, 0.5], [0.5, 0.5]], "count": [2, 2]}
+_JOB = {"user": [0, 1], "server": [0, 1], "parallel_fraction": [1, 1], "work": [1, 1]}
+_MARKET = {"problem": "market", "capacity": [9, 9], "budget": [1, 1], "job": _JOB}
+_CORES = {"cores": {"over": 1, "numbers": [1, 1]}}
+_ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "the same prices again": (
+        _TWO,
+        {
+            "method": "optimal",
+            "claim": _gap("penalty", "min"),
+            "steps": [{"kind": "dual", "over": 1, "prices": [0, 0], "rent": 0, "sets": []}] * 500,
+        },
+    ),
+    "a case split for ever": (
+        {**_TWO, "count": [2 * 10**9, 2 * 10**9]},
+        {
+            "method": "stable",
+            "options": {"alpha": 2},
+            "claim": _gap("blocking_pairs", "min"),
+            "steps": [
+                {"kind": "prop", "tree": [n for k in range(2, 999) for n in (1, 10**9 - 999 * k)]}
+            ],
+        },
+    ),
+    "boxes within boxes": (
+        _MARKET,
+        {
+            "method": "nash-welfare",
+            "options": {"whole": True},
+            "claim": _gap("nash_welfare", "max"),
+            "witness": _CORES,
+            "steps": [{"kind": "tree", "nodes": [[0, 99]] * 999}],
+        },
+    ),
+    "fillings copied without end": (
+        {"problem": "packing", "capacity": [[9**6]], "demand": [[1]], "request": [9**6]},
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "steps": [
+                {"kind": "prices", "prices": [1], "scale": 0, "rents": [0], "weights": [[0]]}
+            ],
+        },
+    ),
+    "trees of rents": (
+        {"problem": "admission", "cores": [[1]], "threads": [1], "speed": [[1]]},
+        {
+            "method": "optimal",
+            "claim": _gap("total_speed", "max"),
+            "steps": [{"kind": "prices", "jobs": [0], "over": 1, "kinds": [[0]]}] * 999,
+        },
+    ),
+    "the game of coalitions again": (
+        {
+            "problem": "scheduling",
+            "machines": [1],
+            "horizon": 9,
+            "job": {"organization": [0], "release": [0], "processing": [1]},
+        },
+        {
+            "method": "REF",
+            "claim": _gap("unfairness", "min"),
+            "steps": [{"kind": "recompute"}] * 999,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _ENDLESS)
+def test_what_a_file_asks_for_again_and_again_is_counted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each was judged for as long as the file asked, or filled the memory."""
+    monkeypatch.setattr(verify, "MOST_WORK", 900)
+    document, parts = _ENDLESS[name]
+    with pytest.raises(verify.Refused, match="patience"):
+        _judged(document, **parts)
+    assert verify.Patience.left > 10**9  # who makes a proof is not counted
+
+
+def test_a_class_into_which_nothing_fits_has_no_filling_beyond_its_rent() -> None:
+    """The empty filling was taken for one, and a true bound was refused."""
+    document = {"problem": "packing", "capacity": [[4], [1]], "servers": [1, 1], "demand": [[2]]}
+    prices = {"kind": "prices", "prices": [2], "over": 1, "rents": [4, 0], "weights": [[1], [1]]}
+    answer = {"count": [[2]], "server_class": [0]}
+    claim = _claim("utilization", "max", "4/5", "4/5", "optimal")
+    told = _judged(document, method="max-utilization", witness=answer, claim=claim, steps=[prices])
+    assert "optimal" in told
+
+
+def test_no_work_before_the_horizon_is_a_bound_of_nothing() -> None:
+    job = {"organization": [0], "release": [3], "processing": [1]}
+    document = {"problem": "scheduling", "machines": [1], "horizon": 3, "job": job}
+    told = _judged(
+        document,
+        method="max-utility",
+        witness={"start": [-1], "machine": [-1]},
+        claim=_claim("utility", "max", 0, 0, "optimal"),
+        steps=[{"kind": "recompute"}],
+    )
+    assert "optimal" in told
+
+
+def test_values_that_fill_the_memory_are_not_read() -> None:
+    """Four million objects of one key are a gigabyte; so are few letters as long numbers."""
+    for data in (b'{"a": [%s0]}' % (b'{"a":1},' * 1_000_001), b"[%s0]" % (b"0," * 8_000_001)):
+        with pytest.raises(verify.Unreadable, match="memory"):
+            verify.parse(data, decimals=True)
+    with pytest.raises(verify.Refused, match="digits"):
+        verify.scaled([verify.Decimal("1e-400"), *[1] * 400_000], "a")

@@ -18,6 +18,15 @@ _UNSAID = {"cpu": 100, "memory": 200 * 1024 * 1024}
 """What scores count for a pod that requests none."""
 
 
+_MOST_TRIALS = 200_000
+"""Evicted pods times nodes up to which the scheduler is played; twice as many take a minute."""
+
+
+def playable(state: ClusterState, waves: Sequence[Wave]) -> bool:
+    """Whether the default scheduler is played for so many moves on so many nodes."""
+    return sum(map(len, waves)) * len(state.nodes) <= _MOST_TRIALS
+
+
 def left_pending(
     state: ClusterState, waves: Sequence[Wave], cordoned: Collection[str], scoring: Scoring
 ) -> list[int]:

@@ -16,7 +16,7 @@ from ..instances.packing.instance import Integers, Packing
 from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from ..solvers.outcome import Clock
-from .default_scheduler import SCORINGS, left_pending
+from .default_scheduler import SCORINGS, left_pending, playable
 from .optimum import Found, fewest_moves, fewest_nodes
 from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
@@ -268,7 +268,7 @@ def _advice(
         left_pending={
             scoring: tuple(left_pending(state, order.waves, freed, scoring))
             for scoring in SCORINGS
-        } if state.platform == "kubernetes" else {},
+        } if state.platform == "kubernetes" and playable(state, order.waves) else {},
         **proved,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ def advice_lines(advice: Advice) -> list[str]:
     if advice.freed:
         lines.append(f"  {_freeing(advice)}")
         lines += _ordering(advice)
-        if advice.left_pending:
+        if advice.left_pending or advice.state.platform == "kubernetes":
             lines.append(f"  {_default_scheduler(advice)}")
     if advice.frontier:
         lines.append(f"  {_trade(advice)}")
@@ -125,6 +125,8 @@ def _trade(advice: Advice) -> str:
 
 
 def _default_scheduler(advice: Advice) -> str:
+    if not advice.left_pending:
+        return "what the default scheduler would do is not played: too many moves and nodes."
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 

@@ -4,7 +4,7 @@ in a traceback.
 Run from anywhere:  python benchmarks/fuzz_files.py [--mutations 10000] [--seed 0] [--only KIND]
 [--show 20]
 
-Good files of every kind are made first: the bundled instances of the six problems, a result of
+Good files of every kind are made first: the bundled instances of every problem, a result of
 every method, rows of comparisons and experiments, and a file in every foreign format. Each mutation
 changes one field (or a few bytes) of one of them, and the commands that take such a file read it in
 a fork of this process, with 15 s of processor time and 2 GB of memory more than the process has.

@@ -237,7 +237,16 @@ def sacct(
 
     Parameters
     ----------
-    nodes ... top, jobs, backfilling : see `Source`. Waiting jobs that are "shown" are left out.
+    nodes : path of what `scontrol show node -o` prints, for the machines.
+    shares : path of what `sshare -a -l -P` prints; equal shares when not given.
+    release : a job waits from when it was "eligible", or from when it was submitted ("submit").
+    waiting : jobs that wait at the end are left out ("shown"), or run to their time "limit".
+    partition : only jobs of this one.
+    strict : refuse a file with a line that cannot be read, instead of leaving the line out.
+    delimiter : between fields; found from the header when not given.
+    top : merge all but so many accounts of most work.
+    jobs : jobs of several processors as "parallel" ones, or cut into "sequential" ones.
+    backfilling : whether a job may start before a wider one that waits.
     begin : first second of the window, from 1970 on; the first job when not given.
     length : seconds; to the end of the export when not given.
     machines : in all, instead of `nodes`.

@@ -227,7 +227,7 @@ def _rows(folder: Path) -> Iterator[Subject]:
         "colocation": ["optimal", "SMR"], "market": ["utilitarian", "ES"],
         "packing": ["min-servers", "FFD"],
         "admission": ["optimal", "SM"], "scheduling": ["REF", "ROUNDROBIN"],
-        "numa": ["fluid", "Local"],
+        "numa": ["fluid", "Local"], "groups": ["optimal", "GR"],
     }  # fmt: skip
     for problem in PROBLEM_NAMES:
         instance, path = cotenant.read(f"{problem}/tiny"), folder / f"{problem}.jsonl"
@@ -271,6 +271,16 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         ",",
         "name,cpu,mem,count,allowed,most_per_server,apart,skew,server\na,2,4,3,h;k,1,,1,\n"
         "b,1,1,2,,2,a,,h/1;h/2\n",
+    ),
+    "groups-csv": (
+        ".csv",
+        ",",
+        "group,job,penalty\nx + x,x,0.1\nx + y,x,0.2\nx + y,y,0.1\ny + y,y,0.3\nx,x,0\ny,y,0\n",
+    ),
+    "curves-csv": (
+        ".csv",
+        ",",
+        "job,pressure,penalty\nx,0,0\nx,2,0.1\nx,5,0.3\ny,0,0\ny,2,0.2\ny,5,0.25\n",
     ),
     "organizations-csv": (".csv", ",", "organization,release,processing\nA,0,3\nB,1,2\n"),
     "classes-csv": (
@@ -328,6 +338,7 @@ OWNERS = {
     "organizations": "organizations-csv",
     "memories": "classes-csv",
 }
+MEMBERS = "job,count,pressure\nx,3,2\ny,2,1\n"
 PROFILE = (
     "workload,size,cores,seconds\na,1,1,100\na,1,4,30\na,2,1,200\na,2,4,70\nb,1,1,50\nb,1,8,10\n"
 )
@@ -337,12 +348,14 @@ def _foreign(folder: Path) -> Iterator[Subject]:
     texts = {**FOREIGN, "alibaba-openb": (".csv", ",", PODS)}
     for option, (_, text) in TABLES.items():
         (folder / f"{option}.csv").write_text(text)
+    (folder / "members.csv").write_text(MEMBERS)
     needed = {
         "alibaba-openb": [f"nodes={folder}/nodes.csv"],
         "admission-csv": [f"jobs={folder}/jobs.csv", f"speed={folder}/speed.csv"],
         "vms-csv": [f"hosts={folder}/hosts.csv"],
         "organizations-csv": [f"organizations={folder}/organizations.csv", "horizon=20"],
         "classes-csv": ["rate=1000"],
+        "curves-csv": [f"jobs={folder}/members.csv"],
     }
     for form, (suffix, delimiter, text) in texts.items():
         (folder / f"good-{form}").write_text(text)
@@ -356,7 +369,11 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         )
         act = partial(_option, form, option, folder / f"good-{form}", others)
         yield Subject("foreign", f"{form} {option}", ".csv", text, (act,), delimiter)
-    for name, made in (("gavel", GAVEL), ("gavel", GAVEL_RAW), ("preferences", PREFERENCES)):
+    paired = json.loads((ROOT / "instances" / "data" / "colocation" / "tiny.json").read_text())
+    for name, made in (
+        ("gavel", GAVEL), ("gavel", GAVEL_RAW), ("preferences", PREFERENCES),
+        ("colocation", paired),
+    ):  # fmt: skip
         yield Subject("foreign", name, ".json", made, (partial(_converted, name, ()),))
     shop = (ROOT / "advice" / "data" / "shop.json").read_text()
     advised = (partial(command, "advise", "nodes"),)
@@ -369,6 +386,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         *texts,
         "gavel",
         "preferences",
+        "colocation",
     }
     if missing:
         raise SystemExit(f"no good file of the formats {', '.join(missing)} is here; add one")

@@ -26,6 +26,20 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+QUICK_SEEDS = 4
+"""Random tests run with so many seeds every time, and with the others among the slow tests."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is drawn from a further seed as slow."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        seed = None if call is None else call.params.get("seed")
+        if isinstance(seed, int) and seed >= QUICK_SEEDS:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _signals_are_given_back() -> Iterator[None]:
     """A test may call the command's entry in this process, which takes the signals over for

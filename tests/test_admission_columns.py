@@ -187,6 +187,7 @@ def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
     )
 
 
+@pytest.mark.slow
 def test_sets_that_are_only_some_of_all_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         ColumnGeneration, "improve", lambda self, clock, value: iter(())

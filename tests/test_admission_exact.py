@@ -551,6 +551,7 @@ def hard() -> Admission:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["optimal", "most-jobs"])
 def test_cut_short_by_time_the_answer_is_feasible_and_the_bound_holds(method: str) -> None:
     result = cotenant.solve(hard(), method, time_limit=1.0)

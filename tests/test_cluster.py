@@ -155,6 +155,7 @@ def test_two_workers_give_the_same_rows_as_this_process(
     assert len(read_rows(out)) == 24
 
 
+@pytest.mark.slow
 def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
     two_workers: Started, tmp_path: Path
 ) -> None:

@@ -277,6 +277,7 @@ def test_near_the_relaxation_a_poor_pairing_becomes_better_and_keeps_its_slack()
     assert within_slack(instance, best, slack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("penalty", "count", "bandwidth"),
     # slacks of 0 and of 1e-10 are not the same: 1.0 is the least penalty at slack 0, .46 at 1e-10

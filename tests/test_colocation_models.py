@@ -136,6 +136,7 @@ def test_products_are_refused_by_highs() -> None:
         solve_program(program, engine="highs")
 
 
+@pytest.mark.slow
 def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleType) -> None:
     """`point` and `pairing` are inverse, and the other columns are filled in as the rows demand."""
     for instance in small_instances(reference, range(5000, 5030)):

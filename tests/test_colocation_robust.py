@@ -445,6 +445,7 @@ def test_the_command_line_from_generating_to_checking(tmp_path: Path) -> None:
     assert "has no intervals" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_comparison_and_its_page_show_the_three_counts_and_the_three_frontiers(
     tmp_path: Path,
 ) -> None:

@@ -545,6 +545,7 @@ def test_frontiers_equal_enumeration(reference: ModuleType, against: Any) -> Non
         json.dumps(found.rows(), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swept", [True, False])
 def test_frontiers_hold_within_every_limit(
     reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch

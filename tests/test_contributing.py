@@ -138,6 +138,7 @@ def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_p
         cotenant.check(instance, Number(4))
 
 
+@pytest.mark.slow
 def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     checkout = tmp_path / "cotenant"

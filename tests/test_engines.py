@@ -144,6 +144,7 @@ def test_all_libraries_share_a_process_in_either_order(order: int) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
     infeasible = 0
     for seed in range(60):

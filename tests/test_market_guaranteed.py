@@ -265,6 +265,7 @@ def test_without_the_program_jumping_markets_are_not_called_proved(
             )
 
 
+@pytest.mark.slow
 def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_weight(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -70,6 +70,7 @@ def test_arrays_come_back_as_a_pairing_and_an_assignment() -> None:
     assert metric(jobs, instance_answer(jobs, model), "total_speed") == pytest.approx(best)
 
 
+@pytest.mark.slow
 def test_cp_sat_models_come_back_as_a_placement_and_a_schedule() -> None:
     vms = cotenant.read("packing/tiny")
     kind = np.array([0] * 6 + [1] * 2)

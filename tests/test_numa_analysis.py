@@ -167,6 +167,7 @@ def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> 
         assert found.count(row.what) == 1, row.what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 def test_every_experiment_runs_and_puts_the_thesis_beside_what_came_out(name: str) -> None:
     findings = experiment_named(name).run(seed=0, **SHORT[name]).findings

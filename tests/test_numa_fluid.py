@@ -197,6 +197,7 @@ def tiny_server(seed: int) -> Numa:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractions(
     seed: int,
@@ -422,6 +423,7 @@ def test_the_mix_simulates_and_says_its_shares() -> None:
         cotenant.solve(server, "mix", by="core")
 
 
+@pytest.mark.slow
 def test_ib_is_metastable_between_3962_and_about_4600_on_k_means() -> None:
     empty, saturated = sustained_pair(blade_server(), "IB", tasks=500_000)
     assert empty.rate == pytest.approx(

@@ -229,6 +229,7 @@ def test_one_hop_pools_beat_local_ones_when_distance_is_free() -> None:
     assert waits[0] > waits[1] > waits[3]
 
 
+@pytest.mark.slow
 @ONE_AND_SLOWLY_ALL
 def test_a_saturated_server_clears_what_the_closed_form_says(policy: str) -> None:
     server = blade_server(rate=6390.0, refusal_limit=None)

@@ -368,6 +368,7 @@ def test_a_hundred_servers_of_four_classes_are_played_exactly() -> None:
     assert outcome.certificate["equilibrium"] == "subgame perfect"
 
 
+@pytest.mark.slow
 def test_more_strategies_than_16_bits_number_are_played_and_summed_right() -> None:
     instance = Packing(capacity=[[33_000]], servers=[1], demand=[[1]])
     assert fuga(instance, eta=33_000).solution.totals(1).tolist() == [33_000]

@@ -156,6 +156,7 @@ def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
     assert drawn(problem, runs(problem))
 
 
+@pytest.mark.slow
 def test_pictures_can_be_drawn_as_figures_and_for_a_page(problem: str) -> None:
     pytest.importorskip("matplotlib")
     from cotenant.analysis.report.drawing import svg

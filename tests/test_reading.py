@@ -168,7 +168,7 @@ def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
     wide = f"{reading.FILE_LIMIT // reading._BYTES['columns']:,} columns"
     assert f"numbers of {reading._MOST_DIGITS} digits; in tables a million lines, {wide}" in page
     assert share["lines"] == 1
-    assert f"comes within {reading.STDIN_SECONDS:.0f} s" in page
+    assert f"arrives at least every {reading.STDIN_SECONDS:.0f} s" in page
     assert f"`{reading.LIMIT_VARIABLE}=2GB`" in page
 
 

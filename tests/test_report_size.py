@@ -34,6 +34,7 @@ def twenty() -> list[Row]:
     return cotenant.compare(named, methods, time_limit=5).rows
 
 
+@pytest.mark.slow
 def test_a_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_path: Path) -> None:
     (page,) = write_report(twenty, tmp_path / "x.html")
     assert page.stat().st_size < 1e6

@@ -204,6 +204,7 @@ def test_an_interrupt_keeps_what_is_done(registry: Any, tmp_path: Path) -> None:
     assert [row["experiment"] for row in read_rows(out)] == ["toy-good"]
 
 
+@pytest.mark.slow
 def test_figures_and_tables_are_written_in_every_form(registry: Any, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     registry(GOOD, OTHER)

@@ -151,6 +151,7 @@ def test_the_most_near_given_utilities_is_that_of_every_schedule(
             assert outcome.bound == pytest.approx(expected * unit, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_nearest_is_that_of_every_schedule_as_good(

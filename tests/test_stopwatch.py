@@ -4,6 +4,7 @@ limits with it.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -80,6 +81,7 @@ def test_imports_do_not_count_while_there_is_a_clock(
     (tmp_path / "slow_inner.py").write_text(SLOW.format(seconds=3))
     (tmp_path / "slow_outer.py").write_text(SLOW.format(seconds=2) + "import slow_inner\n")
     (tmp_path / "slow_later.py").write_text(SLOW.format(seconds=4))
+    gc.collect()  # clocks of tests before this one
     clock = Clock()
     before = start_seconds()
     outer = import_module("slow_outer")

@@ -15,9 +15,12 @@ import numpy as np
 
 from ..analysis.colocation.batches import Policy
 from ..analysis.run.lock import locked
-from ..catalog import find
+from ..catalog import find, methods
 from ..instances.colocation.instance import Colocation
 from ..instances.colocation.stability import Alpha
+from ..instances.groups import Groups
+from ..instances.groups.instance import MOST_SEATS
+from ..instances.groups.penalties import MOST_GROUPS, groups_number
 from ..instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
@@ -44,6 +47,9 @@ from .store import kind_of, opened
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
 
+DEFAULTS = {"colocation": "stable", "groups": "core"}
+"""The method of each problem that decides when none is given."""
+
 
 def agent_options(
     *, alpha: Alpha = 0.0, agents: Agents = "participate", references: References = "spare"
@@ -60,27 +66,58 @@ def agent_options(
     return alpha, agents, references
 
 
-def policy_of(
-    method: str | Callable[..., Any], options: Mapping[str, Any], time_limit: float
-) -> Policy:
-    """A colocation method that pairs batches, by name or a function; one that has no answer in time
-    or fails is stood in for by `FALLBACK`.
+def method_of(
+    method: str | Callable[..., Any] | None, seats: int
+) -> tuple[str | Callable[..., Any], Callable[..., Any], str]:
+    """The method that decides for machines of so many seats, its function, and its problem.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        The problem has no such method.
     """
-    function = method if callable(method) else find("colocation", method).resolve()
+    problem = "colocation" if seats == 2 else "groups"
+    chosen = DEFAULTS[problem] if method is None else method
+    if callable(chosen):
+        return chosen, chosen, problem
+    known = [one.name for one in methods(problem)]
+    if chosen not in known and any(
+        chosen == one.name for other in DEFAULTS for one in methods(other)
+    ):
+        raise InvalidOption(
+            f"method is {chosen!r}, which is not for machines of {seats} seats; these are: "
+            f"{', '.join(known)}"
+        )
+    return chosen, find(problem, chosen).resolve(), problem
+
+
+def policy_of(
+    method: str | Callable[..., Any] | None,
+    options: Mapping[str, Any],
+    time_limit: float,
+    seats: int = 2,
+) -> Policy:
+    """A method that places batches on machines of so many seats, by name or a function. One that
+    has no answer in time or fails is stood in for by `FALLBACK`, and one that lists groups where
+    these are too many.
+    """
+    method, function, problem = method_of(method, seats)
     check_options((function, agent_options), options, f"method {method!r}")
     given = {name: value for name, value in options.items() if accepts(function, name)}
     if accepts(function, "time_limit"):
         given["time_limit"] = time_limit
-    fallback = find("colocation", FALLBACK).resolve()
+    fallback = find(problem, FALLBACK).resolve()
 
-    def policy(problem: Colocation, *, rng: np.random.Generator) -> Any:
+    def policy(batch: Colocation | Groups, *, rng: np.random.Generator) -> Any:
+        if isinstance(batch, Groups) and groups_number(batch) > MOST_GROUPS:
+            return fallback(batch, rng=rng)
         try:
-            answer = function(problem, rng=rng, **given)
+            answer = function(batch, rng=rng, **given)
         except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
-            return fallback(problem, rng=rng)
+            return fallback(batch, rng=rng)
         undecided = isinstance(answer, Outcome) and answer.solution is None
         if undecided and answer.status is not Status.INFEASIBLE:
-            return fallback(problem, rng=rng)
+            return fallback(batch, rng=rng)
         return answer
 
     return policy
@@ -93,7 +130,8 @@ def run(
     *,
     dask: str | None = None,
     local: Annotated[int | None, AtLeast(1, "a number of machines")] = None,
-    method: str | Callable[..., Any] = "stable",
+    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2,
+    method: str | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     epoch: Annotated[float, Above(0, "seconds")] = 5.0,
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
@@ -106,7 +144,8 @@ def run(
     progress: Callable[[Standing], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Do the jobs of a queue, two on a machine, paired in epochs by what a store knows of them.
+    """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
+    knows of them.
 
     Parameters
     ----------
@@ -114,7 +153,9 @@ def run(
     store : what `measure` wrote. Every run is added; the same command goes on after a kill.
     dask, local : the scheduler whose workers are the machines, or how many machines this computer
         is divided into; one of them.
-    method, options : the colocation method that pairs each epoch's jobs; with `agent_options`.
+    seats : jobs that a machine holds, on equal parts of its CPUs.
+    method, options : the method that places each epoch's jobs: of the problem colocation for two
+        seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
     epoch : seconds from one decision to the next.
     time_limit : seconds that a decision may take.
     pressure : share of a group's time in which somebody waited for a processor, above which its
@@ -136,7 +177,8 @@ def run(
         The scheduler went away, or every machine for a minute.
     """
     chosen = dict(options or {})
-    policy = policy_of(method, chosen, time_limit)
+    method, _, _ = method_of(method, seats)
+    policy = policy_of(method, chosen, time_limit, seats)
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
     alpha, agents, references = agent_options(**mine)
     if (dask is None) == (local is None):
@@ -179,7 +221,8 @@ def run(
         fleet = held.enter_context(
             machines_of(
                 dask=dask, local=local, token=rows.token, programs=sorted(programs, key=str),
-                adopted={group.id: group.machine for group in adopted}, overlap=overlap,
+                seats=seats, adopted={group.id: group.machine for group in adopted},
+                overlap=overlap,
             )
         )  # fmt: skip
 
@@ -202,6 +245,7 @@ def run(
             pressure=profile.settings["pressure"] if pressure is None else pressure,
             voids=voids,
             seed=seed,
+            seats=seats,
         )
         name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
         session = rows.begin_session(

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from ..analysis.run.cluster import Cluster
 from ..instances.problem.errors import CotenantError, EngineError, InvalidOption
-from .group import Program, Registered, end_groups, forget, register, run_group
+from .group import Program, Registered, end_groups, forget, register, run_group, run_visit
 from .jobs import Job
 from .topology import divided_cpus, read_topology
 from .visit import Visit
@@ -113,14 +113,22 @@ class Fleet:
 
     def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
         """Begin a group on a machine that has none."""
+        self._submit(machine, group, run_group, list(jobs), list(outputs))
+
+    def start_visit(
+        self, machine: str, visit: str, members: Sequence[Job | None], *settings: object
+    ) -> None:
+        """Begin a visit of a measurement on a machine that runs nothing; see `run_visit`."""
+        self._submit(machine, visit, run_visit, list(members), *settings)
+
+    def _submit(self, machine: str, group: str, function: Any, *arguments: Any) -> None:
         try:
             future = self._cluster.client.submit(
-                run_group,
+                function,
                 self._token,
                 self._machines[machine].nonce,
                 group,
-                list(jobs),
-                list(outputs),
+                *arguments,
                 key=f"cotenant-group-{group}",
                 workers=[machine],
                 allow_other_workers=False,
@@ -263,6 +271,12 @@ class Fleet:
             "the scheduler went away; what its machines run goes on there as long as their workers "
             "live. The same command goes on, once a scheduler is there"
         )
+
+
+def programs_of(jobs: Iterable[Job]) -> list[Program]:
+    """What jobs need on their machines, each once."""
+    found = {(job.command[0], str(job.directory), job.environment.get("PATH")) for job in jobs}
+    return sorted(found, key=str)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,6 +128,30 @@ def run_group(
     -------
     What came of it; None when this is not the process that was asked: nothing was begun.
     """
+    return _once(token, nonce, group, lambda computer: computer.group(jobs, outputs))
+
+
+def run_visit(
+    token: str,
+    nonce: str,
+    visit: str,
+    members: Sequence[Job | None],
+    timeouts: Sequence[float],
+    swapped: bool,
+    keep_errors: bool,
+) -> Visit | None:
+    """Run a visit of a measurement, likewise; see `visit.Machine`."""
+    return _once(
+        token,
+        nonce,
+        visit,
+        lambda computer: computer.visit(
+            members, timeouts, swapped=swapped, keep_errors=keep_errors
+        ),
+    )
+
+
+def _once(token: str, nonce: str, group: str, work: Callable[[Computer], Visit]) -> Visit | None:
     with _LOCK:
         here = _HERE.get(token)
         if here is None or here.nonce != nonce:
@@ -141,7 +165,7 @@ def run_group(
         return here.done.get(group)
     try:
         with here.running[group] as computer:
-            here.done[group] = computer.group(jobs, outputs)
+            here.done[group] = work(computer)
     finally:
         here.running.pop(group, None)
     return here.done[group]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -25,24 +25,21 @@ from ..instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
     InvalidFile,
-    InvalidInstance,
     InvalidOption,
-    suggest,
 )
 from ..instances.problem.options import accepts, check_options
 from ..instances.problem.rules import Above, AtLeast, Between, checked
 from ..solvers.outcome import Outcome, Status
 from .coordinator import Coordinator, unfinished
-from .dispatch import machines_of
-from .jobs import Job
+from .dispatch import machines_of, programs_of
 from .knowledge import Knowledge
 from .ledger import Entry, Ledger
-from .measure import measure
 from .profiles import profile_of
-from .queue import QueuedJob, read_queue
+from .queue import read_queue
 from .standing import Agents, References, Settings, Summary
 from .standing import Status as Standing
 from .store import kind_of, opened
+from .unknown import measure_unknown, require_known
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
@@ -162,7 +159,8 @@ def run(
         times do not count; as it was measured with when not given.
     voids : what pairs that failed twice when they were measured mean.
     unknown : what to do with types that the store does not know: refuse them, or measure them first
-        on this computer, by a job that may be run again.
+        by a job that may be run again, on this computer or on a worker: the one that the others
+        were measured on.
     other_machine : whether what was measured on machines of another kind is used.
     overlap : whether machines may share CPUs.
     seed : of every draw.
@@ -185,7 +183,12 @@ def run(
         raise InvalidOption("expected one of dask, a scheduler's address, and local, a number")
     jobs = read_queue(queue, here=local is not None)
     if unknown == "measure":
-        _measure_unknown(jobs, store, local, pressure, progress=tell)
+        measured = measure_unknown(
+            jobs, store, dask=dask, pressure=pressure, other_machine=other_machine,
+            overlap=overlap, progress=tell,
+        )  # fmt: skip
+        if measured is not None and measured.stop == "interrupted":
+            return Summary("interrupted", {}, 0, 0, None, None, None, measured.seconds, ())
     elif not os.path.isfile(store):
         raise InvalidFile(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
@@ -195,7 +198,7 @@ def run(
         held.enter_context(locked(store, "--store"))
         rows = held.enter_context(opened(store, new=True))
         profile = profile_of(rows)
-        _require_known(jobs, profile.names)
+        require_known(jobs, profile.names)
         knowledge = Knowledge(profile, voids)
         knowledge.instance()
         ledger = Ledger(rows)
@@ -206,10 +209,6 @@ def run(
             names = json.dumps([job.name for job in jobs])
             return ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
 
-        programs = {
-            (job.job.command[0], str(job.job.directory), job.job.environment.get("PATH"))
-            for job in jobs
-        }
         adopted = ledger.running()
         over = {entry.name for entry in ledger.entries("state IN ('done', 'failed', 'lost')")}
         if not adopted and all(job.name in over for job in jobs):
@@ -220,7 +219,8 @@ def run(
             )
         fleet = held.enter_context(
             machines_of(
-                dask=dask, local=local, token=rows.token, programs=sorted(programs, key=str),
+                dask=dask, local=local, token=rows.token,
+                programs=programs_of(job.job for job in jobs),
                 seats=seats, adopted={group.id: group.machine for group in adopted},
                 overlap=overlap,
             )
@@ -259,55 +259,3 @@ def run(
             progress=progress, tell=tell, accepts=(lambda _: "") if other_machine else unlike,
         )  # fmt: skip
         return coordinator.run()
-
-
-def _require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
-    for job in jobs:
-        if job.job.name not in names:
-            raise InvalidInstance(
-                f"job {job.name!r}: type", repr(job.job.name),
-                f"a type that the store knows ({', '.join(names[:8])})",
-                f"{suggest(job.job.name, names)} Or measure it first: cotenant measure, or "
-                "--unknown measure",
-            )  # fmt: skip
-
-
-def _measure_unknown(
-    jobs: Sequence[QueuedJob],
-    store: Path,
-    local: int | None,
-    pressure: float | None,
-    progress: Callable[[str], None] | None,
-) -> None:
-    """Measure the types that the store does not know, beside those that it does."""
-    if local is None:
-        raise InvalidOption(
-            "unknown is 'measure', which needs local: machines of a cluster are measured there, by "
-            "cotenant measure"
-        )
-    known: list[Job] = []
-    settings: dict[str, Any] = {}
-    cpus = None
-    if os.path.isfile(store):
-        with opened(store) as rows:
-            profile = profile_of(rows)
-            known = [rows.job_of(row) for row in profile.settings["jobs"]]
-            settings = profile.settings
-            cpus = profile.facts["seats"].replace(" | ", ",")
-    new: dict[str, Job] = {}
-    for job in jobs:
-        if job.job.name not in {one.name for one in known} and job.rerun:
-            new.setdefault(job.job.name, job.job)
-    _require_known(jobs, [*(one.name for one in known), *new])
-    if not new:
-        return
-    taken: dict[str, Any] = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
-        name: settings[name] for name in ("half_width", "time", "confidence") if name in settings
-    }
-    limit = pressure if pressure is not None else settings.get("pressure", 0.1)
-    measure(
-        [*known, *new.values()], store, cpus=cpus, pressure=limit, control=False, **taken,
-        progress=None
-        if progress is None
-        else lambda status: progress(f"measuring {status.now}, {status.done} of {status.cells}"),
-    )  # fmt: skip

@@ -289,8 +289,8 @@ class Store:
             runs, others = ((), ()) if before is None else (before.runs, before.others)
             if row[6] > 1:  # of a group, whose jobs are run once
                 others = (*others, row[10])
-            of_visit = row[1:6]
-            found[row[0]] = Look(*of_visit, runs=(*runs, row[6:10]), others=others)
+            number, first, second, kind, begin = row[1:6]
+            found[row[0]] = Look(number, first, second, kind, begin, (*runs, row[6:10]), others)
         return list(found.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:

@@ -194,11 +194,9 @@ def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
     one, two = pairs.place(queue, 4, draws), groups.place(other, 4, draws)
     assert one is not None
     assert two is not None
-    means = [
-        sum(sum(decider.losses(types).penalty) for types in found.groups)
-        for decider, found in ((pairs, one), (groups, two))
-    ]
-    assert means[0] == pytest.approx(means[1])
+    of_pairs = [lost for types in one.groups for lost in pairs.losses(types).penalty]
+    of_groups = [lost for types in two.groups for lost in groups.losses(types).penalty]
+    assert sum(of_pairs) == pytest.approx(sum(of_groups))
 
 
 def test_jobs_that_may_be_beside_nobody_get_machines_and_the_youngest_wait(

@@ -1,12 +1,14 @@
 """How long an epoch of a big cluster takes to decide and to write down, and the memory of it.
 
-    python benchmarks/bench_queue.py [--machines N] [--jobs N] [--types N] [--epochs N] [METHOD...]
+    python benchmarks/bench_queue.py [--machines N] [--jobs N] [--types N] [--epochs N]
+        [--forbidden SHARE] [--seats K] [METHOD...]
 
 A simulated cluster: the store, the beliefs with their intervals, the queue and the coordinator are
 the real ones; machines only say after a while that a group has ended. Types are measured in six
-rounds. Columns: epoch; jobs waiting and placed; seconds of the decision (beliefs, pairing and
-advice), and of the whole epoch (what ended is written, the decision, what begins is written); the
-most memory of this process so far [MB].
+rounds; with `--forbidden` jobs of a share of them may be beside nobody. Columns: epoch; jobs
+waiting and placed; seconds of the decision (beliefs, pairing and advice), and of the whole epoch
+(what ended is written, the decision, what begins is written); the most memory of this process so
+far [MB].
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,13 +113,19 @@ def main() -> None:
     command.add_argument("--jobs", type=int, default=100_000)
     command.add_argument("--types", type=int, default=50)
     command.add_argument("--epochs", type=int, default=4)
+    command.add_argument("--forbidden", type=float, default=0.0)
+    command.add_argument("--seats", type=int, default=2)
     chosen = command.parse_args()
     table = Rows(chosen.json)
+    alone = range(round(chosen.forbidden * chosen.types))
+    voids = {(a, c): "exit 1" for a in alone for c in range(a, chosen.types)}
+    title = f"{chosen.machines} machines of {chosen.seats} seats, {chosen.types} types"
+    title += f", {len(alone)} of them beside nobody" if alone else ""
     kinds = np.random.default_rng(1).integers(0, chosen.types, chosen.jobs).tolist()
     for method in chosen.methods:
         with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "b.db", new=True) as db:
             measured(db, chosen.types)
-            ledger, profile = Ledger(db), profile_of(db)
+            ledger, profile = Ledger(db), replace(profile_of(db), voids=voids)
             ledger.prepare()
             ledger.enqueue(
                 [
@@ -128,9 +137,10 @@ def main() -> None:
             fleet = Fleet(chosen.machines)
             session = db.begin_session(1, fleet.now(), profile.settings)
             coordinator = Coordinator(
-                db, ledger.entries(), [], Knowledge(profile), fleet,
-                policy_of(method, options, LIMIT),
-                Settings(1.0, 0.03, "participate", "spare", 0.5, None, 0), session,
+                db, ledger.entries(), [], Knowledge(profile, "forbid"), fleet,
+                policy_of(method, options, LIMIT, chosen.seats),
+                Settings(1.0, 0.03, "participate", "spare", 0.5, "forbid", 0, chosen.seats),
+                session,
             )  # fmt: skip
             for number in range(1, chosen.epochs + 1):
                 began = time.perf_counter()
@@ -140,8 +150,8 @@ def main() -> None:
                     "SELECT waiting, placed, decided FROM epoch WHERE id = ?", (number,)
                 )[0]
                 table.add(
-                    f"{chosen.machines} machines, {chosen.types} types", method=method,
-                    epoch=number, waiting=waiting, placed=placed, decided=decided, whole=whole,
+                    title, method=method, epoch=number, waiting=waiting, placed=placed,
+                    decided=decided, whole=whole,
                     memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                 )  # fmt: skip
 

@@ -110,7 +110,7 @@ def run(
     from ..solvers.interrupts import exit_code
 
     chosen, function, _ = method_of(None if method is None else given_method(method), seats)
-    options = parse_options((function, agent_options), option or [], f"method {method!r}")
+    options = parse_options((function, agent_options), option or [], f"method {method or chosen!r}")
     require_report(report, queue, store)
     with waiting("running") as show:
         summary = running(
@@ -147,21 +147,24 @@ def run(
 
 
 def status_words(status: Status) -> str:
-    """A queue's standing in a line."""
+    """A queue's standing, in lines for a terminal of 80 columns."""
     words = (
         f"epoch {status.epoch}  queue {status.waiting}  machines {status.running}/{status.machines}"
         f"  done {status.done}"
     )
     if status.failed:
         words += f"  failed {status.failed}"
+    lines = [words]
     if status.measured is not None and status.predicted is not None and status.half is not None:
-        words += (
-            f"  penalty {100 * status.measured:.1f} (predicted {100 * status.predicted:.1f} "
+        lines.append(
+            f"penalty {100 * status.measured:.1f} (predicted {100 * status.predicted:.1f} "
             f"+-{100 * status.half:.1f})"
         )
     if status.certain is not None and status.possible is not None:
-        words += f"  advised to leave: {status.certain} (certain), {status.possible} (possible)"
-    return words + (f"  void {status.void} ({status.why})" if status.void else "")
+        lines.append(f"advised to leave: {status.certain} (certain), {status.possible} (possible)")
+    if status.void:
+        lines.append(f"void {status.void} ({status.why})")
+    return "\n  ".join(lines)
 
 
 def _print_summary(summary: Summary, store: Path) -> None:

@@ -78,6 +78,7 @@ def to_instance(
     bandwidth: Sequence[float] | None = None,
     voids: Voids | None = None,
     on_void: Literal["forbid", "predict"] | None = None,
+    machines: float | None = None,
     name: str = "measured",
     source: str = "",
 ) -> Colocation:
@@ -85,9 +86,10 @@ def to_instance(
 
     Parameters
     ----------
-    names, counts, bandwidth : of the jobs. An odd number of agents gets one machine more than
-        pairs: one job may run alone.
+    names, counts, bandwidth : of the jobs.
     voids : pairs that failed, which `on_void` says what to do with.
+    machines : how many there are; just enough when not given. An odd number of agents gets one more
+        than pairs: one job may run alone.
 
     Raises
     ------
@@ -129,13 +131,14 @@ def to_instance(
     )
     for part in (middle, low, high):
         part[forbidden] = np.inf
-    agents = sum(counts)
+    if machines is None and sum(counts) % 2:
+        machines = (sum(counts) + 1) / 2
     return Colocation(
         penalty=middle,
         count=np.array(counts),
         bandwidth=None if bandwidth is None else np.array(bandwidth, dtype=float),
         names=tuple(names),
-        machines=None if agents % 2 == 0 else (agents + 1) / 2,
+        machines=machines,
         low=low,
         high=high,
         looks=looks,

@@ -37,7 +37,7 @@ class Knowledge:
         self._instance = None
 
     def instance(self) -> Colocation:
-        """The matrix with its intervals; two agents of each type."""
+        """The matrix with its intervals; two agents of each type, and a machine for each."""
         if self._instance is None:
             profile = self.profile
             self._instance = to_instance(
@@ -47,5 +47,6 @@ class Knowledge:
                 bandwidth=profile.bandwidth,
                 voids=profile.voids,
                 on_void=self._voids,
+                machines=2.0 * len(profile.names),  # some may be beside nobody
             )
         return self._instance

@@ -28,8 +28,8 @@ def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
             raise InvalidInstance(
                 f"job {job.name!r}: type", repr(job.job.name),
                 f"a type that the store knows ({', '.join(names[:8])})",
-                f"{suggest(job.job.name, names)} Or measure it first: cotenant measure, or "
-                "--unknown measure",
+                f"Measure it first (cotenant measure, or --unknown measure); "
+                f"{suggest(job.job.name, names)}",
             )  # fmt: skip
 
 
@@ -72,10 +72,17 @@ def measure_unknown(
             ledger = Ledger(rows)
             busy = ledger.exists() and bool(ledger.running())
     new: dict[str, Job] = {}
+    known_names = {one.name for one in known}
     for job in jobs:
-        if job.job.name not in {one.name for one in known} and job.rerun:
+        if job.job.name not in known_names and job.rerun:
             new.setdefault(job.job.name, job.job)
-    require_known(jobs, [*(one.name for one in known), *new])
+    for job in jobs:
+        if job.job.name not in {*known_names, *new}:
+            raise InvalidInstance(
+                f"job {job.name!r}: type", f"{job.job.name!r}, which the store does not know",
+                'a job of this type with rerun = "yes", to measure it by',
+                "Or measure it first by a command of its own: cotenant measure",
+            )  # fmt: skip
     if not new:
         return None
     if dask is not None and busy:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cotenant.analysis.colocation.batches import Waiting, pair_oldest
+from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
 from cotenant.analysis.colocation.epochs import EpochRun, run_epochs
 from cotenant.analysis.colocation.metrics import metrics
 from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
@@ -492,6 +492,24 @@ def test_as_few_of_the_youngest_as_can_go_back_when_not_all_find_a_place(seed: i
         count = np.bincount(kinds[: placed + 1], minlength=4)
         with pytest.raises((NoSolution, InvalidInstance)):
             greedy(instance.replace(count=count, machines=float(free)), rng=rng)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_bound_on_pairs_is_no_less_than_the_most_and_exact_between_two_sides(seed: int) -> None:
+    from networkx import Graph, max_weight_matching
+
+    rng = np.random.default_rng(seed)
+    count, beside = rng.integers(0, 5, 4), rng.random((4, 4)) < 0.4
+    if seed % 2:  # of two sides: no odd circles
+        beside[:2, :2] = beside[2:, 2:] = False
+    beside |= beside.T
+    kinds = np.repeat(np.arange(4), count)
+    ones, others = np.nonzero(np.triu(beside[np.ix_(kinds, kinds)], 1))
+    graph = Graph(zip(ones.tolist(), others.tolist(), strict=True))
+    most = len(max_weight_matching(graph, maxcardinality=True))
+    bound = most_pairs(count, beside)
+    assert most <= bound <= len(kinds) // 2
+    assert bound == most or not seed % 2
 
 
 def test_an_outcome_is_accepted_and_its_solution_used() -> None:

@@ -31,6 +31,7 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 from cotenant.running.coordinator import Coordinator
 from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
 from cotenant.running.lineup import Lineup
 from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.queue import QueuedJob
@@ -366,3 +367,21 @@ def test_hundreds_of_machines_are_decided_on_at_once(held: ExitStack, tmp_path: 
     run = Run(held, path, queued(kinds), machines, matrix=known)
     assert run.whole().epochs == 2
     assert len(machines.begun) == 300
+
+
+def test_types_that_failed_beside_everybody_are_run_alone_where_voids_forbid(
+    held: ExitStack, store: Path
+) -> None:
+    from dataclasses import replace
+
+    run = Run(held, store, queued(list("001122")), SimulatedMachines(3, lambda kinds: 5.0))
+    voids = {(0, other): "exit 1" for other in range(3)}
+    knowledge = Knowledge(replace(profile_of(run.rows), voids=voids), "forbid")
+    whole = Coordinator(
+        run.rows, run.ledger.entries(), [], knowledge, run.coordinator.machines, greedy,
+        settings(voids="forbid"), 1,
+    )  # fmt: skip
+    assert whole.run().states == {"done": 6}
+    sizes = run.rows.rows("SELECT COUNT(*) FROM seat JOIN queued ON queued.id = queued "
+                          "WHERE type = '0' GROUP BY placed")  # fmt: skip
+    assert sizes == [(1,), (1,)]

@@ -98,6 +98,7 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
         (["--dask", "nowhere"], "dask is 'nowhere'; expected tcp://HOST:PORT"),
         (["--local", "1", "-m", "stabel"], "stable"),
         (["--local", "1", "-o", "agents=free"], "agents is 'free'"),
+        (["--local", "1", "-o", "agent=strict"], "method 'stable' has no option 'agent'"),
         (["--local", "1", "-o", "alpha=-1"], "alpha is -1"),
         (["--local", "1", "--epoch", "0"], "epoch is 0"),
         (["--local", "1", "--report", str(queue)], "given as another file too"),
@@ -119,6 +120,9 @@ def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Pat
     assert done.returncode == 2
     assert "type is '2'" in done.stderr
     assert "cotenant measure, or --unknown measure" in done.stderr
+    never = written(tmp_path, unknown.read_text().replace("yes", "no"))
+    words = ["--store", str(store), "--local", "1", "--unknown", "measure"]
+    assert 'type with rerun = "yes", to measure it by' in run("run", str(never), *words).stderr
     with locked(store, "--store"):
         done = run("run", str(written(tmp_path)), "--store", str(store), "--local", "1")
     assert "is being written by process" in done.stderr
@@ -154,6 +158,19 @@ def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
 
     answer = policy_of(slow, {}, 0.5)(tiny, rng=np.random.default_rng(0))
     assert answer.pairs.sum() == tiny.agents // 2
+
+
+def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
+    from cotenant.cli.running import status_words
+    from cotenant.running.standing import Status
+
+    status = Status(
+        120, 31000, 800, 1000, 160000, 12, 0.021, 0.004, 0.019, 120, 1400, 7, "x264: exit 139"
+    )
+    shown = f"- running: {status_words(status)}".split("\n")
+    assert len(shown) == 4
+    assert max(map(len, shown)) <= 80
+    assert shown[3] == "  void 7 (x264: exit 139)"
 
 
 def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:

@@ -262,8 +262,8 @@ def quiet_stdout() -> Iterator[None]:
 
 @contextmanager
 def waiting(title: str) -> Iterator[Callable[[str], None]]:
-    """A line on stderr once the wait passes two seconds; yields a function that changes its words.
-    Terminals only.
+    """A line on stderr once the wait passes two seconds, or several; yields a function that changes
+    its words. Terminals only.
     """
     if not sys.stderr.isatty():
         yield lambda words: None
@@ -279,7 +279,9 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
     timer.daemon = True
     timer.start()
     try:
-        yield lambda words: status.update(Text(printable(f"{title}: {words}")))
+        yield lambda words: status.update(
+            Text("\n".join(printable(line) for line in f"{title}: {words}".split("\n")))
+        )
     finally:
         timer.cancel()
         status.stop()

@@ -28,7 +28,7 @@ MOST_WORK = 2 * 10**8
 MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
 MOST_COLUMNS = 50_000
-MOST_GROUPS = 300_000
+MOST_TERMS = 25_000_000
 ROUNDING = Fraction(1, 10**9)
 
 
@@ -215,6 +215,17 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     return made, 10**most
 
 
+def common(numbers: list[int]) -> int:
+    """The least common multiple of numbers above 0."""
+    found = 1
+    for number in numbers:
+        spend(50 + found.bit_length() * number.bit_length() // 50_000)
+        found = math.lcm(found, number)
+        if found.bit_length() > 5 * MOST_DIGITS:
+            raise Refused("a common denominator has too many digits")
+    return found
+
+
 # -------------------------------------------------------------------------------------------------
 # Part 2. The frame. A proof has one level, or several when a method asks for the best of one
 # objective first and then, among the answers worth no less than this one there, for the best of
@@ -376,7 +387,7 @@ class Program:
         self.low: list[int] = []
         self.high: list[int] = []
         self.rows: list[tuple[list[tuple[int, int]], int]] = []
-        self.work = 10**8
+        self.terms = 0
 
     def column(self, high: int) -> int:
         """A new column from 0 to `high`."""
@@ -386,9 +397,10 @@ class Program:
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
         """A new row: pairs of column and factor, each column once."""
-        self.work -= 4 * len(terms)  # of a bound, lest the memory overflow
-        if self.work < 0:
-            raise Refused("the program is larger than this one has patience for")
+        spend(4 * len(terms) + 4)
+        self.terms += len(terms) + 1
+        if self.terms > MOST_TERMS:
+            raise Refused("the program is larger than this one has memory for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:
@@ -423,10 +435,8 @@ class Program:
             r = todo.pop()
             waiting.remove(r)
             terms, most = self.rows[r]
-            self.work -= len(terms)
+            spend(len(terms) + 1)
             room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
-            if self.work < 0:
-                raise Refused("bounds are tightened more often than this program has patience for")
             if room < 0:
                 return False
             for j, a in terms:
@@ -449,10 +459,9 @@ class Program:
         self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
         leaves = iter(listed(made.get("leaves", []), "leaves"))
-        cases, work = [(self.low, self.high, list(range(len(self.rows))))], self.work
+        cases = [(self.low, self.high, list(range(len(self.rows))))]
         while cases:
-            spend(2 * len(self.low) + work - self.work)
-            work = self.work
+            spend(2 * len(self.low))
             low, high, rows = cases.pop()
             if not self.tighten(low, high, rows):
                 continue
@@ -470,7 +479,6 @@ class Program:
             cases += [(above, high, self.of[column]), (low, below, self.of[column])]
         if next(hints, None) is not None:
             raise Refused("the tree goes on when all its cases are closed")
-        spend(work - self.work)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -705,7 +713,7 @@ def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[P
     partners = partners_of(given)
     program, column, alone, cost = pairing_program(given, partners)
     there = [a for a, number in enumerate(given.count) if number]
-    once, means = math.lcm(*(given.count[a] for a in there)), dict[int, Terms]()
+    once, means = common([given.count[a] for a in there]), dict[int, Terms]()
     for a in there:
         each, row = once // given.count[a], given.penalty[a]
         parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
@@ -734,7 +742,7 @@ def colocation_fair(case: Case) -> list[Found]:
         return [Found(infeasible=True)]
     band = bandwidths(given)
     order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
-    once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
+    once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
     alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
     for a, old, n in given.beside() + alone:
         mean[a] += Fraction(old * n, given.unit * given.count[a])
@@ -1417,17 +1425,27 @@ def market_leximin(case: Case) -> list[Found]:
 
 # Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
 
-MOST_STEPS = 5_000_000  # of the searches of one proof
 MOST_FOUND = 50_000
 MOST_PRICE = 10**30
 
 
-class Packing:
-    """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
+Step = dict[str, object]
+Zonal = tuple[list[int], list[set[int]], int, int]
+Kinds = list[tuple[int, int, dict[int, int]]]
 
-    def __init__(self, case: Case) -> None:
+
+class Packing:
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit.
+
+    Rules on where VMs may run: `allowed[i][c]`; `limits`, types and how many of their VMs one
+    server may hold; `apart`, types of which no server holds both; `zonal`, types, zones (sets of
+    classes), how many VMs of them each zone may hold, and by how many two zones may differ.
+    """
+
+    def __init__(self, case: Case, ruled: bool = False) -> None:
         others = "initial servers request cost partial resources names class_names"
-        made = fields(case.document, "capacity demand", others, "the instance")
+        rules = " allowed most_per_server apart zone skew limits spreads placed server_names"
+        made = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
         self.room, self.size = (
             [wholes(row, what, None, 0, MOST_PRICE) for row in listed(made[what], what)]
             for what in ("capacity", "demand")
@@ -1446,7 +1464,8 @@ class Packing:
         self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
         start = listed(made.get("initial") or self.room, "initial", kinds)
         self.start = [wholes(row, "initial", wide, 0, MOST_PRICE) for row in start]
-        self.partial, self.left = made.get("partial") is True, MOST_STEPS
+        self.partial = made.get("partial") is True
+        self._rules(made)
         self.answered, self.kinds = case.witness is not None, list[int]()
         self.rows = list[list[int]]()
         self.total = [0] * len(self.size)
@@ -1469,6 +1488,151 @@ class Packing:
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
+        members = sum(map(len, [g for g, _ in self.limits] + [g for g, *_ in self.zonal]))
+        spend(len(self.rows) * (5 * len(self.size) + 2 * members + 10 * len(self.apart)))
+        for kind, row in zip(self.kinds, self.rows, strict=True):
+            held = {i for i, n in enumerate(row) if n}
+            over = any(sum(row[i] for i in group) > most for group, most in self.limits)
+            if over or any(pair <= held for pair in self.apart):
+                raise Refused("a server of the answer holds VMs that may not be there together")
+            if not all(self.allowed[i][kind] for i in held):
+                raise Refused("a server of the answer holds VMs that are not allowed there")
+        for group, zones, most, skew in self.zonal:
+            there = [0] * len(self.room)
+            for kind, row in zip(self.kinds, self.rows, strict=True):
+                there[kind] += sum(row[i] for i in group)
+            totals = [sum(there[c] for c in zone) for zone in zones] or [0]
+            if max(totals) > most or max(totals) - min(totals) > skew:
+                raise Refused("a zone of the answer holds too many VMs")
+
+    def _rules(self, made: dict[str, object]) -> None:
+        types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
+
+        def own(name: str) -> list[dict[str, object]]:  # a type's own limit or skew as a rule
+            values = listed(made.get(name) or [None] * types, name, types)
+            key = "skew" if name == "skew" else "most"
+            return [{"types": [i], key: n} for i, n in enumerate(values) if n is not None]
+
+        def group(value: object) -> list[int]:
+            members = wholes(value, "types", None, 0, types - 1)
+            if len(set(members)) < len(members):
+                raise Refused("a rule names a type twice")
+            return members
+
+        rows = listed(made.get("allowed") or [[True] * kinds] * types, "allowed", types)
+        self.allowed = [listed(row, "allowed", kinds) for row in rows]
+        if any(type(entry) is not bool for row in self.allowed for entry in row):
+            raise Refused("allowed is neither true nor false")
+        self.limits, self.zonal = list[tuple[list[int], int]](), list[Zonal]()
+        pairs = [listed(pair, "apart", 2) for pair in listed(made.get("apart") or [], "apart")]
+        self.apart = [set(group(pair)) for pair in pairs]
+        zones: dict[str, set[int]] = {}
+        for c, name in enumerate(listed(made.get("zone") or [""] * kinds, "zone", kinds)):
+            zones.setdefault(text_of(name, "zone"), set()).add(c)
+        zones.pop("", None)
+        for entry in own("most_per_server") + listed(made.get("limits", []), "limits"):
+            rule = fields(entry, "types most", "within", "a limit")
+            limited, most = group(rule["types"]), whole(rule["most"], "most", 1)
+            if rule.get("within", "server") == "server":
+                self.limits.append((limited, most))
+            elif rule["within"] == "zone":
+                self.zonal.append((limited, list(zones.values()), most, no_limit))
+            else:
+                raise Refused("a limit is within neither server nor zone")
+        for entry in own("skew") + listed(made.get("spreads", []), "spreads"):
+            rule = fields(entry, "types skew", "zones", "a spread")
+            members, skew = group(rule["types"]), whole(rule["skew"], "skew", 1)
+            spend(kinds * (len(members) + 5))
+            able = [n != 0 and any(self.allowed[i][c] for i in members)
+                    for c, n in enumerate(self.servers)]  # fmt: skip
+            counted = [name for name, zone in zones.items() if any(able[c] for c in zone)]
+            named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
+            if not named <= set(zones):
+                raise Refused("a spread names a zone in which there is no server")
+            over = [zones[name] for name in sorted(named or counted)]
+            self.zonal.append((members, over, no_limit, skew))
+        self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
+        for entry in listed(made.get("placed") or [], "placed"):
+            server, i, n = wholes(entry, "placed", 3, 0)
+            _, held = self.placed.setdefault(server, (self.class_of(server), {}))
+            if i >= types or i in held:
+                raise Refused("what runs now is of no type, or told twice")
+            held[i] = n
+        self.placed_vms = sum(sum(held.values()) for _, held in self.placed.values())
+
+    def class_of(self, server: int) -> int:
+        """The class of a server; they are numbered class by class."""
+        spend(2 * len(self.servers))
+        for c, number in enumerate(self.servers):
+            server -= whole(number, "the number of servers")
+            if server < 0:
+                return c
+        raise Refused("there is no such server")
+
+    def program(self, cost: list[int], most: int | None, made: Step) -> tuple[Program, Kinds]:
+        """What every answer that serves all requests, at cost up to `most`, satisfies, by class; or
+        by server, if a step says "each"; and every class, or server, with its columns.
+
+        Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
+        no more room than these servers have; those of a type, of one size, or of a limit are at
+        most what a server holds times these servers; types apart are on different servers, which
+        have columns too. All that is requested is placed. In each zone a zonal rule counts at least
+        some number, a column, and at most so many more as it allows.
+        """
+        program, kinds, each = Program(), Kinds(), made.get("each", False) is True
+        owed = [whole(n, "what is requested") for n in self.request]
+        placed: list[Terms] = [[] for _ in owed]
+        sizes: dict[tuple[int, ...], list[int]] = {}
+        for i, size in enumerate(self.size):
+            sizes.setdefault(tuple(size), []).append(i)
+        for c, room in enumerate(self.room):
+            there = self.servers[c]
+            number = sum(owed) if there is None else min(there, sum(owed))
+            number = number if most is None else min(number, max(most, 0) // cost[c])
+            holds = dict[int, int]()  # how many VMs of a type a server holds
+            limits = list(self.limits)
+            for size, alike in sizes.items():
+                fit = min(r // d for r, d in zip(room, size, strict=True) if d)
+                limits.append((alike, fit))
+                holds.update({i: min(fit, owed[i]) for i in alike if self.allowed[i][c]})
+            for group, top in limits:
+                if len(group) == 1 and group[0] in holds:
+                    holds[group[0]] = min(top, holds[group[0]])
+            for many in [1] * number if each else [number] * (number > 0):
+                spend(20 * len(limits) + (5 + 2 * len(room)) * len(owed))
+                used = program.column(many)
+                on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
+                kinds.append((c, used, on))
+                for k, space in enumerate(room):
+                    taken = [(j, self.size[i][k]) for i, j in on.items()]
+                    program.at_most([*taken, (used, -space)], 0)
+                for i, j in on.items():
+                    placed[i].append((j, 1))
+                    program.at_most([(j, 1), (used, -holds[i])], 0)
+                for group, top in limits:
+                    if len(group) > 1:
+                        here = [(on[i], 1) for i in group if i in on]
+                        program.at_most([*here, (used, -top)], 0)
+                holding = dict[int, int]()  # how many of the servers hold VMs of a type
+                for pair in [pair for pair in self.apart if all(i in on for i in pair)]:
+                    for i in sorted(pair - set(holding)):
+                        holding[i] = program.column(many)
+                        program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
+                    program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
+        for terms, n in zip(placed, owed, strict=True):
+            program.equal(terms, n)
+        for group, zones, top, skew in self.zonal:
+            total, number = sum(owed[i] for i in group), max(1, len(zones))
+            least = program.column(total // number)
+            top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
+            for zone in zones:
+                spend(len(kinds) * len(group))
+                within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
+                program.at_most(within, top)
+                if skew < total:
+                    program.at_most([*within, (least, -1)], skew)
+                    program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
+        return program, kinds
 
     def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
                  least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
@@ -1510,10 +1674,9 @@ class Packing:
                     reach, left, k = reach + full[k][1], left - full[k][0], k + 1
                 if k < len(line):
                     reach += line[k][2] * left // line[k][4]
-                self.left -= k - at
-                spend(len(counts) + len(room))
-                if self.left < 0 or max(len(found), len(stack) // 10) > MOST_FOUND:
-                    raise Refused("the search for fillings is longer than it may be")
+                spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
+                if max(len(found), len(stack) // 10) > MOST_FOUND:
+                    raise Refused("there are more fillings than this program has memory for")
                 if reach < least:
                     break
                 rest = [f - copies * d for f, d in zip(free, size, strict=True)]
@@ -1538,9 +1701,10 @@ class Priced:
     tree shows that no whole numbers are like this; so there is no such answer.
     """
 
-    def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
-        needed = "prices scale rents weights"
-        _, made = step_of(step, prices=f"{needed}|target sums tree leaves cuts")
+    kind = "prices scale rents weights|target sums tree leaves cuts"
+
+    def __init__(self, given: Packing, owed: list[int], cost: list[int],
+                 made: dict[str, object]) -> None:  # fmt: skip
         self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
@@ -1607,8 +1771,10 @@ class Priced:
 
 
 def packing_servers(case: Case, costs: bool = False) -> list[Found]:
-    """The fewest servers that hold all that is requested, or (`costs`) the cheapest."""
-    given, found = Packing(case), Found()
+    """The fewest servers that hold all that is requested, or (`costs`) the cheapest: by prices, or
+    by a tree that shows that nothing is below a cost, or that there is no answer ("prop").
+    """
+    given, found = Packing(case, ruled=True), Found()
     owed = [whole(n, "what is requested") for n in given.request]
     cost = given.cost if costs else [1] * len(given.room)
     if given.partial:
@@ -1616,7 +1782,16 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = Priced(given, owed, cost, step).bound()
+        kind, made = step_of(step, prices=Priced.kind, prop="tree|below each leaves cuts")
+        if kind == "prices":
+            bound = Priced(given, owed, cost, made).bound()
+        else:
+            bound = whole(made["below"], "below") if "below" in made else None
+            most = None if bound is None else bound - 1
+            program, kinds = given.program(cost, most, made)
+            if most is not None:
+                program.at_most([(used, cost[c]) for c, used, _ in kinds], most)
+            program.impossible(made)
         found.infeasible = found.infeasible or bound is None
         found.at_least(Fraction(bound or 0))
     return [found]
@@ -1625,6 +1800,66 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
 def packing_cost(case: Case) -> list[Found]:
     """The cheapest servers that hold all that is requested."""
     return packing_servers(case, costs=True)
+
+
+def moves_program(given: Packing, servers: int, made: Step) -> tuple[Program, Kinds, Terms]:
+    """What every answer on so many servers satisfies, as in `Packing.program`; and the VMs that
+    stay, by column. Of each server with VMs now: whether it is kept in use; and how many VMs of a
+    type stay there, which is none if it is not kept. Of a class no more servers are kept than are
+    in use, and no more VMs stay than there are then.
+    """
+    program, kinds = given.program([1] * len(given.room), servers, made)
+    program.at_most([(used, 1) for _, used, _ in kinds], servers)
+    stay = Terms()
+    for c, room in enumerate(given.room):
+        of_class = [(used, on) for kind, used, on in kinds if kind == c]
+        kept, still = Terms(), dict[int, Terms]()
+        for held in [held for kind, held in given.placed.values() if kind == c and of_class]:
+            kept.append((program.column(1), 1))
+            own = {i: program.column(n) for i, n in held.items() if i in of_class[0][1]}
+            for i, j in own.items():
+                program.at_most([(j, 1), (kept[-1][0], -held[i])], 0)
+                still.setdefault(i, []).append((j, 1))
+            for k, space in enumerate(room):
+                taken = [(j, given.size[i][k]) for i, j in own.items()]
+                program.at_most([*taken, (kept[-1][0], -space)], 0)
+        program.at_most([*kept, *((used, -1) for used, _ in of_class)], 0)
+        for i, terms in still.items():
+            program.at_most([*terms, *((on[i], -1) for _, on in of_class)], 0)
+            stay += terms
+    return program, kinds, stay
+
+
+def packing_moves(case: Case) -> list[Found]:
+    """The fewest VMs that leave their server, where so many servers may be in use as the option
+    says. A step "witness" says on which server each row of the answer is; or a tree shows that
+    there are no fewer moves, or that there is no answer ("prop").
+    """
+    given, found = Packing(case, ruled=True), Found(None, Fraction(0))
+    servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
+    if given.partial or sum(map(any, given.rows)) > servers:
+        raise Refused("the answer uses more servers, or not everything has to be served")
+    for step in case.steps[0]:
+        kind, made = step_of(step, witness="on", prop="tree|below each leaves cuts")
+        if kind == "witness":
+            on, moves = wholes(made["on"], "on", len(given.rows), 0), total
+            if len(set(on)) < len(on) or not given.answered:
+                raise Refused("two rows of the answer are on one server, or there is no answer")
+            for place, c, row in zip(on, given.kinds, given.rows, strict=True):
+                if given.class_of(place) != c:
+                    raise Refused("a row of the answer is on a server of another class")
+                held = given.placed.get(place, (c, {}))[1]
+                moves -= sum(min(n, row[i]) for i, n in held.items())
+            found.value = Fraction(moves)
+            continue
+        program, _, stay = moves_program(given, servers, made)
+        found.infeasible = found.infeasible or "below" not in made
+        if "below" in made:
+            below = whole(made["below"], "below")
+            program.at_most([(j, -1) for j, _ in stay], below - 1 - total)
+            found.at_least(Fraction(below))
+        program.impossible(made)
+    return [found]
 
 
 class Shares:
@@ -1712,7 +1947,8 @@ def packing_share(case: Case) -> list[Found]:
             owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
             wanted = zip(owed, given.request, strict=True)
             content = any(most is not None and most < number for number, most in wanted)
-            prices = None if content else Priced(given, owed, given.cost, made.get("prices"))
+            _, hint = (None, None) if content else step_of(made.get("prices"), prices=Priced.kind)
+            prices = None if hint is None else Priced(given, owed, given.cost, hint)
             if share < 0 or (prices and prices.bound() is not None):
                 raise Refused("it is not shown that nothing gives everybody more")
             found[-1].at_most(share)
@@ -1734,7 +1970,7 @@ def packing_utilization(case: Case) -> list[Found]:
     there = [j for j, space in enumerate(sums[0]) if space]
     parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
     exact_weights = [sum(part, Fraction(0)) for part in parts]
-    unit = math.lcm(*(w.denominator for w in exact_weights))
+    unit = common([w.denominator for w in exact_weights])
     weight = [int(w * unit) for w in exact_weights]
     begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
     if not given.partial and any(given.request):
@@ -1807,12 +2043,6 @@ class Play:
         self.kinds = [c for _, c in order for _ in range(self.servers[c])]
         self.choices = [moves[c][1] for c in self.kinds]
 
-    def spend(self, steps: int) -> None:
-        """Count the steps, which may not be endless."""
-        self.given.left -= steps
-        if self.given.left < 0:
-            raise Refused("the game is too large to be played again")
-
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
         """eq. 11's least utilization, and the combinations in lexicographic order, with
         skewness^2.
@@ -1823,7 +2053,7 @@ class Play:
             for row, free in rows:
                 fits = [f // d for f, d in zip(free, size, strict=True) if d]
                 most = min(fits if cap is None else [cap, *fits])
-                self.spend((most + 1) * (10 + len(free)))
+                spend((most + 1) * (300 + 30 * len(free)))
                 for n in range(most + 1):
                     left = [f - n * d for f, d in zip(free, size, strict=True)]
                     longer.append(((*row, n), left))
@@ -1844,7 +2074,7 @@ class Play:
     def variance(self, total: Row) -> Powers:
         """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
-            self.spend(20 * len(total))
+            spend(600 * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
             powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
             once = self.over == 1
@@ -1865,7 +2095,7 @@ class Play:
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
         """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
         powers, uneven = worth
-        self.spend(bits // 8 * len(powers) * self.over)
+        spend(4 * bits * len(powers) * self.over)
         sums = [powers[0]] * 2
         if self.over > 1:
             roots = sum(self.root(power, self.over, bits) for power in powers)
@@ -1893,7 +2123,7 @@ class Play:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
             if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
                 found.append((row, uneven, more))
-        self.spend(5 * len(self.choices[place]))
+        spend(150 * len(self.choices[place]))
         idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
         return found or [(nothing, idle, total)]
 
@@ -2328,7 +2558,7 @@ class Shapley:
     """
 
     def __init__(self, given: Scheduling, later: int) -> None:
-        self.given, self.later, self.left = given, later, MOST_STEPS
+        self.given, self.later = given, later
         self.past: dict[int, list[tuple[int, list[int]]]] = {}
         self.start = list[int]()
         if len(given.machines) > 13:
@@ -2360,7 +2590,7 @@ class Shapley:
             for u in members:
                 phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
             part = (part - 1) & whole_coalition
-            self.left -= size
+            spend(10 + 4 * size)
         return phi
 
     def play(self, coalition: int) -> list[int]:
@@ -2404,9 +2634,7 @@ class Shapley:
                 start[j] = t
                 running.append((t + given.length[j], u))
                 count(u, t, 1)
-            self.left -= len(running) + len(members)
-            if self.left < 0:
-                raise Refused("playing all coalitions takes longer than it may")
+            spend(30 * (len(running) + len(members)))
             queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
             if not queued:
                 break
@@ -2505,16 +2733,16 @@ class Groups:
     def _per_class(self, name: str, width: int) -> tuple[list[list[list[int | None]]], int]:
         """A field of T rows, the same for all classes or for each its own."""
         value = listed(self.made[name], name)
-        first = listed(value[0], name)
+        first, size, classes = listed(value[0], name), len(self.count), len(self.seats)
         deep = bool(first) and isinstance(first[0], list)
-        blocks = listed(value, name, len(self.seats)) if deep else [value] * len(self.seats)
-        size = len(self.count)
+        blocks = listed(value, name, classes) if deep else [value]
         rows = [row for block in blocks for row in listed(block, name, size)]
         numbers, unit = scaled([v for row in rows for v in listed(row, name, width)], name)
         if max(abs(number or 0) for number in numbers) > unit:
             raise Refused(f"{name} holds a number that is not from -1 to 1")
         parts = [numbers[k : k + width] for k in range(0, len(numbers), width)]
-        return [parts[k : k + size] for k in range(0, len(parts), size)], unit
+        made = [parts[k : k + size] for k in range(0, len(parts), size)]
+        return made if deep else made * classes, unit
 
     def _read_curves(self) -> None:
         """Curves at knots; `unit` has every slope as a whole number."""
@@ -2526,7 +2754,7 @@ class Groups:
         if min(gaps, default=1) < 1:
             raise Refused("knots do not rise")
         self.rows, unit = self._per_class("sensitivity", len(knots))
-        self.steps = math.lcm(*gaps) if gaps else 1
+        self.steps = common(gaps)
         self.unit = unit * self.steps
 
     def _read_table(self, entries: list[object]) -> None:
@@ -2548,15 +2776,15 @@ class Groups:
         """Every group for a class that the jobs can form, also forbidden ones."""
         there = [a for a, number in enumerate(self.count) if number]
         seats, least = self.seats[place], max(1, self.seats[place] - self.spare)
+        spend(5 * len(self.count))
         if not self.machines[place]:
             return []
         if "table" in self.made:
+            spend(20 * len(self.table))
             known = {group for of, group in self.table if of in (-1, place)}
             listing = sorted(known | {(a,) for a in there})
         else:
-            sizes = range(least, seats + 1)
-            if sum(math.comb(len(there) + k - 1, k) for k in sizes) > MOST_GROUPS:
-                raise Refused(f"more than {MOST_GROUPS} groups can be formed")
+            spend((10 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
             listing, longer = list[tuple[int, ...]](), [tuple[int, ...]()]
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
@@ -2573,6 +2801,7 @@ class Groups:
         the sum of its penalties from the others, at most 1; or its curve, a straight line between
         knots, at the sum of the others' pressures.
         """
+        spend(40 + 2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
         if "table" in self.made:
             alone = [0] if len(group) == 1 else None
             found = self.table.get((place, group), self.table.get((-1, group), alone))
@@ -2590,13 +2819,15 @@ class Groups:
         return total
 
     def _on_curve(self, row: list[int | None], at: int) -> int:
-        values, knots = [whole(value, "sensitivity") for value in row], self.knots
+        knots = self.knots
+        spend(len(knots))
         at = min(max(at, knots[0]), knots[-1])
         k = max(k for k, knot in enumerate(knots) if knot <= at)
+        value, after = (whole(n, "sensitivity") for n in (row[k], row[min(k + 1, len(row) - 1)]))
         if knots[k] == at:
-            return values[k] * self.steps
-        slope = (values[k + 1] - values[k]) * (self.steps // (knots[k + 1] - knots[k]))
-        return values[k] * self.steps + slope * (at - knots[k])
+            return value * self.steps
+        slope = (after - value) * (self.steps // (knots[k + 1] - knots[k]))
+        return value * self.steps + slope * (at - knots[k])
 
     def _answer(self, made: dict[str, object]) -> None:
         """Every job is placed once, in groups that may be formed, on machines that there are."""
@@ -2631,6 +2862,8 @@ class Groups:
         and one with the group S on c no less than that and rest of S - r[c].
         """
         prices, over = rationals(made["prices"], "prices", len(self.count))
+        digits = max(map(int.bit_length, [over, *prices]))
+        spend(len(self.columns) * (20 + 2 * max(self.seats) + digits // 16))
         rest = [cost * over - sum([prices[a] for a in group]) for _, group, cost in self.columns]
         least = [0] * len(self.seats)
         for (place, _, _), more in zip(self.columns, rest, strict=True):
@@ -2646,6 +2879,7 @@ class Groups:
         """
         total, more, over = (0, [0] * len(self.columns), 1) if made is None else self.priced(made)
         program, cost = Program(), Terms()
+        spend(20 * len(self.columns))
         of_type: list[Terms] = [[] for _ in self.count]
         of_class: list[Terms] = [[] for _ in self.seats]
         for (place, group, each), extra in zip(self.columns, more, strict=True):
@@ -2707,6 +2941,7 @@ METHODS = {
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
     ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "fewest-moves"): ("servers", (("moves", "min"),), packing_moves),
     ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),

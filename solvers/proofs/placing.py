@@ -1,0 +1,110 @@
+"""Proofs where rules say where VMs may run: trees over programs of servers and VMs by class.
+
+The programs are the verifier's own, `verify.Packing.program` and `verify.moves_program`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ... import verify
+from ...instances.problem.proof import Level, Proof
+from ..outcome import Status
+from ..packing.aggregate import aggregate_bound
+from ..packing.ruled import reduce_ruled
+from . import Claimed, Task, patience
+from .tree import Terms, tree_step
+
+FEW_COUNTS = 1_500
+"""Servers times types up to which servers are told apart in a program."""
+
+MOST_NODES = 4_000
+"""Cases of a tree after which it is given up."""
+
+Steps = tuple[dict[str, Any], ...]
+
+
+def servers_steps(task: Task, told: int | None, *, costs: bool) -> Steps:
+    """A tree that shows that no answer costs less than a method told, or else than the aggregate
+    program says; that there is no answer at all, where nothing is told. None where there is no time
+    for one.
+    """
+    given = _given(task)
+    cost = given.cost if costs else [1] * len(given.room)
+
+    def tree(below: int | None, head: dict[str, Any]) -> dict[str, Any] | None:
+        most = None if below is None else below - 1
+        program, kinds = given.program(cost, most, head)
+        if most is None:
+            return _step(task, program, kinds, None, head)
+        row = [(used, cost[c]) for c, used, _ in kinds], most
+        return _step(task, program, kinds, row, head | {"below": below})
+
+    found = _first(given, lambda head: tree(told, head))
+    if found is None and told is not None and not task.clock.over:
+        problem = reduce_ruled(task.instance, costs=costs)
+        known = aggregate_bound(problem, task.clock, upper=told, seconds=task.clock.share(2)).bound
+        found = tree(known, {}) if 1 < known < told else None
+    return () if found is None else (found,)
+
+
+def fewest_moves(task: Task) -> Proof:
+    """Of `fewest-moves`: on so many servers as it found, or was given."""
+    given, outcome = _given(task), task.outcome
+    servers = int(outcome.certificate["servers"])
+    options, infeasible = {"servers": servers}, outcome.status is Status.INFEASIBLE
+    steps: Steps = ()
+    if outcome.solution is not None:
+        steps = ({"kind": "witness", "on": list(map(int, outcome.certificate["on"]))},)
+    told = 0 if outcome.bound is None else math.ceil(outcome.bound - 1e-6)
+
+    def tree(head: dict[str, Any]) -> dict[str, Any] | None:
+        program, kinds, stay = verify.moves_program(given, servers, head)
+        if infeasible:
+            return _step(task, program, kinds, None, head)
+        row = [(j, -1) for j, _ in stay], told - 1 - given.placed_vms
+        return _step(task, program, kinds, row, head | {"below": told})
+
+    found = _first(given, tree) if told > 0 or infeasible else None
+    steps += () if found is None else (found,)
+    [shown] = verify.packing_moves(task.case(options, steps))
+    if infeasible and not shown.infeasible:
+        raise Claimed("that the servers are too few is not proved by a tree")
+    level = Level("moves", "min", shown.value, shown.bound, steps, shown.infeasible)
+    if shown.infeasible:
+        level = Level("moves", "min", None, None, steps, infeasible=True)
+    return Proof("packing", "fewest-moves", (level,), options, task.witness)
+
+
+def _given(task: Task) -> verify.Packing:
+    try:
+        with patience():
+            return verify.Packing(task.case({}, []), ruled=True)
+    except verify.Refused as why:
+        raise Claimed(str(why)) from None
+
+
+def _first(
+    given: verify.Packing, tree: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> dict[str, Any] | None:
+    """The tree over classes, or else over servers where these are few."""
+    servers = sum(
+        sum(map(int, filter(None, given.request))) if n is None else n for n in given.servers
+    )
+    found = tree({})
+    few = servers * len(given.size) <= FEW_COUNTS
+    return tree({"each": True}) if found is None and few else found
+
+
+def _step(
+    task: Task,
+    program: verify.Program,
+    kinds: verify.Kinds,
+    objective: tuple[Terms, int] | None,
+    step: dict[str, Any],
+) -> dict[str, Any] | None:
+    at = None if "each" in step else [used for _, used, _ in kinds]
+    tree = tree_step(program, objective, task.clock, at, MOST_NODES)
+    return None if tree is None else {"kind": "prop", **step, **tree}

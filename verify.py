@@ -1444,7 +1444,8 @@ class Packing:
 
     def __init__(self, case: Case, ruled: bool = False) -> None:
         others = "initial servers request cost partial resources names class_names"
-        rules = " allowed most_per_server apart zone skew limits spreads placed server_names"
+        others += " placed server_names zone"
+        rules = " allowed most_per_server apart skew limits spreads"
         made = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
         self.room, self.size = (
             [wholes(row, what, None, 0, MOST_PRICE) for row in listed(made[what], what)]
@@ -1569,9 +1570,9 @@ class Packing:
                 return c
         raise Refused("there is no such server")
 
-    def program(self, cost: list[int], most: int | None, made: Step) -> tuple[Program, Kinds]:
-        """What every answer that serves all requests, at cost up to `most`, satisfies, by class; or
-        by server, if a step says "each"; and every class, or server, with its columns.
+    def program(self, numbers: list[int], made: Step) -> tuple[Program, Kinds]:
+        """What every answer that serves all requests, on so many servers of each class, satisfies,
+        by class; or by server, if a step says "each"; and each class, or server, with its columns.
 
         Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
         no more room than these servers have; those of a type, of one size, or of a limit are at
@@ -1586,9 +1587,6 @@ class Packing:
         for i, size in enumerate(self.size):
             sizes.setdefault(tuple(size), []).append(i)
         for c, room in enumerate(self.room):
-            there = self.servers[c]
-            number = sum(owed) if there is None else min(there, sum(owed))
-            number = number if most is None else min(number, max(most, 0) // cost[c])
             holds = dict[int, int]()  # how many VMs of a type a server holds
             limits = list(self.limits)
             for size, alike in sizes.items():
@@ -1598,8 +1596,9 @@ class Packing:
             for group, top in limits:
                 if len(group) == 1 and group[0] in holds:
                     holds[group[0]] = min(top, holds[group[0]])
-            for many in [1] * number if each else [number] * (number > 0):
-                spend(20 * len(limits) + (5 + 2 * len(room)) * len(owed))
+            times, many = (numbers[c], 1) if each else (1, numbers[c])
+            spend(times * (20 * len(limits) + (5 + 2 * len(room)) * len(owed)))
+            for _ in range(times):
                 used = program.column(many)
                 on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
                 kinds.append((c, used, on))
@@ -1770,6 +1769,22 @@ class Priced:
         return -(-self.gain // self.scale) if self.scale else None
 
 
+def servers_program(
+    given: Packing, cost: list[int], below: int | None, made: Step
+) -> tuple[Program, Kinds]:
+    """What every answer satisfies, or every one that costs less; its cost is the last row. No more
+    servers are in use than there are VMs.
+    """
+    vms = sum(whole(n, "what is requested") for n in given.request)
+    numbers = [vms if n is None else min(n, vms) for n in given.servers]
+    if below is not None:
+        numbers = [min(n, max(below - 1, 0) // c) for n, c in zip(numbers, cost, strict=True)]
+    program, kinds = given.program(numbers, made)
+    paid = [(used, cost[c]) for c, used, _ in kinds]
+    program.at_most(*((paid, below - 1) if below is not None else ([], 0)))
+    return program, kinds
+
+
 def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     """The fewest servers that hold all that is requested, or (`costs`) the cheapest: by prices, or
     by a tree that shows that nothing is below a cost, or that there is no answer ("prop").
@@ -1787,11 +1802,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
             bound = Priced(given, owed, cost, made).bound()
         else:
             bound = whole(made["below"], "below") if "below" in made else None
-            most = None if bound is None else bound - 1
-            program, kinds = given.program(cost, most, made)
-            if most is not None:
-                program.at_most([(used, cost[c]) for c, used, _ in kinds], most)
-            program.impossible(made)
+            servers_program(given, cost, bound, made)[0].impossible(made)
         found.infeasible = found.infeasible or bound is None
         found.at_least(Fraction(bound or 0))
     return [found]
@@ -1802,32 +1813,44 @@ def packing_cost(case: Case) -> list[Found]:
     return packing_servers(case, costs=True)
 
 
-def moves_program(given: Packing, servers: int, made: Step) -> tuple[Program, Kinds, Terms]:
-    """What every answer on so many servers satisfies, as in `Packing.program`; and the VMs that
-    stay, by column. Of each server with VMs now: whether it is kept in use; and how many VMs of a
-    type stay there, which is none if it is not kept. Of a class no more servers are kept than are
-    in use, and no more VMs stay than there are then.
+def moves_program(
+    given: Packing, servers: int, below: int | None, made: Step
+) -> tuple[Program, Kinds]:
+    """What every answer on so many servers satisfies, or every one with fewer moves, which is the
+    last row. Columns besides those of `Packing.program`: of each server with VMs now, whether it is
+    kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
+    server, if these are told apart) no more are kept than are in use, and no more VMs stay than are
+    there then.
     """
-    program, kinds = given.program([1] * len(given.room), servers, made)
+    numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
+    program, kinds = given.program(numbers, made)
     program.at_most([(used, 1) for _, used, _ in kinds], servers)
-    stay = Terms()
     for c, room in enumerate(given.room):
-        of_class = [(used, on) for kind, used, on in kinds if kind == c]
-        kept, still = Terms(), dict[int, Terms]()
-        for held in [held for kind, held in given.placed.values() if kind == c and of_class]:
-            kept.append((program.column(1), 1))
-            own = {i: program.column(n) for i, n in held.items() if i in of_class[0][1]}
-            for i, j in own.items():
-                program.at_most([(j, 1), (kept[-1][0], -held[i])], 0)
-                still.setdefault(i, []).append((j, 1))
-            for k, space in enumerate(room):
-                taken = [(j, given.size[i][k]) for i, j in own.items()]
-                program.at_most([*taken, (kept[-1][0], -space)], 0)
-        program.at_most([*kept, *((used, -1) for used, _ in of_class)], 0)
-        for i, terms in still.items():
-            program.at_most([*terms, *((on[i], -1) for _, on in of_class)], 0)
-            stay += terms
-    return program, kinds, stay
+        spend(5 * (len(kinds) + len(given.placed)))
+        there = [(used, on) for kind, used, on in kinds if kind == c]
+        now = [(m - first, held) for m, (kind, held) in given.placed.items() if kind == c]
+        first += numbers[c]
+        parts = [(there, [held for _, held in now])]
+        if made.get("each", False) is True:
+            parts = [([there[m]], [held]) for m, held in now]
+        for columns, rows in parts:
+            kept, still = Terms(), dict[int, Terms]()
+            for held in rows:
+                kept.append((program.column(1), 1))
+                own = {i: program.column(n) for i, n in held.items() if i in columns[0][1]}
+                for i, j in own.items():
+                    program.at_most([(j, 1), (kept[-1][0], -held[i])], 0)
+                    still.setdefault(i, []).append((j, 1))
+                for k, space in enumerate(room):
+                    taken = [(j, given.size[i][k]) for i, j in own.items()]
+                    program.at_most([*taken, (kept[-1][0], -space)], 0)
+            program.at_most([*kept, *((used, -1) for used, _ in columns)], 0)
+            for i, terms in still.items():
+                program.at_most([*terms, *((on[i], -1) for _, on in columns)], 0)
+                stay += terms
+    fewer = [(j, -1) for j, _ in stay]
+    program.at_most(*(([], 0) if below is None else (fewer, below - 1 - given.placed_vms)))
+    return program, kinds
 
 
 def packing_moves(case: Case) -> list[Found]:
@@ -1852,13 +1875,10 @@ def packing_moves(case: Case) -> list[Found]:
                 moves -= sum(min(n, row[i]) for i, n in held.items())
             found.value = Fraction(moves)
             continue
-        program, _, stay = moves_program(given, servers, made)
-        found.infeasible = found.infeasible or "below" not in made
-        if "below" in made:
-            below = whole(made["below"], "below")
-            program.at_most([(j, -1) for j, _ in stay], below - 1 - total)
-            found.at_least(Fraction(below))
-        program.impossible(made)
+        below = whole(made["below"], "below") if "below" in made else None
+        moves_program(given, servers, below, made)[0].impossible(made)
+        found.infeasible = found.infeasible or below is None
+        found.at_least(Fraction(below or 0))
     return [found]
 
 
@@ -1998,6 +2018,9 @@ def packing_utilization(case: Case) -> list[Found]:
         found.at_most(begin + Fraction(most // (over * shared) * shared, unit))
     return [found]
 
+
+# -------------------------------------------------------------------------------------------------
+# Part 6. The game of packing: servers that choose their VMs one after the other.
 
 Row = tuple[int, ...]
 Powers = tuple[Fraction, ...]
@@ -2212,7 +2235,7 @@ def packing_joint(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 6. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+# Part 7. Admission: jobs on virtual machines (VMs) whose cores are of several types.
 
 
 class Admission:
@@ -2311,7 +2334,7 @@ def admission_jobs(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 7. NUMA: long-run flows of tasks from the memory of their data to processors.
+# Part 8. NUMA: long-run flows of tasks from the memory of their data to processors.
 
 
 class Flows:
@@ -2431,7 +2454,7 @@ def numa_power(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 8. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# Part 9. Scheduling: organizations that pool machines and send jobs; only what is done before the
 # horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
 # ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
 
@@ -2682,7 +2705,7 @@ def scheduling_utility(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 9. Groups: jobs of T types on machines of several classes, several jobs on a machine.
+# Part 10. Groups: jobs of T types on machines of several classes, several jobs on a machine.
 
 
 class Groups:

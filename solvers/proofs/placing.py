@@ -15,7 +15,7 @@ from ..outcome import Status
 from ..packing.aggregate import aggregate_bound
 from ..packing.ruled import reduce_ruled
 from . import Claimed, Task, patience
-from .tree import Terms, tree_step
+from .tree import tree_step
 
 FEW_COUNTS = 1_500
 """Servers times types up to which servers are told apart in a program."""
@@ -35,12 +35,7 @@ def servers_steps(task: Task, told: int | None, *, costs: bool) -> Steps:
     cost = given.cost if costs else [1] * len(given.room)
 
     def tree(below: int | None, head: dict[str, Any]) -> dict[str, Any] | None:
-        most = None if below is None else below - 1
-        program, kinds = given.program(cost, most, head)
-        if most is None:
-            return _step(task, program, kinds, None, head)
-        row = [(used, cost[c]) for c, used, _ in kinds], most
-        return _step(task, program, kinds, row, head | {"below": below})
+        return _step(task, verify.servers_program(given, cost, below, head), below, head)
 
     found = _first(given, lambda head: tree(told, head))
     if found is None and told is not None and not task.clock.over:
@@ -61,11 +56,8 @@ def fewest_moves(task: Task) -> Proof:
     told = 0 if outcome.bound is None else math.ceil(outcome.bound - 1e-6)
 
     def tree(head: dict[str, Any]) -> dict[str, Any] | None:
-        program, kinds, stay = verify.moves_program(given, servers, head)
-        if infeasible:
-            return _step(task, program, kinds, None, head)
-        row = [(j, -1) for j, _ in stay], told - 1 - given.placed_vms
-        return _step(task, program, kinds, row, head | {"below": told})
+        below = None if infeasible else told
+        return _step(task, verify.moves_program(given, servers, below, head), below, head)
 
     found = _first(given, tree) if told > 0 or infeasible else None
     steps += () if found is None else (found,)
@@ -100,11 +92,13 @@ def _first(
 
 def _step(
     task: Task,
-    program: verify.Program,
-    kinds: verify.Kinds,
-    objective: tuple[Terms, int] | None,
-    step: dict[str, Any],
+    built: tuple[verify.Program, verify.Kinds],
+    below: int | None,
+    head: dict[str, Any],
 ) -> dict[str, Any] | None:
-    at = None if "each" in step else [used for _, used, _ in kinds]
-    tree = tree_step(program, objective, task.clock, at, MOST_NODES)
-    return None if tree is None else {"kind": "prop", **step, **tree}
+    program, kinds = built
+    last = program.rows.pop() if below is not None else None
+    at = None if "each" in head else [used for _, used, _ in kinds]
+    tree = tree_step(program, last, task.clock, at, MOST_NODES)
+    step = {"kind": "prop", **head} | ({} if below is None else {"below": below})
+    return None if tree is None else step | tree

@@ -12,16 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from measured import DATA
 from placing_reference import Best, best, state
 from proved import Document, judged, proof_of, refuses
 
 from cotenant import verify
+from cotenant.advice.reading import read_state
+from cotenant.advice.rules import translate
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.generators import cluster
 from cotenant.instances.packing.placing import Limit
 from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
+
+SAMPLE = DATA / "clusters" / "k8s"
 
 METHODS = {"min-servers": "servers", "min-cost": "cost", "fewest-moves": "moves"}
 
@@ -184,3 +189,13 @@ def test_a_cluster_of_many_nodes_is_certified(tmp_path: Path) -> None:
     assert claim["bound"] is not None
     judged(content, proof)
     assert Fraction(claim["bound"]) > 0
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
+def test_as_few_nodes_as_advice_says_are_certified(tmp_path: Path) -> None:
+    state = read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
+    instance = translate(state, mended=True).instance
+    content, proof = proof_of(tmp_path, instance, "min-servers")
+    assert judged(content, proof).endswith("servers is 3, and no answer is below 3: optimal")
+    content, proof = proof_of(tmp_path, instance, "fewest-moves")
+    assert "no answer is below 7: optimal" in judged(content, proof)

@@ -13,6 +13,7 @@ from ... import verify
 from ...instances.problem.proof import Level, Proof
 from ..outcome import Status
 from ..packing.aggregate import aggregate_bound
+from ..packing.moves import moves_bound
 from ..packing.ruled import reduce_ruled
 from . import Claimed, Task, patience
 from .tree import tree_step
@@ -27,9 +28,8 @@ Steps = tuple[dict[str, Any], ...]
 
 
 def servers_steps(task: Task, told: int | None, *, costs: bool) -> Steps:
-    """A tree that shows that no answer costs less than a method told, or else than the aggregate
-    program says; that there is no answer at all, where nothing is told. None where there is no time
-    for one.
+    """A tree that shows that no answer costs less than a method told, or that there is none at all,
+    where nothing is told.
     """
     given = _given(task)
     cost = given.cost if costs else [1] * len(given.room)
@@ -37,12 +37,11 @@ def servers_steps(task: Task, told: int | None, *, costs: bool) -> Steps:
     def tree(below: int | None, head: dict[str, Any]) -> dict[str, Any] | None:
         return _step(task, verify.servers_program(given, cost, below, head), below, head)
 
-    found = _first(given, lambda head: tree(told, head))
-    if found is None and told is not None and not task.clock.over:
+    def known() -> int:
         problem = reduce_ruled(task.instance, costs=costs)
-        known = aggregate_bound(problem, task.clock, upper=told, seconds=task.clock.share(2)).bound
-        found = tree(known, {}) if 1 < known < told else None
-    return () if found is None else (found,)
+        return aggregate_bound(problem, task.clock, upper=told, seconds=task.clock.share(2)).bound
+
+    return _best(task, given, tree, told, known)
 
 
 def fewest_moves(task: Task) -> Proof:
@@ -55,12 +54,14 @@ def fewest_moves(task: Task) -> Proof:
         steps = ({"kind": "witness", "on": list(map(int, outcome.certificate["on"]))},)
     told = 0 if outcome.bound is None else math.ceil(outcome.bound - 1e-6)
 
-    def tree(head: dict[str, Any]) -> dict[str, Any] | None:
-        below = None if infeasible else told
+    def tree(below: int | None, head: dict[str, Any]) -> dict[str, Any] | None:
         return _step(task, verify.moves_program(given, servers, below, head), below, head)
 
-    found = _first(given, tree) if told > 0 or infeasible else None
-    steps += () if found is None else (found,)
+    def known() -> int:
+        return moves_bound(task.instance, servers, task.clock.share(2))
+
+    if told > 0 or infeasible:
+        steps += _best(task, given, tree, None if infeasible else told, known)
     [shown] = verify.packing_moves(task.case(options, steps))
     if infeasible and not shown.infeasible:
         raise Claimed("that the servers are too few is not proved by a tree")
@@ -78,16 +79,26 @@ def _given(task: Task) -> verify.Packing:
         raise Claimed(str(why)) from None
 
 
-def _first(
-    given: verify.Packing, tree: Callable[[dict[str, Any]], dict[str, Any] | None]
-) -> dict[str, Any] | None:
-    """The tree over classes, or else over servers where these are few."""
-    servers = sum(
-        sum(map(int, filter(None, given.request))) if n is None else n for n in given.servers
-    )
-    found = tree({})
-    few = servers * len(given.size) <= FEW_COUNTS
-    return tree({"each": True}) if found is None and few else found
+def _best(
+    task: Task,
+    given: verify.Packing,
+    tree: Callable[[int | None, dict[str, Any]], dict[str, Any] | None],
+    told: int | None,
+    known: Callable[[], int],
+) -> Steps:
+    """The tree over classes of what a method told; else, where servers are few, over these; else
+    over classes of what the aggregate program says.
+    """
+    if (found := tree(told, {})) is not None:
+        return (found,)
+    weaker = None
+    if told is not None and not task.clock.over and 0 < (bound := known()) < told:
+        weaker = tree(bound, {})
+    vms = sum(int(number or 0) for number in given.request)
+    servers = sum(vms if number is None else number for number in given.servers)
+    if servers * len(given.size) <= FEW_COUNTS and not task.clock.over:
+        found = tree(told, {"each": True})
+    return tuple(step for step in [found or weaker] if step is not None)
 
 
 def _step(

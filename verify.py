@@ -41,11 +41,9 @@ class Unreadable(Exception):
 
 
 class Patience:
-    """Steps of about a tenth of a microsecond that judging a proof may still take; endless outside
-    `verify`.
-    """
+    """Steps of about a tenth of a microsecond that `verify` may still take."""
 
-    left = math.inf
+    left = math.inf  # outside of `verify`
 
 
 def spend(steps: int) -> None:
@@ -66,9 +64,7 @@ class Decimal(str):
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most
-    MOST_BYTES.
-    """
+    """The bytes of a file ("-": standard input), unpacked if it is a gzip file."""
     try:
         with open(0 if path == "-" else path, "rb") as stream:
             packed = stream.peek(2)[:2] == b"\x1f\x8b"
@@ -239,9 +235,7 @@ def common(numbers: list[int]) -> int:
 
 
 class Case:
-    """All that a checker gets: the instance's fields, the options, the answer, each level's
-    steps.
-    """
+    """What a checker gets: the instance, the options, the answer, each level's steps."""
 
     def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
@@ -266,9 +260,7 @@ class Found:
 
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
-    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
-    have.
-    """
+    """A step's kind and fields; `kinds`: what each has, and behind a "|" what it may have."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
         raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
@@ -310,9 +302,7 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
     worth = _stated(claim["value"], found.value, up, f"the value of {objective}")
     bound = _stated(claim["bound"], found.bound, not up, f"the bound on {objective}")
     if worth is not None and bound is not None and (worth > bound if up else worth < bound):
-        raise Refused(
-            f"{objective}: {shown(worth)} is beyond the bound {shown(bound)}: a defect here"
-        )
+        raise Refused(f"{objective}: {shown(worth)} is beyond {shown(bound)}: a defect here")
     if says == "equilibrium":
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
@@ -336,12 +326,8 @@ def verify(instance: bytes, proof: bytes) -> str:
     fields(content, keys, what="the proof")
     if whole(content["cotenant_proof"], "cotenant_proof") != 1 or document.pop("cotenant", 0) != 1:
         raise Refused("this program reads version 1 of proofs, of instances of format 1")
-    problem, name, method = (
-        document.pop("problem", None),
-        document.pop("name", ""),
-        content["method"],
-    )
-    document.pop("source", None)
+    problem, name, _ = (document.pop(key, "") for key in ("problem", "name", "source"))
+    method = content["method"]
     meant = {"sha256": hashlib.sha256(instance).hexdigest(), "name": name}
     if content["instance"] != meant or content["problem"] != problem:
         raise Refused("the proof is of another instance (its problem, sha256 or name differs)")
@@ -508,11 +494,8 @@ class Colocation:
         rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
         for a, row in enumerate(rows):
             row[a] = None if self.count[a] < 2 else row[a]
-            for b in [b for b, value in enumerate(row) if value is None]:
-                rows[b][a] = None
-        for a, row in enumerate(rows):  # now what was forbidden by a later row
-            for b in [b for b, value in enumerate(row) if value is None]:
-                rows[b][a] = None
+            for b in [b for b in range(a) if row[b] is None or rows[b][a] is None]:
+                row[b] = rows[b][a] = None
         self.penalty = rows
         self.alone = self.agents if self.left else 0
         if "machines" in made:
@@ -550,9 +533,7 @@ class Colocation:
 
     def mean(self) -> Fraction | None:
         """The mean penalty of the answer's agents."""
-        total = sum(old * number for _, old, number in self.beside()) + self.single * sum(
-            self.singles
-        )
+        total = self.single * sum(self.singles) + sum(old * n for _, old, n in self.beside())
         return Fraction(total, self.unit * self.agents) if self.answered else None
 
 
@@ -572,10 +553,9 @@ class Gains:
 
     def most(self, old: int) -> int:
         """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
-        unit = self.given.unit
-        base = {"relative-penalty": abs(old), "relative-throughput": unit - old}.get(
-            str(self.mode), unit
-        )
+        unit, mode = self.given.unit, self.mode
+        base = abs(old) if mode == "relative-penalty" else unit
+        base -= old if mode == "relative-throughput" else 0
         return old - self.alpha.numerator * base // self.alpha.denominator - 1
 
     def blocking(self) -> Fraction | None:
@@ -593,9 +573,7 @@ class Gains:
             for c, new in enumerate(given.penalty[a]):
                 if new is not None and new <= most:
                     row[c] += number
-        both = sum(
-            w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row) if w
-        )
+        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
         own = sum(willing[a][a] for a in range(size))
         return Fraction(both - own, 2) if given.answered else None
 
@@ -645,9 +623,7 @@ def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
 
 
 def no_pairing(given: Colocation, steps: list[object]) -> bool:
-    """Whether a step "nobody" shows that there is no pairing: one would cost more than 0, at
-    weights 0.
-    """
+    """Whether a step "nobody" shows that any pairing would cost more than 0 at weights 0."""
     for step in [s for s in steps if isinstance(s, dict) and s.get("kind") == "nobody"]:
         made = step_of(step, nobody="over prices rent sets")[1]
         if pairing_bound(given, made, [0] * given.size) > 0:
@@ -693,11 +669,8 @@ def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
 
 def partners_of(given: Colocation) -> list[list[int]]:
     """The types with which agents of each type may share."""
-    there = [a for a, number in enumerate(given.count) if number]
-    return [
-        [b for b in there if given.count[a] and given.penalty[a][b] is not None]
-        for a in range(given.size)
-    ]
+    rows = [row if number else [] for row, number in zip(given.penalty, given.count, strict=True)]
+    return [[b for b, p in enumerate(row) if given.count[b] and p is not None] for row in rows]
 
 
 def bandwidths(given: Colocation) -> list[Fraction]:
@@ -707,9 +680,7 @@ def bandwidths(given: Colocation) -> list[Fraction]:
 
 
 def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """What every pairing satisfies whose slack, times the unit and the lcm of counts, is at most
-    this.
-    """
+    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
     partners = partners_of(given)
     program, column, alone, cost = pairing_program(given, partners)
     there = [a for a, number in enumerate(given.count) if number]
@@ -764,12 +735,8 @@ def colocation_fair(case: Case) -> list[Found]:
             parts = given.unit * given.agents if level else parts
             found[level].at_least(Fraction(below, parts))
             continue
-        (flow, over), left, here, now = (
-            rationals(made["flow"], "flow", given.size),
-            0,
-            0,
-            band[order[0]],
-        )
+        flow, over = rationals(made["flow"], "flow", given.size)
+        left, here, now = 0, 0, band[order[0]]
         for a in order:
             if band[a] != now:
                 left, here, now = left + here, 0, band[a]
@@ -873,9 +840,7 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """O of a partition, which must be stable when `gone` may not share; only `changed` is
-        new.
-        """
+        """O of a partition, which is stable when `gone` may not share; only `changed` is new."""
         if sorted(after) != list(range(self.size)):
             raise Refused("a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
@@ -1137,9 +1102,8 @@ def market_equilibrium(case: Case) -> list[Found]:
                 raise Refused("a user would gain by more cores, which are free")
             cost = market.price[server] * market.money
             best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
-    for fixed, bought, own in zip(
-        market.by_user(rest), best, market.by_user(market.values()), strict=True
-    ):
+    fixes, owned = market.by_user(rest), market.by_user(market.values())
+    for fixed, bought, own in zip(fixes, best, owned, strict=True):
         if fixed + bought > own:
             regret = max(regret, Fraction(fixed + bought - own, fixed + bought))
     epsilon = {"clearing": clearing, "overspending": overspending, "regret": regret}
@@ -1279,11 +1243,8 @@ class Boxes:
         self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
-                f, scale, cores = (
-                    market.fraction[k],
-                    w * GRID * market.one,
-                    range(1, self.room[j] + 1),
-                )
+                f, scale = market.fraction[k], w * GRID * market.one
+                cores = range(1, self.room[j] + 1)
                 self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in cores)]
                 spend(len(self.jobs[i]))
                 if j in [market.server[other] for other in self.jobs[i]]:
@@ -1388,10 +1349,8 @@ class Boxes:
         if not total:
             raise Refused("the weights of a step are all 0")
         own = [weights[i] for i in market.user]
-        rest, slope = (
-            [n * a for n, a in zip(part, own, strict=True)] for part in market.tangents(step)
-        )
-        return Fraction(market.most(rest, slope), market.unit) / total
+        parts = [[n * a for n, a in zip(p, own, strict=True)] for p in market.tangents(step)]
+        return Fraction(market.most(*parts), market.unit) / total
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
@@ -1434,6 +1393,15 @@ Zonal = tuple[list[int], list[set[int]], int, int]
 Kinds = list[tuple[int, int, dict[int, int]]]
 
 
+def _amounts_of(value: object, what: str) -> list[list[int]]:
+    return [wholes(row, what, None, 0, MOST_PRICE) for row in listed(value, what)]
+
+
+def _limits(value: object, what: str, size: int) -> list[int | None]:
+    rows = listed([None] * size if value is None else value, what, size)
+    return [None if n is None else whole(n, what, 0) for n in rows]
+
+
 class Packing:
     """An instance and its answer. None: servers as many as needed, VMs as many as fit.
 
@@ -1447,24 +1415,15 @@ class Packing:
         others += " placed server_names zone"
         rules = " allowed most_per_server apart skew limits spreads"
         made = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
-        self.room, self.size = (
-            [wholes(row, what, None, 0, MOST_PRICE) for row in listed(made[what], what)]
-            for what in ("capacity", "demand")
-        )
+        self.room, self.size = (_amounts_of(made[name], name) for name in ("capacity", "demand"))
         kinds, wide = len(self.room), len(self.room[0])
-        if {*map(len, self.room + self.size)} != {wide} or not all(map(any, self.size)):
+        self.start = _amounts_of(made.get("initial") or self.room, "initial")
+        widths = {*map(len, self.room + self.size + self.start)}
+        if widths != {wide} or len(self.start) != kinds or not all(map(any, self.size)):
             raise Refused("capacities differ in length, or a VM takes nothing")
-        numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
-        self.servers, self.request = (
-            [
-                None if n is None else whole(n, "servers or request", 0)
-                for n in listed(rows, "", length)
-            ]
-            for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
-        )
+        self.servers = _limits(made.get("servers"), "servers", kinds)
+        self.request = _limits(made.get("request"), "request", len(self.size))
         self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
-        start = listed(made.get("initial") or self.room, "initial", kinds)
-        self.start = [wholes(row, "initial", wide, 0, MOST_PRICE) for row in start]
         self.partial = made.get("partial") is True
         self._rules(made)
         self.answered, self.kinds = case.witness is not None, list[int]()
@@ -1589,8 +1548,8 @@ class Packing:
         for c, room in enumerate(self.room):
             holds = dict[int, int]()  # how many VMs of a type a server holds
             limits = list(self.limits)
-            for size, alike in sizes.items():
-                fit = min(r // d for r, d in zip(room, size, strict=True) if d)
+            for alike in sizes.values():
+                fit = min(r // d for r, d in zip(room, self.size[alike[0]], strict=True) if d)
                 limits.append((alike, fit))
                 holds.update({i: min(fit, owed[i]) for i in alike if self.allowed[i][c]})
             for group, top in limits:
@@ -1750,11 +1709,8 @@ class Priced:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
             spend(len(pairs) * len(kinds))
-            counted = [
-                k
-                for k, (c, filling) in enumerate(self.found)
-                if kind in (-1, c) and all(filling.get(i, 0) >= n for i, n in pairs)
-            ]
+            counted = [k for k, (c, filling) in enumerate(self.found) if kind in (-1, c)
+                       and all(filling.get(i, 0) >= n for i, n in pairs)]  # fmt: skip
             total = program.column(sum(program.high[k] for k in counted))
             program.equal([*((k, 1) for k in counted), (total, -1)], 0)
         return program
@@ -1772,10 +1728,8 @@ class Priced:
 def servers_program(
     given: Packing, cost: list[int], below: int | None, made: Step
 ) -> tuple[Program, Kinds]:
-    """What every answer satisfies, or every one that costs less; its cost is the last row. No more
-    servers are in use than there are VMs.
-    """
-    vms = sum(whole(n, "what is requested") for n in given.request)
+    """What every answer satisfies, or every one that costs less, its cost being the last row."""
+    vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
     numbers = [vms if n is None else min(n, vms) for n in given.servers]
     if below is not None:
         numbers = [min(n, max(below - 1, 0) // c) for n, c in zip(numbers, cost, strict=True)]
@@ -1806,11 +1760,6 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
         found.infeasible = found.infeasible or bound is None
         found.at_least(Fraction(bound or 0))
     return [found]
-
-
-def packing_cost(case: Case) -> list[Found]:
-    """The cheapest servers that hold all that is requested."""
-    return packing_servers(case, costs=True)
 
 
 def moves_program(
@@ -2053,9 +2002,8 @@ class Play:
         total = [0] * len(given.room[0])
         for number, room in zip(self.servers, given.room, strict=True):
             total = [n + number * r for n, r in zip(total, room, strict=True)]
-        share = [
-            [Fraction(d, n or 1) for d, n in zip(row, total, strict=True)] for row in given.size
-        ]
+        parts = [list(zip(row, total, strict=True)) for row in given.size]
+        share = [[Fraction(d, n or 1) for d, n in row] for row in parts]
         wish = [[part / max(row) for part in row] for row in share]
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
@@ -2067,9 +2015,7 @@ class Play:
         self.choices = [moves[c][1] for c in self.kinds]
 
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """eq. 11's least utilization, and the combinations in lexicographic order, with
-        skewness^2.
-        """
+        """eq. 11's least utilization, and the combinations in order, with skewness^2."""
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
             longer = list[tuple[Row, list[int]]]()
@@ -2138,9 +2084,7 @@ class Play:
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
     def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-        """What a server may choose, with skewness^2 and the counts then; nothing where caps allow
-        none of its set.
-        """
+        """What a server may choose, with skewness^2 and the counts then; else nothing."""
         found, nothing = [], (0,) * len(total)
         for row, uneven in self.choices[place]:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
@@ -2151,9 +2095,7 @@ class Play:
         return found or [(nothing, idle, total)]
 
     def least(self) -> Fraction:
-        """What no play is worth less than: servers x v + the sum of skewness. Counts alone matter
-        to the rest; all roots are rounded down.
-        """
+        """No play is worth less: servers x v + the sum of skewness, roots rounded down."""
         sums = {(0,) * len(self.cap): 0}
         for place in range(len(self.kinds)):
             after = dict[Row, int]()
@@ -2162,11 +2104,8 @@ class Play:
                     worth = done + self.root(uneven, 2, 256)
                     after[more] = min(worth, after.get(more, worth))
             sums = after
-        totals = [
-            len(self.kinds) * self.around((self.variance(total), Fraction(0)), 256)[0] + done
-            for total, done in sums.items()
-        ]
-        return Fraction(min(totals), 2**256)
+        around = {total: self.around((self.variance(total), Fraction(0)), 256) for total in sums}
+        return Fraction(min(len(self.kinds) * around[t][0] + sums[t] for t in sums), 2**256)
 
     def worth(self) -> Fraction:
         """What the answer is worth, rounded up, if it is a play, its servers in order."""
@@ -2214,12 +2153,9 @@ def packing_play(case: Case) -> list[Found]:
     for step in case.steps[0]:
         step_of(step, recompute="")
         play = Play(given, case.options)
-        sides = [(play.kinds, play.play()), (given.kinds, map(tuple, given.rows))]
-        own, shown = (
-            sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
-            for kinds, rows in sides
-        )
-        if given.answered and own == shown:
+        own = sorted(used for used in zip(play.kinds, play.play(), strict=True) if any(used[1]))
+        rows = zip(given.kinds, map(tuple, given.rows), strict=True)
+        if given.answered and own == sorted(used for used in rows if any(used[1])):
             found.epsilon = {"regret": Fraction(0)}
     return [found]
 
@@ -2292,9 +2228,7 @@ class Admission:
 
     def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
             held: dict[int, bool]) -> int:  # fmt: skip
-        """What no set of jobs on a VM is worth more than beyond its price, times `over` and
-        `unit`.
-        """
+        """No set of jobs on a VM is worth more beyond its price, times `over` and `unit`."""
         if isinstance(node, dict):
             made = fields(node, "job in out", what="a node")
             job = whole(made["job"], "job", 0, len(prices) - 1)
@@ -2372,9 +2306,8 @@ class Flows:
             self.time.append([mean * factor for factor in (1, *slow, blade)])
             self.energy.append([rate * mean * 8 * joule / 10**6 for joule in joules])
         at = [(p // (rows * columns), p // columns % rows, p % columns) for p in self.processors]
-        self.away = [
-            [abs(i - k) + abs(j - n) if a == b else far for b, k, n in at] for a, i, j in at
-        ]
+        self.away = [[abs(i - k) + abs(j - n) if a == b else far for b, k, n in at]
+                     for a, i, j in at]  # fmt: skip
         self.work, self.joules = [Fraction(0)] * len(at), Fraction(0)
         if case.witness is not None:
             self._answer(fields(case.witness, "split", what="the answer")["split"])
@@ -2460,9 +2393,7 @@ def numa_power(case: Case) -> list[Found]:
 
 
 class Scheduling:
-    """An instance and its answer; `queues`: the jobs of each organization in the order they
-    start.
-    """
+    """An instance and its answer; `queues`: each organization's jobs as they start."""
 
     def __init__(self, case: Case) -> None:
         made = fields(case.document, "machines job horizon", "names", "the instance")
@@ -2592,9 +2523,7 @@ class Shapley:
 
     @staticmethod
     def ages(sums: list[int], t: int) -> int:
-        """The sum of age(t - x), given the number of the times x, their sum, and that of
-        squares.
-        """
+        """The sum of age(t - x), given how many x there are, their sum, and their squares'."""
         return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
 
     def phi(self, members: list[int], t: int) -> dict[int, int]:
@@ -2617,9 +2546,7 @@ class Shapley:
         return phi
 
     def play(self, coalition: int) -> list[int]:
-        """The start of each job in a coalition's schedule, -1 for none; its worth goes to
-        `past`.
-        """
+        """The start of each job for a coalition, -1 for none; its worth goes to `past`."""
         given, members = self.given, [u for u in range(13) if coalition >> u & 1]
         start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
         past, running = self.past[coalition], list[tuple[int, int]]()
@@ -2643,16 +2570,12 @@ class Shapley:
                     come[u] += 1
                 ready[u] = jobs[heads[u] : min(come[u], heads[u] + free)][::-1]  # the next one last
                 spend(2 * len(ready[u]))
-            several = (
-                sum(map(len, ready.values())) > free
-                and [*ready.values()].count([]) < len(members) - 1
-            )
+            queues = list(ready.values())
+            several = sum(map(len, queues)) > free and queues.count([]) < len(members) - 1
             phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
             while free and any(ready.values()):
-                rank = [
-                    (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
-                ]
-                u = min(rank)[1]
+                able = [u for u in members if ready[u]]
+                _, u = min((unit * self.ages(own[u], t + later) - phi[u], u) for u in able)
                 j, free, heads[u] = ready[u].pop(), free - 1, heads[u] + 1
                 start[j] = t
                 running.append((t + given.length[j], u))
@@ -2668,9 +2591,7 @@ class Shapley:
 
 
 def scheduling_ref(case: Case) -> list[Found]:
-    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its
-    work.
-    """
+    """Unfairness: how far utilities are from REF's in all, per unit of its work."""
     given, found = Scheduling(case), Found()
     reading = case.options.get("reading", "figure")
     if reading not in ("figure", "definition"):
@@ -2697,11 +2618,6 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
         most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
         found.at_most(Fraction(most, unit))
     return [found]
-
-
-def scheduling_utility(case: Case) -> list[Found]:
-    """The most total utility."""
-    return scheduling_most(case, utility=True)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -2736,12 +2652,9 @@ class Groups:
             self.rows, self.unit = self._per_class("penalty", len(self.count))
         else:
             self._read_curves()
-        self.columns = [
-            (place, group, cost)
-            for place in range(len(self.seats))
-            for group in self._groups(place)
-            if (cost := self.cost(place, group)) is not None
-        ]
+        able = [(c, group) for c in range(len(self.seats)) for group in self._groups(c)]
+        costs = [(c, group, self.cost(c, group)) for c, group in able]
+        self.columns = [(c, group, cost) for c, group, cost in costs if cost is not None]
         self.total: int | None = None
         if case.witness is not None:
             self._answer(fields(case.witness, "members where number", what="the answer"))
@@ -2963,7 +2876,7 @@ METHODS = {
     ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "min-cost"): ("", (("cost", "min"),), lambda case: packing_servers(case, True)),
     ("packing", "fewest-moves"): ("servers", (("moves", "min"),), packing_moves),
     ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
@@ -2976,7 +2889,8 @@ METHODS = {
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
     ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
     ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
-    ("scheduling", "max-utility"): ("", (("utility", "max"),), scheduling_utility),
+    ("scheduling", "max-utility"): (
+        "", (("utility", "max"),), lambda case: scheduling_most(case, True)),
     ("numa", "fluid"): (
         "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
         numa_fluid),

@@ -49,8 +49,8 @@ from placing_reference import best as best_placements
 from placing_reference import state
 from proof_cases import Truth, answers, cases, nobody, preferences
 from small_cases import reached, shares_of, tiny
-from test_proofs_groups import drawn as jobs_drawn
-from test_proofs_groups import every_cost
+from small_groups import drawn as jobs_drawn
+from small_groups import every_cost
 
 DRAWN = ("packing", "admission", "scheduling", "numa", "groups")
 """Problems other than colocation of which tiny instances are drawn."""
@@ -327,6 +327,7 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
                 measured is not None
                 and abs(measured - float(worth)) > 1e-6 * max(1.0, abs(measured))
                 and claim["says"] != "equilibrium"
+                and not (claim["objective"] == "moves" and worth > measured)  # on worse servers
             ):
                 return f"that the answer is worth {float(worth)}, where it is {measured}"
         if told and (optimum := start.optima.get(start.key[1])) is not None:

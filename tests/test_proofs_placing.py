@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from measured import DATA
-from placing_reference import Best, best, state
+from placing_reference import WEB, Best, best, state
 from proved import Document, judged, proof_of, refuses
 
 from cotenant import verify
@@ -21,7 +21,6 @@ from cotenant.advice.reading import read_state
 from cotenant.advice.rules import translate
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.generators import cluster
-from cotenant.instances.packing.placing import Limit
 from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
@@ -29,13 +28,6 @@ from cotenant.solvers.proofs.tree import tree_step
 SAMPLE = DATA / "clusters" / "k8s"
 
 METHODS = {"min-servers": "servers", "min-cost": "cost", "fewest-moves": "moves"}
-
-WEB = Packing(
-    capacity=[[8], [8], [8]], demand=[[3], [2], [1]], request=[3, 2, 2], servers=[1, 1, 2],
-    zone=("a", "b", "b"), apart=[[0, 1]], skew=[1, np.inf, np.inf], limits=(Limit((0, 2), 2),),
-    placed=[[0, 0, 1], [1, 0, 1], [2, 0, 1], [2, 2, 1], [3, 1, 2], [3, 2, 1]],
-)  # fmt: skip
-"""Conflicts, a skew and a limit."""
 
 
 def small(first: int, number: int) -> list[tuple[Packing, Best | None]]:

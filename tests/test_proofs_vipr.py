@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from placing_reference import WEB
 from proof_cases import drawn, drawn_with_types, proved, written
 from proved import proof_of
 from small_cases import gap, shared
 from terminal import run as terminal
-from test_proofs_placing import WEB
 from vipr_rules import infeasible
 
 from cotenant import verify

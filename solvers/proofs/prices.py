@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
 
 def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     objective = "cost" if costs else "servers"
-    checker = verify.packing_cost if costs else verify.packing_servers
+    checker = partial(verify.packing_servers, costs=costs)
     if task.instance.ruled:
         no_answer_at_all = task.outcome.status is Status.INFEASIBLE
         told = None if no_answer_at_all else math.ceil((task.outcome.bound or 0) - 1e-6)

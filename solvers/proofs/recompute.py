@@ -5,6 +5,7 @@ FUGA.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ... import verify
@@ -41,7 +42,7 @@ def max_utility(task: Task) -> Proof:
 
 def _most(task: Task, method: str, objective: str) -> Proof:
     utility = objective == "utility"
-    checker = verify.scheduling_utility if utility else verify.scheduling_most
+    checker = partial(verify.scheduling_most, utility=utility)
     best = _recomputed(task, checker, method, objective, "max", {}, STEP)
     solution = task.outcome.solution
     if best.levels[0].says == "optimal" or not isinstance(solution, Schedule):

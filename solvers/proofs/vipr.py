@@ -269,7 +269,7 @@ def _program(
         packing, below = verify.Packing(case, ruled=True), step.get("below")
         cost = packing.cost if made["method"] == "min-cost" else [1] * len(packing.room)
         if made["method"] == "fewest-moves":
-            return verify.moves_program(packing, int(case.options["servers"]), below, step)[0]
+            return verify.moves_program(packing, made["options"]["servers"], below, step)[0]
         if step["kind"] == "prop":
             return verify.servers_program(packing, cost, below, step)[0]
         owed = [verify.whole(number, "request") for number in packing.request]

@@ -40,6 +40,12 @@ class Unreadable(Exception):
     """A file is not what it should be; why."""
 
 
+def refuse(when: object, why: str) -> None:
+    """Refuse the proof if so."""
+    if when:
+        raise Refused(why)
+
+
 class Patience:
     """Steps of about a tenth of a microsecond that `verify` may still take."""
 
@@ -49,7 +55,7 @@ class Patience:
 def spend(steps: int) -> None:
     """Count what is done next, wherever a file can ask for it more often than it is long."""
     Patience.left -= steps
-    if Patience.left < 0:
+    if Patience.left < 0:  # this is called often
         raise Refused("judging this takes longer than this program has patience for")
 
 
@@ -80,7 +86,7 @@ def read(path: str) -> bytes:
 def parse(data: bytes, decimals: bool) -> dict[str, object]:
     """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
 
-    def refuse(text: str) -> None:
+    def no_float(text: str) -> None:
         raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
 
     def integer(text: str) -> int:
@@ -95,10 +101,10 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
 
     if data.count(b"[") + 4 * data.count(b"{") > MOST_LISTS or data.count(b",") > MOST_VALUES:
         raise Unreadable("more values, lists or objects than this program has memory for")
-    hooks = {"parse_int": integer, "parse_constant": refuse, "object_pairs_hook": unique}
+    hooks = {"parse_int": integer, "parse_constant": no_float, "object_pairs_hook": unique}
     try:
         text = data.decode("utf-8-sig")
-        found = json.loads(text, parse_float=Decimal if decimals else refuse, **hooks)  # type: ignore[arg-type]
+        found = json.loads(text, parse_float=Decimal if decimals else no_float, **hooks)  # type: ignore[arg-type]
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {str(error)[:200]}") from None
     if not isinstance(found, dict):
@@ -217,8 +223,7 @@ def common(numbers: list[int]) -> int:
     for number in numbers:
         spend(50 + found.bit_length() * number.bit_length() // 50_000)
         found = math.lcm(found, number)
-        if found.bit_length() > 5 * MOST_DIGITS:
-            raise Refused("a common denominator has too many digits")
+        refuse(found.bit_length() > 5 * MOST_DIGITS, "a common denominator has too many digits")
     return found
 
 
@@ -293,8 +298,7 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
     says, up = claim["says"], sense == "max"
     if (claim["objective"], claim["sense"]) != (objective, sense):
         raise Refused(f"the claim is not about {objective}, {sense}")
-    if ("epsilon" in claim) != (says == "equilibrium"):
-        raise Refused("an equilibrium, and nothing else, has an epsilon")
+    refuse(("epsilon" in claim) != (says == "equilibrium"), "only an equilibrium has an epsilon")
     if says == "infeasible":
         if not found.infeasible or claim["value"] is not None or claim["bound"] is not None:
             raise Refused("it is not proved that there is no answer at all")
@@ -308,7 +312,7 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
         told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
         if not told or None in claimed.values():
-            raise Refused("no equilibrium is proved here, or not to within how much")
+            raise Refused("no equilibrium is proved, or not to within how much")
         return f"{objective}: an equilibrium, to within {', '.join(told)}"
     beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
     if says == "optimal" and worth is not None and worth == bound:
@@ -385,8 +389,7 @@ class Program:
         """A new row: pairs of column and factor, each column once."""
         spend(4 * len(terms) + 4)
         self.terms += len(terms) + 1
-        if self.terms > MOST_TERMS:
-            raise Refused("the program is larger than this one has memory for")
+        refuse(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:
@@ -463,8 +466,7 @@ class Program:
             above, below = list(low), list(high)
             above[column], below[column] = value + 1, value
             cases += [(above, high, self.of[column]), (low, below, self.of[column])]
-        if next(hints, None) is not None:
-            raise Refused("the tree goes on when all its cases are closed")
+        refuse(next(hints, None) is not None, "the tree goes on when all its cases are closed")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -549,7 +551,7 @@ class Gains:
         self.alpha = rational(options.get("alpha", 0), "alpha")
         modes = ("penalty-points", "relative-penalty", "relative-throughput")
         if self.alpha < 0 or self.mode not in modes:
-            raise Refused("alpha is below 0, or alpha_mode is not known")
+            raise Refused("alpha is below 0, or its mode is not known")
 
     def most(self, old: int) -> int:
         """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
@@ -741,8 +743,7 @@ def colocation_fair(case: Case) -> list[Found]:
             if band[a] != now:
                 left, here, now = left + here, 0, band[a]
             left, here = left + min(0, flow[a]), here + max(0, flow[a])
-            if left < 0:
-                raise Refused("the flow does not lead to larger bandwidths")
+            refuse(left < 0, "the flow does not lead to larger bandwidths")
         if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
             raise Refused("the flow does not arrive, or is of a type without agents")
         carried = sum(max(0, x) for x in flow)
@@ -818,15 +819,13 @@ class Deletions:
         odd = self._odd(after, {*changed, *flat[1::2], *ends}, gone)
         if len(gone) + Fraction(odd, 2) > self.least - 1:
             return
-        if odd == 0:
-            raise Refused("so many deletions are enough: a node has no odd party")
+        refuse(odd == 0, "so many deletions are enough: a node has no odd party")
         left = {self._pair(i, j) for i, j in enumerate(after) if i != j} - kept
         for child in listed(children, "children"):
             first, *rest = listed(child, "a child", 3)
             i = whole(first, "the agent of a child", 0, self.size - 1)
             pair = self._pair(i, after[i])
-            if pair not in left:
-                raise Refused("a child deletes what is no pair of neighbors that is left")
+            refuse(pair not in left, "a child deletes what is no pair of neighbors that is left")
             left.remove(pair)
             self._node(after, rest, gone | {pair}, kept, (i, after[i]))
             kept = kept | {pair}
@@ -841,8 +840,7 @@ class Deletions:
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
         """O of a partition, which is stable when `gone` may not share; only `changed` is new."""
-        if sorted(after) != list(range(self.size)):
-            raise Refused("a partition is none")
+        refuse(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
         held = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
         for i in changed:
@@ -1013,8 +1011,10 @@ class Market:
         self.cores, self.over = self.points(answer["cores"], "cores")
         self.given = self.sums(self.server, self.cores, len(self.capacity))
         for given, capacity in zip(self.given, self.capacity, strict=True):
-            if given * self.core > capacity * self.over:
-                raise Refused("the answer gives more cores than a server has")
+            refuse(
+                given * self.core > capacity * self.over,
+                "the answer gives more cores than there are",
+            )
         if priced:
             self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
             wholes(self.price, "price", None, 0)
@@ -1071,8 +1071,7 @@ def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
 
 def single(steps: list[object], **kinds: str) -> dict[str, object]:
     """The one step that there is, of one of these kinds."""
-    if len(steps) != 1:
-        raise Refused("one step is expected")
+    refuse(len(steps) != 1, "one step is expected")
     return step_of(steps[0], **kinds)[1]
 
 
@@ -1098,8 +1097,7 @@ def market_equilibrium(case: Case) -> list[Found]:
     best = [0] * len(market.budget)
     for user, server, number in zip(market.user, market.server, slope, strict=True):
         if number:
-            if not market.price[server]:
-                raise Refused("a user would gain by more cores, which are free")
+            refuse(not market.price[server], "a user would gain by more cores, which are free")
             cost = market.price[server] * market.money
             best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
     fixes, owned = market.by_user(rest), market.by_user(market.values())
@@ -1160,8 +1158,7 @@ LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less t
 def exponential(number: int, up: bool) -> Fraction:
     """A fraction whose logarithm is number / GRID or, by less than 2^-70, above (`up`) or below."""
     power = number // LOG2 - 1
-    if abs(power) > MOST_DIGITS:
-        raise Refused("a welfare is beyond 2^4000")
+    refuse(abs(power) > MOST_DIGITS, "a welfare is beyond 2^4000")
     unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))
     low, high = 2**80, 2**83
     while high - low > 1:
@@ -1210,8 +1207,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
             made = fields(node, "worth prices", what="a leaf")
             near = wholes(made["worth"], "worth", len(market.budget), 0)
             prices = wholes(made["prices"], "prices", len(boxes.room), 0)
-            if not all(near[i] for i in market.active):
-                raise Refused("utilities of a leaf are not above 0")
+            refuse(not all(near[i] for i in market.active), "utilities of a leaf are not above 0")
             above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
             for k, table in boxes.low.items():
                 i, price = market.user[k], prices[market.server[k]]
@@ -1317,16 +1313,14 @@ class Boxes:
         for node in listed(nodes, "nodes"):
             least, most = stack.pop()  # an error if the tree goes on after its last leaf
             if not self.squeeze(least, most, goals):
-                if node != []:
-                    raise Refused("a branch of an empty box")
+                refuse(node != [], "a branch of an empty box")
             elif isinstance(node, dict):
                 found.append((node, (least, most)))
             else:
                 job, at = wholes(node, "a branch", 2, 0)
                 stack += [(least[:], most[:]), (least, most)]
                 stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
-        if stack:
-            raise Refused("a tree ends before all its leaves")
+        refuse(stack, "a tree ends before all its leaves")
         return found
 
     def root(self) -> Box:
@@ -1346,8 +1340,7 @@ class Boxes:
         market = self.market
         weights = wholes(step["weights"], "weights", len(market.budget), 0)
         total = sum(weights[i] * b for i, b in self.worth.items())
-        if not total:
-            raise Refused("the weights of a step are all 0")
+        refuse(not total, "the weights of a step are all 0")
         own = [weights[i] for i in market.user]
         parts = [[n * a for n, a in zip(p, own, strict=True)] for p in market.tangents(step)]
         return Fraction(market.most(*parts), market.unit) / total
@@ -1376,8 +1369,7 @@ def market_leximin(case: Case) -> list[Found]:
         if "weights" in step:
             found.append(Found(value, boxes.weighed(step)))
             continue
-        if steps and boxes.leaves(step["nodes"], boxes.conditions(value)):
-            raise Refused("a box is left of the tree")
+        refuse(steps and boxes.leaves(step["nodes"], boxes.conditions(value)), "a box is left")
         found.append(Found(value, value if steps else None))
     return found
 
@@ -1463,7 +1455,7 @@ class Packing:
                 there[kind] += sum(row[i] for i in group)
             totals = [sum(there[c] for c in zone) for zone in zones] or [0]
             if max(totals) > most or max(totals) - min(totals) > skew:
-                raise Refused("a zone of the answer holds too many VMs")
+                raise Refused("a zone holds too many VMs")
 
     def _rules(self, made: dict[str, object]) -> None:
         types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
@@ -1475,8 +1467,7 @@ class Packing:
 
         def group(value: object) -> list[int]:
             members = wholes(value, "types", None, 0, types - 1)
-            if len(set(members)) < len(members):
-                raise Refused("a rule names a type twice")
+            refuse(len(set(members)) < len(members), "a rule names a type twice")
             return members
 
         rows = listed(made.get("allowed") or [[True] * kinds] * types, "allowed", types)
@@ -1507,16 +1498,14 @@ class Packing:
                     for c, n in enumerate(self.servers)]  # fmt: skip
             counted = [name for name, zone in zones.items() if any(able[c] for c in zone)]
             named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
-            if not named <= set(zones):
-                raise Refused("a spread names a zone in which there is no server")
+            refuse(not named <= set(zones), "a spread names a zone in which there is no server")
             over = [zones[name] for name in sorted(named or counted)]
             self.zonal.append((members, over, no_limit, skew))
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(made.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)
             _, held = self.placed.setdefault(server, (self.class_of(server), {}))
-            if i >= types or i in held:
-                raise Refused("what runs now is of no type, or told twice")
+            refuse(i >= types or i in held, "what runs now is of no type, or told twice")
             held[i] = n
         self.placed_vms = sum(sum(held.values()) for _, held in self.placed.values())
 
@@ -1703,8 +1692,7 @@ class Priced:
         paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
         sums = listed(self.made["sums"], "sums")
-        if len(sums) * len(kinds) > 10**7:
-            raise Refused("so many sums that this would take too long")
+        refuse(len(sums) * len(kinds) > 10**7, "so many sums take too long")
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
@@ -1720,8 +1708,7 @@ class Priced:
         if "sums" in self.made:
             self.program().impossible(self.made)
             return self.target + 1 if self.scale else None
-        if not self.scale and self.gain <= 0:
-            raise Refused("the prices prove nothing")
+        refuse(not self.scale and self.gain <= 0, "the prices prove nothing")
         return -(-self.gain // self.scale) if self.scale else None
 
 
@@ -1746,8 +1733,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     given, found = Packing(case, ruled=True), Found()
     owed = [whole(n, "what is requested") for n in given.request]
     cost = given.cost if costs else [1] * len(given.room)
-    if given.partial:
-        raise Refused("not everything has to be served: the fewest servers are none")
+    refuse(given.partial, "not everything has to be served: the fewest servers are none")
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
@@ -1818,8 +1804,7 @@ def packing_moves(case: Case) -> list[Found]:
             if len(set(on)) < len(on) or not given.answered:
                 raise Refused("two rows of the answer are on one server, or there is no answer")
             for place, c, row in zip(on, given.kinds, given.rows, strict=True):
-                if given.class_of(place) != c:
-                    raise Refused("a row of the answer is on a server of another class")
+                refuse(given.class_of(place) != c, "a row is on a server of another class")
                 held = given.placed.get(place, (c, {}))[1]
                 moves -= sum(min(n, row[i]) for i, n in held.items())
             found.value = Fraction(moves)
@@ -1840,8 +1825,7 @@ class Shares:
             if number is None:
                 raise Refused("the number of servers is not fixed")
             there = [n + number * r for n, r in zip(there, room, strict=True)]
-        if not given.partial and any(given.request):
-            raise Refused("a request is no cap")
+        refuse(not given.partial and any(given.request), "a request is no cap")
         parts = [[Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)]
                  for row in given.size]  # fmt: skip
         self.given, self.unit = given, [max(part) for part in parts]
@@ -1906,8 +1890,7 @@ def packing_share(case: Case) -> list[Found]:
             kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
             kind, made = step_of(step, **kinds)
             if kind == "prop":
-                if not given.answered:
-                    raise Refused("a tree is about an answer, and there is none")
+                refuse(not given.answered, "a tree is about an answer, and there is none")
                 shares.program(level).impossible(made)
                 found[-1].at_most(shares.order[level])
                 continue
@@ -1942,8 +1925,7 @@ def packing_utilization(case: Case) -> list[Found]:
     unit = common([w.denominator for w in exact_weights])
     weight = [int(w * unit) for w in exact_weights]
     begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
-    if not given.partial and any(given.request):
-        raise Refused("a request is no cap")
+    refuse(not given.partial and any(given.request), "a request is no cap")
     if given.answered:
         used = sum(n * w for n, w in zip(given.total, weight, strict=True))
         found.value = begin + Fraction(used, unit)
@@ -1960,8 +1942,7 @@ def packing_utilization(case: Case) -> list[Found]:
                 raise Refused(f"a filling of class {c} is worth more than its rent")
         most = sum(r * n for r, n in zip(rents, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
-            if cap is None and price < w * over:
-                raise Refused("VMs without a cap have a price below what they add")
+            refuse(cap is None and price < w * over, "a price without a cap is below what VMs add")
             most += max(0, w * over - price) * (cap or 0)
         shared = math.gcd(*weight)
         found.at_most(begin + Fraction(most // (over * shared) * shared, unit))
@@ -2116,8 +2097,7 @@ class Play:
         for place, c in enumerate(self.kinds):
             own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
             choice = [entry for entry in self.after(total, place) if entry[0] == own]
-            if not choice:
-                raise Refused("the answer is no play of the game")
+            refuse(not choice, "the answer is no play of the game")
             worth += self.root(choice[0][1], 2, 256) + 1
             total = choice[0][2]
         high = self.around((self.variance(total), Fraction(0)), 256)[1]
@@ -2297,8 +2277,7 @@ class Flows:
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
-        if min(ht, pci, hops) < 0:
-            raise Refused("an energy is below 0")
+        refuse(min(ht, pci, hops) < 0, "an energy is below 0")
         joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
         self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
         for mean, near, blade, rate in zip(*rest, strict=True):
@@ -2324,8 +2303,7 @@ class Flows:
                     part = share * Fraction(number, sum(n for _, n in here))
                     self.work[p] += part * self.time[k][self.away[memory][p]]
                     self.joules += part * self.energy[k][self.away[memory][p]]
-        if parts:
-            raise Refused("the answer splits tasks that there are not")
+        refuse(parts, "the answer splits tasks that there are not")
 
     def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
         """At prices of a second of a core: what all cores earn, and what a task costs at least.
@@ -2336,8 +2314,7 @@ class Flows:
         """
         _, made = step_of(step, dual="prices")
         prices, over = rationals(made["prices"], "prices", len(self.processors))
-        if min(prices) < 0:
-            raise Refused("a price is below 0")
+        refuse(min(prices) < 0, "a price is below 0")
         cost = Fraction(0)
         for m, far in enumerate(self.away):
             least: dict[int, int] = {}  # price at each distance
@@ -2372,16 +2349,14 @@ def numa_power(case: Case) -> list[Found]:
     given, found = Flows(case), Found(None, Fraction(0))
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
-    if rate <= 0:
-        raise Refused("the throughput is not above 0")
+    refuse(rate <= 0, "the throughput is not above 0")
     for step in case.steps[0]:
         earned, cost = given.priced(step, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
         earned, cost = given.priced(step, joules=True)
         found.at_least(rate * cost - earned)
     if case.witness is not None:
-        if rate * max(given.work) > given.cores:
-            raise Refused("the answer gives a processor more work than it can do")
+        refuse(rate * max(given.work) > given.cores, "the answer overfills a processor")
         found.value = rate * given.joules
     return [found]
 
@@ -2420,13 +2395,11 @@ class Scheduling:
                 raise Refused("a job of the answer starts nowhere, or before its release")
         for queue in self.queues:
             begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
-            if begins != sorted(begins):
-                raise Refused("jobs of an organization start out of order")
+            refuse(begins != sorted(begins), "jobs of an organization start out of order")
         runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
         free = dict[int, int]()
         for place, begin, j in runs:
-            if begin < free.get(place, 0):
-                raise Refused("two jobs of the answer overlap on a machine")
+            refuse(begin < free.get(place, 0), "two jobs of the answer overlap on a machine")
             free[place] = begin + self.length[j]
 
     def worth(self, start: list[int]) -> tuple[int, list[int]]:
@@ -2474,8 +2447,7 @@ class Scheduling:
         times = wholes(made["times"], "times", len(prices), 0, self.horizon - 1)
         if min(prices) < 0 or times[0] or times != sorted(set(times)):
             raise Refused("a price is below 0, or times do not increase from 0 on")
-        if len(times) * len(self.owner) > 10**6:
-            raise Refused("so many times and jobs that this would take too long")
+        refuse(len(times) * len(self.owner) > 10**6, "so many times and jobs take too long")
         spend(50 * len(times) * len(self.owner))
         paid = [0]
         for price, begin, end in zip(prices, times, [*times[1:], self.horizon], strict=True):
@@ -2515,8 +2487,7 @@ class Shapley:
         self.given, self.later = given, later
         self.past: dict[int, list[tuple[int, list[int]]]] = {}
         self.start = list[int]()
-        if len(given.machines) > 13:
-            raise Refused("so many organizations that playing all coalitions would take too long")
+        refuse(len(given.machines) > 13, "so many coalitions would take too long")
         for coalition in range(1, 1 << len(given.machines)):
             self.past[coalition] = []
             self.start = self.play(coalition)
@@ -2594,8 +2565,7 @@ def scheduling_ref(case: Case) -> list[Found]:
     """Unfairness: how far utilities are from REF's in all, per unit of its work."""
     given, found = Scheduling(case), Found()
     reading = case.options.get("reading", "figure")
-    if reading not in ("figure", "definition"):
-        raise Refused("reading is neither figure nor definition")
+    refuse(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     for step in case.steps[0]:
         step_of(step, recompute="")
         units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
@@ -2687,8 +2657,7 @@ class Groups:
         both = [whole(v, "a pressure", 0) for v in scaled([*loads, *knots], "pressure")[0]]
         self.load, self.knots = both[: len(loads)], both[len(loads) :]
         gaps = [b - a for a, b in zip(self.knots, self.knots[1:], strict=False)]
-        if min(gaps, default=1) < 1:
-            raise Refused("knots do not rise")
+        refuse(min(gaps, default=1) < 1, "knots do not rise")
         self.rows, unit = self._per_class("sensitivity", len(knots))
         self.steps = common(gaps)
         self.unit = unit * self.steps
@@ -2774,8 +2743,7 @@ class Groups:
         placed, used, self.total = [0] * len(self.count), [0] * len(self.seats), 0
         for row, place, many in zip(rows, where, number, strict=True):
             group = tuple(sorted(a for a in wholes(row, "members", None, -1) if a >= 0))
-            if (place, group) not in costs:
-                raise Refused("the answer has a group that may not be formed, or is too large")
+            refuse((place, group) not in costs, "the answer has a group that may not be formed")
             for a in group:
                 placed[a] += many
             used[place] += many

@@ -302,6 +302,19 @@ def test_vms_are_brought_home_where_others_make_room() -> None:
     assert (filling.room.free >= 0).all()
 
 
+def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None:
+    two = Packing(
+        capacity=[[4], [5]], demand=[[1]], request=[4], servers=[1, 1], placed=[[0, 0, 3]]
+    )
+    problem = reduce_ruled(two, merge=False)
+    now = np.array([[3], [0]])
+    filling = Filling(problem, np.array([0, 1]), np.array([[0.0, 4.0]]), np.random.default_rng(0))
+    filling.place_now(now, now)
+    filling.place_evenly(np.array([[0.0, 4.0]]))
+    assert filling.waiting == 0
+    assert filling.room.vms.tolist() == [[3], [1]]
+
+
 @pytest.mark.parametrize("servers", [22, 26, 34])
 def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))

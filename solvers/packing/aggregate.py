@@ -14,7 +14,7 @@ from ...instances.packing.instance import Floats, Integers
 from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
 from ..engines import LivingProgram
-from ..outcome import Clock, Stop
+from ..outcome import Clock, Status, Stop
 from .ruled import Ruled
 
 BITS = 40
@@ -153,6 +153,9 @@ def aggregate_bound(
             break
         value = exact.bound(answer.row_dual, lower, ceiling)
         here = max(known, -(-value.numerator // value.denominator))
+        if answer.status is not Status.OPTIMAL:  # out of time: its point says nothing
+            proved = max(proved, min([here, *(node[0] for node in queue[:1])]))
+            break
         children = [(lower, ceiling)]
         if here > lower[built.cost] and here <= ceiling[built.cost]:
             # costs are whole: the same node with its cost rounded up

@@ -256,12 +256,10 @@ class _Search:
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
             point = answer.point
-            if (
-                point is None
-                or (counted(built.count, point).sum(axis=1) < self.problem.request - WHOLE).any()
-            ):
+            if point is None or answer.status is not Status.OPTIMAL:
                 return None
-            return point
+            placed = counted(built.count, point).sum(axis=1)
+            return None if (placed < self.problem.request - WHOLE).any() else point
 
         point, free = solved(), built.servers
         while point is not None and len(free):

@@ -70,7 +70,11 @@ class Filling:
         alone = (problem.most > 0).sum(axis=1) == 1  # those that force servers into use
         order = np.lexsort((-self.size, -(tight > TIGHT).astype(int), ~alone))
         left = problem.request - target.sum(axis=1) - self.room.vms.sum(axis=0)
-        target[:, 0] += np.minimum(left, 0)
+        for i in np.flatnonzero(left < 0).tolist():  # more stay in other classes
+            for c in np.argsort(-target[i], kind="stable").tolist():
+                cut = min(int(target[i, c]), -int(left[i]))
+                target[i, c] -= cut
+                left[i] += cut
         place_by_class(self.rules, self.room, self.used, target, order, pooled.of, self.share, left)
         self.wait()
 
@@ -138,7 +142,9 @@ def _rounded(count: Floats, problem: Ruled) -> Integers:
     whole = np.floor(count + 1e-6).astype(np.int64)
     for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
         rest = count[i] - whole[i]
-        for c in np.argsort(-rest, kind="stable")[: int(problem.request[i] - whole[i].sum())]:
+        for c in np.argsort(-rest, kind="stable")[
+            : max(int(problem.request[i] - whole[i].sum()), 0)
+        ]:
             whole[i, c] += 1
     return whole
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from .state import ClusterState
 from .statecheck import Move, Scheduler, Wave
 
+_NEAR = "near"
+
 
 @dataclass(frozen=True)
 class Ordered:
@@ -63,6 +65,7 @@ class _Ordering:
         self.parked: set[int] = set()
         self.wave: list[Move] = []
         self.taken: Counter[tuple[str, ...]] = Counter()
+        self.watching: dict[object, list[Move]] = {}  # moves of the wave by what they watch
 
     def direct(self) -> bool:
         """Moves that fit, as a wave; whether there are any."""
@@ -145,15 +148,13 @@ class _Ordering:
         if not scheduler.takes(number, move.node):
             return False
         scheduler.come(number, move.node)
-        if not all(
-            scheduler.takes(other.pod, other.node)
-            for other in [*self.wave, move]
-            if _minds(scheduler, other.pod, number)
-        ):
+        if not all(scheduler.takes(other.pod, other.node) for other in self._minding(move)):
             scheduler.go_back(number)
             return False
         self.wave.append(move)
         self.taken.update(groups)
+        for each in self._watches(number):
+            self.watching.setdefault(each, []).append(move)
         return True
 
     def _undo(self) -> None:
@@ -161,6 +162,23 @@ class _Ordering:
         move = self.wave.pop()
         self.scheduler.go_back(move.pod)
         self.taken.subtract(self._groups(move.pod))
+        for each in self._watches(move.pod):
+            self.watching[each].pop()
+
+    def _watches(self, number: int) -> list[object]:
+        """What else could make a node refuse a pod than what the node has and holds: its spreads,
+        and pods that it must be near.
+        """
+        pod = self.state.pods[number]
+        return [*((pod.namespace, spread) for spread in pod.spread), *(_NEAR,) * bool(pod.near)]
+
+    def _minding(self, move: Move) -> list[Move]:
+        """Moves of the wave, and this one, that a node could refuse because of this one."""
+        counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
+        found = [other for each in counting for other in self.watching.get(each, ())]
+        if any(each in counting for each in self._watches(move.pod)):
+            found.append(move)
+        return found
 
     def _end(self) -> bool:
         """The wave is over; whether it had moves."""
@@ -173,7 +191,7 @@ class _Ordering:
         if self.wave:
             self.waves.append(tuple(self.wave))
         found = bool(self.wave)
-        self.wave, self.taken = [], Counter()
+        self.wave, self.taken, self.watching = [], Counter(), {}
         return found
 
     def _groups(self, number: int) -> list[tuple[str, ...]]:
@@ -182,8 +200,3 @@ class _Ordering:
             return [(namespace, name) for namespace, name, _ in budgets]
         pod = self.state.pods[number]
         return [(pod.namespace, *pod.owner)] if pod.owner[1] else []
-
-
-def _minds(scheduler: Scheduler, number: int, moving: int) -> bool:
-    """Whether a pod that moves could make a node refuse another one for what it does not take."""
-    return bool(scheduler.state.pods[number].near) or moving in scheduler.counted_with(number)

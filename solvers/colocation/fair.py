@@ -80,7 +80,7 @@ def fair(
         never changes what is proved.
     time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and
         the mean penalty gets 30 seconds after it.
-    engine : "highs" or "cp-sat".
+    engine : the solver of the program: "highs" or "cp-sat".
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress, in slack.
 

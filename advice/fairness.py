@@ -1,4 +1,4 @@
-"""Who is owed what on a cluster, in words, and fair-share weights that would have been nearer."""
+"""Who is owed what on a cluster, in words; and weights or QOS that would have been nearer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from shlex import quote
 import numpy as np
 
 from ..analysis.scheduling.causes import Cause
-from ..analysis.scheduling.fairness import HOUR, Fairness, fit_shares, moment
+from ..analysis.scheduling.fairness import HOUR, Fairness, moment
+from ..analysis.scheduling.fit import Fitted, fit
 from ..instances.problem.errors import InvalidOption
 from ..instances.problem.text import printable
 from ..instances.scheduling.accounts import waits
@@ -51,8 +52,9 @@ def fairness_lines(judged: Fairness) -> list[str]:
 
 
 def emit_slurm(judged: Fairness) -> str:
-    """Commands that set the accounts' fair shares to weights fitted to the fair schedule, with what
-    that would have changed. Nothing here runs them.
+    """Commands that set weights for fair share, or give accounts a QOS, fitted to the fair
+    schedule, with what that would have changed; the nearer of the two, the other as a comment.
+    Nothing here runs them.
 
     Raises
     ------
@@ -61,34 +63,73 @@ def emit_slurm(judged: Fairness) -> str:
     """
     if judged.found.kind != "account":
         raise InvalidOption(
-            "emit is slurm, which sets shares of accounts; leave out by and mapping"
+            "emit is slurm, which sets shares of accounts; leave out by, mapping and schedule"
         )
-    fit = fit_shares(judged)
+    found = fit(judged)
+    later = found.now.later is not None
     lines = [
-        "# A suggestion, fitted to the past: fair share with these weights, against the fair",
-        "# schedule, in seconds by which a unit of work comes too late or too early on average:",
-        f"#   this log {fit.error_log:.3g}; fair share as it is {fit.error_now:.3g}; "
-        f"with these weights {fit.error:.3g}",
+        "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
+        "# seconds by which a unit of work comes too late or too early on average"
+        + (", in the" if later else ":"),
+        *["# windows that it was fitted to and in later ones, which the fit did not see:"] * later,
     ]
-    if fit.error_later is not None:
-        lines.append(
-            f"#   in the later windows, which the fit did not see: as it is "
-            f"{fit.error_now_later:.3g}; with these weights {fit.error_later:.3g}"
-        )
+    for name, each in (
+        ("this log", found.log),
+        ("fair share as it is", found.now),
+        ("fair share with these weights", found.weights),
+        ("fair share with these QOS", found.levels),
+    ):
+        rest = "" if each.later is None else f"{each.later:10.3g}"
+        lines.append(f"#   {name:30}{each.error:10.3g}{rest}")
     lines += [
-        "# A simulation of fair share by use alone: half lives, age, QOS, memory and partitions",
-        "# are not in it. Look at it before you run it.",
+        "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
+        "# memory and partitions are not in it. Look at it before you run it.",
     ]
-    if fit.error >= 0.99 * fit.error_now:
-        lines.append("# No weights were found that are nearer than those there are.")
-        return "\n".join(lines) + "\n"
-    for name, weight in zip(judged.names, fit.weights.tolist(), strict=True):
-        if printable(name) != name or name.startswith("("):
-            lines.append(f"# no account to be named in a command: {printable(name)}, {weight}")
-        else:
-            where = quote(f"name={name}")
-            lines.append(f"sacctmgr -i modify account where {where} set fairshare={weight}")
+    best = found.best
+    if best is None:
+        lines.append("# Nothing was found that is nearer than what there is: change nothing.")
+    for each, title, commands in (
+        (found.weights, "weights", _weights(judged, found.weights)),
+        (found.levels, "QOS", _qualities(judged, found.levels)),
+    ):
+        if each is best:
+            lines += [f"# {title}, the nearer:", *commands]
+        elif each.nearer(found.now):
+            lines += [f"# {title} instead of the other, not as near:"]
+            lines += [line if line.startswith("#") else f"# {line}" for line in commands]
     return "\n".join(lines) + "\n"
+
+
+def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
+    return [
+        _modified(name, f"fairshare={weight}")
+        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
+    ]
+
+
+def _qualities(judged: Fairness, fitted: Fitted) -> list[str]:
+    """A QOS for each level above the lowest, and the accounts that get it by default."""
+    highest = int(fitted.values.max())
+    lines = [
+        "# (It takes PriorityType=priority/multifactor with a PriorityWeightQOS far above",
+        "# PriorityWeightFairshare, and no other QOS of so high a priority. A job's --qos",
+        "# and a user's own default QOS go before the account's.)",
+    ]
+    for level in range(1, highest + 1):
+        name = f"cotenant{level}"
+        lines.append(f"sacctmgr -i add qos {name} priority={1000 * level // highest}")
+        lines += [
+            _modified(account, f"qos+={name} defaultqos={name}")
+            for account, mine in zip(judged.names, fitted.values.tolist(), strict=True)
+            if mine == level
+        ]
+    return lines
+
+
+def _modified(account: str, change: str) -> str:
+    if printable(account) != account or account.startswith("("):
+        return f"# no account to be named in a command: {printable(account)}, {change}"
+    return f"sacctmgr -i modify account where {quote(f'name={account}')} set {change}"
 
 
 def amount(hours: float) -> str:
@@ -241,7 +282,8 @@ def _rests_on(judged: Fairness) -> Iterator[str]:
     yield "; ".join(GAME[name] for name in references)
     if judged.spread is None:
         yield "how much the order of ties moves this was not tried: it would take too long"
-    yield "memory, GPUs, licenses and reservations are not seen"
+    if not judged.audits[0].judged.told:
+        yield "memory, GPUs, licenses and reservations are not seen"
     notes = [*found.notes]
     for each in judged.audits:
         notes += [note for note in each.notes if note not in notes]

@@ -19,7 +19,7 @@ from ..analysis.report.console import (
     waiting,
 )
 from ..instances.problem.text import printable
-from .arguments import Json, Options
+from .arguments import Json, Options, Schedule
 from .codes import NO_ANSWER
 from .functions import given_method
 from .measuring import Voids
@@ -159,9 +159,10 @@ def fairness(
         typer.Argument(
             metavar="SACCT",
             help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
-            "Standard Workload Format log; - is standard input.",
+            "Standard Workload Format log; - is standard input. Or an instance, with --schedule.",
         ),
     ],
+    schedule: Schedule = None,
     nodes: Annotated[
         str | None,
         typer.Option(metavar="SCONTROL", help="What `scontrol show node -o` prints: the CPUs."),
@@ -225,7 +226,8 @@ def fairness(
     emit: Annotated[
         str | None,
         typer.Option(
-            metavar="FORM", help="slurm: print fair-share weights that would have been nearer."
+            metavar="FORM",
+            help="slurm: print fair-share weights or a QOS that would have been nearer.",
         ),
     ] = None,
     picture: Annotated[
@@ -253,7 +255,8 @@ def fairness(
         )  # fmt: skip
         with waiting("playing the coalitions' schedules"):
             judged = judge(
-                log, source, windows=window, reference=reference, orderings=orderings,  # type: ignore[arg-type]
+                log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
+                orderings=orderings,
             )  # fmt: skip
         worst = max(worst, judged.share_owed)
         if picture is not None:

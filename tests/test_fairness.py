@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from terminal import run
 from cotenant.advice.fairness import emit_slurm, fairness_lines
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
-from cotenant.analysis.scheduling.fairness import Fairness, fairness, fit_shares
+from cotenant.analysis.scheduling.fairness import Fairness, fairness
+from cotenant.analysis.scheduling.fit import Fit, Fitted, fit
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.accounts import Source, waits
@@ -492,24 +494,65 @@ def test_the_order_of_ties_moves_only_what_has_ties(exported) -> None:
     assert judged(exported(tied), Source(machines=2), ties=0).spread is None
 
 
-def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
-    rng = np.random.default_rng(3)
-    jobs, now = [], 0
-    for n in range(80):
+def crowd(seed: int, number: int = 80) -> list[dict[str, str]]:
+    """Jobs of three accounts, far more than four CPUs can run at once."""
+    rng, jobs, now = np.random.default_rng(seed), [], 0
+    for n in range(number):
         now += int(rng.integers(0, 40))
         account = "abc"[int(rng.integers(0, 3))]
         start = now + int(rng.integers(0, 200))
         jobs.append(job(str(n), account, now, start, int(rng.integers(60, 600))))
+    return jobs
+
+
+def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
+    jobs = crowd(3)
     found = judged(exported(jobs), windows="1h")
-    fit = fit_shares(found)
-    assert fit.error <= fit.error_now
-    assert (fit.weights > 0).all()
+    tried = fit(found)
+    for each in (tried.weights, tried.levels):
+        assert each.error <= tried.now.error
+    assert (tried.weights.values > 0).all()
+    assert tried.best is not None
     text = emit_slurm(found)
-    assert "# A suggestion" in text
-    if fit.error < 0.99 * fit.error_now:
-        assert text.count("sacctmgr -i modify account where name=") == 3
+    active = [line for line in text.splitlines() if not line.startswith("#")]
+    assert active
+    assert all(line.startswith("sacctmgr -i ") for line in active)
     with pytest.raises(InvalidOption, match="shares of accounts"):
         emit_slurm(judged(exported(jobs), Source(machines=4, by="each-user")))
+
+
+def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
+    found = judged(exported(crowd(10)), ties=0)
+    tried = fit(found)
+    wanted, work = found.audits[0].wanted, found.audits[0].work.sum()
+    best = min(
+        np.abs(
+            simulate(found.audits[0].instance, "FAIRSHARE", levels=levels).own[:, -1] - wanted
+        ).sum()
+        for levels in itertools.product(range(3), repeat=3)
+    )
+    assert tried.levels.error == pytest.approx(best / work)
+    assert tried.levels.values.tolist() == [1, 0, 0]
+    assert tried.levels.nearer(tried.now)
+    text = emit_slurm(found)
+    assert "# sacctmgr -i add qos cotenant1 priority=1000\n" in text
+    assert (
+        "# sacctmgr -i modify account where name=a set qos+=cotenant1 defaultqos=cotenant1" in text
+    )
+    assert max(map(len, (line for line in text.splitlines() if line.startswith("# ")))) <= 88
+
+
+def test_what_is_advised_is_nearer_where_it_was_not_fitted_too() -> None:
+    def fitted(error: float, later: float | None) -> Fitted:
+        return Fitted(np.array([1, 0]), error, later)
+
+    log, now = fitted(9, 9), fitted(5, 5)
+    good, worse, lucky = fitted(3, 4), fitted(2, 4.5), fitted(1, 6)
+    assert Fit(log, now, good, worse).best is good
+    assert Fit(log, now, worse, good).best is good
+    assert Fit(log, now, lucky, now).best is None
+    one = fitted(5, None)
+    assert Fit(log, one, fitted(4.99, None), fitted(4, None)).best.judged == 4
 
 
 # the command line

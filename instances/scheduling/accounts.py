@@ -134,15 +134,19 @@ class Source:
                 "shares are of accounts; leave out by, split and mapping, or the shares"
             )
 
-    def read(self, path: str | os.PathLike[str]) -> Accounts:
+    def read(self, path: str | os.PathLike[str], text: str | None = None) -> Accounts:
         """Read the files and put them together.
+
+        Parameters
+        ----------
+        text : the log's content, when it was read before.
 
         Raises
         ------
         InvalidFile, InvalidOption
             A file is not what it should be; a partition nobody ran in; too many accounts.
         """
-        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict)
+        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict, text=text)
         nodes = [] if self.nodes is None else read_nodes(self.nodes)
         notes = [*_left_out(log), *log.remarks]
         partitions = Counter(filter(None, log.partition))

@@ -140,7 +140,12 @@ Form = Literal["auto", "sacct", "swf", "accounting-csv"]
 
 
 def read_log(
-    path: PathLike, form: Form = "auto", *, delimiter: str = "", strict: bool = False
+    path: PathLike,
+    form: Form = "auto",
+    *,
+    delimiter: str = "",
+    strict: bool = False,
+    text: str | None = None,
 ) -> Log:
     """A log, whatever its kind: what sacct prints, Standard Workload Format, or an accounting
     table.
@@ -149,13 +154,14 @@ def read_log(
     ----------
     form : the kind; "auto" looks at the content.
     delimiter, strict : of what sacct prints, see `slurm.read_sacct`.
+    text : the content, when it was read before.
 
     Raises
     ------
     InvalidFile
         It is none of these, and what makes one.
     """
-    text = read_text(path)
+    text = read_text(path) if text is None else text
     if form == "auto":
         form = _form_of(path, text)
     if form == "sacct":

@@ -21,7 +21,7 @@ from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.accounts import Source, waits
 from cotenant.instances.scheduling.formats import read_log
 from cotenant.instances.scheduling.log import Window
-from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares
+from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares, remarks
 from cotenant.instances.scheduling.utility import rates
 from cotenant.solvers.scheduling.event_loop import simulate
 from cotenant.solvers.scheduling.fifo import exact_shares, fifo_starts, fifo_values
@@ -158,7 +158,7 @@ def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
         "job steps": 1, "jobs that left the queue before they started": 1,
         "repeated lines": 1, "jobs with no run time above 0": 1,
     }  # fmt: skip
-    words = " ".join(found.remarks)
+    words = " ".join(remarks(found))
     for what in ("eligible or submitted: 1", "suspended jobs: 1", "(whole nodes): 1",
                  "still run: 1", "not seen: 1", "not eligible yet: 1"):  # fmt: skip
         assert what in words
@@ -206,7 +206,7 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (HUMAN, "what sacct prints for people"),
+        (HUMAN, "is printed for people, in columns that are cut"),
         (text_of(LATE).partition("\n")[2], "is a job; expected the names of the columns"),
         (text_of(LATE, columns=[n for n in COLUMNS if n != "Start"]), "no column start"),
         (text_of(LATE, columns=[*COLUMNS, "User"]), "'user' is named twice"),
@@ -215,6 +215,8 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
         (text_of([job("4", "phy", 100, None, 0)]), "no job that started; 1 wait"),
         ('{"meta": {}, "jobs": []}', "sacct --json"),
         ('{"cotenant": 1, "problem": "scheduling"}', "an instance or a result"),
+        ("NodeName=n1 CPUTot=8\n", "give it as --nodes"),
+        ("Account|User|RawShares|NormShares\n", "give it as --shares"),
         ("a,b\n1,2\n", "begins no log that is known"),
         ("", "begins no log that is known"),
     ],
@@ -346,8 +348,42 @@ def test_a_partition_is_judged_by_itself(exported) -> None:
     assert any("partitions are not seen (2" in note for note in source.read(path).notes)
     one = Source(nodes=source.nodes, partition="gpu").read(path)
     assert (one.settings.machines, one.log.jobs) == (7, ("4",))
+    assert "serve other partitions too: 1 of 1 (b)" in " ".join(one.notes)
     with pytest.raises(InvalidOption, match="partition is 'x'"):
         Source(partition="x").read(path)
+
+
+def test_jobs_that_need_what_is_not_seen_are_named_in_their_partition(exported) -> None:
+    jobs = [
+        *[each | {"ReqTRES": "cpu=2,mem=2G"} for each in LATE],
+        job("4", "phy", 0, 1, 60, ReqTRES="cpu=1,mem=1.50G,node=1"),
+        job("5", "phy", 0, 1, 60, ReqTRES="cpu=1,mem=3000M,gres/gpu=2", Partition="gpu"),
+        *[job(str(n), "bio", 0, 1, 60, ReqTRES="cpu=1,gres/gpu:a100=1") for n in range(6, 10)],
+    ]
+    path = exported(jobs)
+    nodes = exported(
+        "NodeName=a CPUTot=4 RealMemory=4096 Partitions=batch\n"
+        "NodeName=b CPUTot=4 RealMemory=4096 Partitions=gpu\n",
+        "nodes.txt",
+    )
+    whole = " ".join(Source(nodes=nodes).read(path).notes)
+    assert "more memory than comes with their CPUs, which is not seen: 2 (4, 5)" in whole
+    assert "GPUs or other devices, which are not seen: 5 (5, 6, 7, ...)" in whole
+    part = " ".join(Source(nodes=nodes, partition="gpu").read(path).notes)
+    assert "more memory than comes with their CPUs, which is not seen: 1 (5)" in part
+    assert "GPUs or other devices, which are not seen: 1 (5)" in part
+    assert "memory" not in " ".join(Source(machines=8).read(path).notes)
+
+
+def test_the_administrator_has_no_part_beside_others(exported) -> None:
+    path = exported([*LATE, job("4", "root", 0, 1, 60)])
+    found = judged(path, Source(machines=4))
+    assert (found.names, found.machines.tolist()) == (("bio", "phy", "root"), [2, 2, 0])
+    assert "in equal shares: no shares were given" in fairness_lines(found)[0]
+    assert "no CPUs of their own: root" in " ".join(found.found.notes)
+    assert judged(exported([job("4", "root", 0, 1, 60)]), Source(machines=4)).machines.tolist() == [
+        4
+    ]
 
 
 def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:

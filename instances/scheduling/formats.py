@@ -21,7 +21,7 @@ from ..problem.rules import AtLeast
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
 from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
-from .slurm import COMMAND, looks_like_sacct, read_sacct
+from .slurm import COMMAND, NODES_COMMAND, SHARES_COMMAND, looks_like_sacct, read_sacct
 from .split import Organizations
 
 _FIELDS = 18
@@ -189,6 +189,14 @@ def _form_of(path: PathLike, text: str) -> Form:
         else:
             what = hint(content) or "JSON"
         raise InvalidFile(f"{where} holds {what}; expected a log. Make one with: {COMMAND}")
+    for sign, program, option in (
+        ("NodeName=", NODES_COMMAND, "nodes"), ("RawShares", SHARES_COMMAND, "shares"),
+    ):  # fmt: skip
+        if sign in first:
+            raise InvalidFile(
+                f"{where} is what `{program}` prints; give it as --{option} (audit: -o {option}=)"
+                f", and the log first. Make that with: {COMMAND}"
+            )
     if re.search(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:", first):
         raise InvalidFile(
             f"{where}, line 1: {shortened(first[:60])} is a job; expected the names of the columns "

@@ -65,7 +65,9 @@ class Log:
     waiting : jobs that had not started when the log ended.
     last : the log's last second, where it says more than its jobs.
     bad : lines that could not be read, and why.
-    remarks : what was decided in reading, to be said.
+    marks : (n,) what was decided of each job in reading, as `slurm.remarks` says it; empty where
+        nothing was.
+    memory : (n,) MiB each job asked for, 0 where the log does not say.
     dated : whether seconds count from 1970.
     """
 
@@ -86,7 +88,8 @@ class Log:
     waiting: tuple[Waiting, ...] = ()
     last: int | None = None
     bad: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    marks: tuple[tuple[str, ...], ...] = ()
+    memory: Integers | None = None
     dated: bool = False
 
     @property
@@ -345,6 +348,8 @@ def with_waiting(log: Log, machines: int | None = None) -> Log:
         user=user, users=users, group=group, groups=groups, last=over,
         jobs=(*log.jobs, *(job.job for job in jobs)) if log.jobs else (),
         partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
+        marks=(*log.marks, *[()] * len(jobs)) if log.marks else (),
+        memory=None if log.memory is None else longer(log.memory, [0] * len(jobs)),
         waiting=tuple(job for job in log.waiting if job not in jobs),
     )  # fmt: skip
     return _of_jobs(more, np.argsort(more.submit, kind="stable"))
@@ -369,6 +374,8 @@ def _of_jobs(log: Log, chosen: Integers) -> Log:
         eligible=None if log.eligible is None else log.eligible[chosen],
         jobs=tuple(log.jobs[n] for n in chosen) if log.jobs else (),
         partition=tuple(log.partition[n] for n in chosen) if log.partition else (),
+        marks=tuple(log.marks[n] for n in chosen) if log.marks else (),
+        memory=None if log.memory is None else log.memory[chosen],
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from shlex import quote
 
 import numpy as np
 
+from ..analysis.scheduling.audit import window_notes
 from ..analysis.scheduling.causes import Cause
 from ..analysis.scheduling.fairness import HOUR, Fairness, moment
 from ..analysis.scheduling.fit import Fitted, fit
@@ -35,6 +36,8 @@ def fairness_lines(judged: Fairness) -> list[str]:
     """
     lines = [_first(judged), f"  {_when(judged)}"]
     even = []
+    if not judged.work.any():
+        return wrapped([*lines, *(f"  {words}" for words in _rests_on(judged))])
     largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
     for u in np.argsort(-judged.owed, kind="stable").tolist():
         if abs(judged.owed[u]) <= _known_to(judged, u):
@@ -175,9 +178,12 @@ def _when(judged: Fairness) -> str:
     count = len(judged.audits)
     cut = f" in {count} windows" if count > 1 else ""
     empty = f" ({judged.empty} more without jobs)" if judged.empty else ""
+    span_of_time = f"{moment(log, begin)} to {moment(log, end)}{cut}{empty}"
+    if not judged.work.any():
+        return f"{span_of_time}: no work was done, so there are no debts."
     return (
-        f"{moment(log, begin)} to {moment(log, end)}{cut}{empty}, {amount(judged.work.sum())} core "
-        f"hours of work; {100 * judged.share_owed:.2g} % of it is owed by some to others."
+        f"{span_of_time}, {amount(judged.work.sum())} core hours of work; "
+        f"{100 * judged.share_owed:.2g} % of it is owed by some to others."
     )
 
 
@@ -208,7 +214,8 @@ def _debt(judged: Fairness, u: int) -> str:
     )
     delay = float(judged.delay[u]) * HOUR
     if not work:
-        return f"{text}: it had no work done, and its CPUs served the others."
+        lent = any(cause.kind == "lent" and cause.loser == u for cause in judged.causes(u))
+        return f"{text}: it had no work done{', and its CPUs served the others' * lent}."
     if abs(delay) > max(each.instance.horizon for each in judged.audits):
         return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
     return (
@@ -284,9 +291,7 @@ def _rests_on(judged: Fairness) -> Iterator[str]:
         yield "how much the order of ties moves this was not tried: it would take too long"
     if not judged.audits[0].judged.told:
         yield "memory, GPUs, licenses and reservations are not seen"
-    notes = [*found.notes]
-    for each in judged.audits:
-        notes += [note for note in each.notes if note not in notes]
+    notes = [*found.notes, *window_notes([each.judged for each in judged.audits])]
     most = 3 * NAMED
     yield from (f"note: {note}" for note in notes[:most])
     if len(notes) > most:

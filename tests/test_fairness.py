@@ -259,6 +259,8 @@ def test_shares_are_divided_down_the_tree(exported) -> None:
     assert read_shares(exported(mixed, "mixed.txt")) == pytest.approx({"a": 0.75, "b": 0.25})
     with pytest.raises(InvalidFile, match="RawShares"):
         read_shares(exported(head + " a||much|\n", "bad.txt"))
+    with pytest.raises(InvalidFile, match="no header of sshare.*Make it with: sshare -a -l -P"):
+        read_shares(exported(HUMAN, "nodes.txt"))
     with pytest.raises(InvalidFile, match="no account with shares"):
         read_shares(exported(head + " a||0|\n", "none.txt"))
     with pytest.raises(InvalidFile, match="begins with NodeName="):
@@ -384,6 +386,26 @@ def test_the_administrator_has_no_part_beside_others(exported) -> None:
     assert judged(exported([job("4", "root", 0, 1, 60)]), Source(machines=4)).machines.tolist() == [
         4
     ]
+
+
+def test_a_time_in_which_nothing_ran_owes_nobody(exported) -> None:
+    path = exported([*LATE, job("4", "bio", 7200, 8000, 60)])
+    found = judged(path, Source(machines=4), windows=f"{at(7210)}/{at(7990)}")
+    text = " ".join(" ".join(fairness_lines(found)).split())
+    assert "no work was done, so there are no debts" in text
+    assert ("is owed " in text, " owes " in text, found.share_owed) == (False, False, 0)
+
+
+def test_one_account_is_owed_nothing_and_its_users_may_be_judged(exported) -> None:
+    path = exported([each | {"Account": "all"} for each in LATE])
+    assert "--by each-user" in " ".join(Source(machines=4).read(path).notes)
+    assert "one account" not in " ".join(Source(machines=4, by="each-user").read(path).notes)
+
+
+def test_what_is_said_of_each_window_is_said_once(exported) -> None:
+    late = [job(str(n), "bio", 3600 * n, 3600 * n + 3700, 60) for n in range(5)]
+    text = " ".join(" ".join(fairness_lines(judged(exported(late), windows="1h"))).split())
+    assert text.count("were not started in their window") == 1
 
 
 def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:

@@ -5,7 +5,7 @@ time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
@@ -276,7 +276,7 @@ def audit(
         contributed=contributed,
         work=per_organization(instance, units_done(start, instance.work, instance.horizon, rate)),
         unfairness=distance,
-        notes=(*notes, *_notes(judged)),
+        notes=(*notes, *window_notes([judged])),
         reference=chosen,
         judged=judged,
         wanted=wanted if chosen == "REF" else contributed[:, -1],
@@ -431,28 +431,38 @@ def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
     return found
 
 
-def _notes(judged: Window) -> Iterator[str]:
-    """What the numbers rest on: machines the log really used, and jobs whose start is not known."""
+def window_notes(windows: Sequence[Window]) -> Iterator[str]:
+    """What the numbers of some windows rest on: machines the log really used, and jobs whose start
+    is not known.
+    """
+    total = windows[0].instance.total_machines
+    peaks = [_peak(each) for each in windows]
+    over = sum(peak > total for peak in peaks)
+    several = len(windows) > 1
+    if over:
+        yield (
+            f"the log used up to {max(peaks)} processors at once"
+            f"{f', in {over} of {len(windows)} windows' * several}, more than the {total} machines "
+            "given: its schedule has an advantage over the reference"
+        )
+    late = sum(int((each.start < 0).sum()) for each in windows)
+    jobs = sum(each.instance.jobs for each in windows)
+    if windows[0].told:
+        yield f"judged is {windows[0].told}"
+        if late:
+            yield f"{late} of {jobs} jobs are not started before the horizon"
+    elif late:
+        yield (
+            f"{late} of {jobs} jobs were not started in {'their' if several else 'the'} window, "
+            "or the log does not say when"
+        )
+
+
+def _peak(judged: Window) -> int:
+    """The most processors in use at one time."""
     instance, start = judged.instance, judged.start
     ran = start >= 0
     begin, end = start[ran], start[ran] + durations(instance, judged.machine)[ran]
     times = np.concatenate([end, begin])
     change = np.concatenate([-instance.width[ran], instance.width[ran]])
-    order = np.lexsort((change, times))
-    peak = int(np.cumsum(change[order]).max(initial=0))
-    if peak > instance.total_machines:
-        yield (
-            f"the log used up to {peak} processors at once, more than the "
-            f"{instance.total_machines} machines given: its schedule has an advantage over the "
-            "reference"
-        )
-    late = int((~ran).sum())
-    if judged.told:
-        yield f"judged is {judged.told}"
-        if late:
-            yield f"{late} of {instance.jobs} jobs are not started before the horizon"
-    elif late:
-        yield (
-            f"{late} of {instance.jobs} jobs were not started in the window, or the log "
-            "does not say when"
-        )
+    return int(np.cumsum(change[np.lexsort((change, times))]).max(initial=0))

@@ -108,8 +108,9 @@ class Fairness:
 
     @property
     def share_owed(self) -> float:
-        """All that is owed, over all work: what `--fail-above` looks at."""
-        return float(np.maximum(self.owed, 0).sum() / max(self.work.sum(), 1e-12))
+        """All that is owed, over all work, 0 where none was done: what `--fail-above` looks at."""
+        work = float(self.work.sum())
+        return float(np.maximum(self.owed, 0).sum()) / work if work else 0.0
 
     @cached_property
     def delay(self) -> Floats:

@@ -192,7 +192,13 @@ class Source:
         if by_account and number > MOST_ACCOUNTS:
             raise InvalidOption(
                 f"there are {number} {'accounts' if self.by == 'account' else 'users'}; at "
-                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: top 12 keeps 12"
+                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: --top 12 keeps 12 (audit: "
+                "-o top=12)"
+            )
+        if self.by == "account" and by_account and number == 1:
+            notes.append(
+                "all jobs are of one account, so nothing can be owed; --by each-user --top 12 "
+                "(audit: -o by=each-user -o top=12) judges its users"
             )
         eligible = released_when_eligible(log)
         different = log.eligible is not None and bool((log.eligible != log.submit).any())

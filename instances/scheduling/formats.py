@@ -288,7 +288,7 @@ def read_accounting(
             raise row.wrong(processors, "a whole number")
         found.append((sent_at, begin - sent_at, run, int(cpus)))
         owners.append(row[user])
-        accounts.append(row[group])
+        accounts.append(row[group] or "(none)")
     if not found:
         raise InvalidFile(
             f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs "

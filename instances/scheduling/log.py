@@ -260,10 +260,12 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     used = log.processors[chosen]
     parallel = settings.jobs == "parallel"
     if parallel and used.max() > (total := int(machines.sum())):
+        widest = int(chosen[used.argmax()])
+        name = f"job {log.jobs[widest]}" if log.jobs else "a job"
         raise InvalidOption(
-            f"machines is {total}; a job of user {log.users[log.user[chosen[used.argmax()]]]} in "
-            f"the window, submitted at {log.submit[chosen[used.argmax()]]}, takes {used.max()} "
-            "processors at once. Give as many machines, or leave out jobs=parallel"
+            f"machines is {total}; {name} of user {log.users[log.user[widest]]} in the window, "
+            f"submitted at {log.submit[widest]}, takes {used.max()} processors at once. Give as "
+            "many machines; or, with jobs=sequential, it is so many jobs of one"
         )
     copies = np.ones(len(used), dtype=np.int64) if parallel else used
     instance = Scheduling(

@@ -184,7 +184,14 @@ def read_shares(path: PathLike) -> dict[str, float]:
         It is no output of sshare, or no account has shares.
     """
     where = os.fspath(path)
-    table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True)
+    text = read_text(path)
+    header = text.lstrip().partition("\n")[0]
+    if not {"Account", "User", "RawShares"} <= {name.strip() for name in header.split("|")}:
+        raise InvalidFile(
+            f"{where}, line 1: {shortened(header[:60])} is no header of sshare with Account, User "
+            f"and RawShares between bars. Make it with: {SHARES_COMMAND}"
+        )
+    table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
     children: list[tuple[int, str, bool, float]] = []
     for row in table:
         name = row.cells[table.places["Account"]]

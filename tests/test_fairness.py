@@ -259,7 +259,7 @@ def test_shares_are_divided_down_the_tree(exported) -> None:
     assert read_shares(exported(mixed, "mixed.txt")) == pytest.approx({"a": 0.75, "b": 0.25})
     with pytest.raises(InvalidFile, match="RawShares"):
         read_shares(exported(head + " a||much|\n", "bad.txt"))
-    with pytest.raises(InvalidFile, match="no header of sshare.*Make it with: sshare -a -l -P"):
+    with pytest.raises(InvalidFile, match=r"no header of sshare.*Make it with: sshare -a -l -P"):
         read_shares(exported(HUMAN, "nodes.txt"))
     with pytest.raises(InvalidFile, match="no account with shares"):
         read_shares(exported(head + " a||0|\n", "none.txt"))

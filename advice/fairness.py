@@ -34,23 +34,23 @@ def fairness_lines(judged: Fairness) -> list[str]:
     """What is known of a cluster's accounts: debts, causes, what would have happened alone, and
     what the numbers rest on.
     """
-    lines = [_first(judged), f"  {_when(judged)}"]
+    lines = [headline(judged), f"  {period(judged)}"]
     even = []
     if not judged.work.any():
-        return wrapped([*lines, *(f"  {words}" for words in _rests_on(judged))])
+        return wrapped([*lines, *(f"  {words}" for words in rests_on(judged))])
     largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
     for u in np.argsort(-judged.owed, kind="stable").tolist():
-        if abs(judged.owed[u]) <= _known_to(judged, u):
+        if abs(judged.owed[u]) <= known_to(judged, u):
             even.append(judged.names[u])
             continue
         lines.append(f"  {_debt(judged, u)}")
         if u not in largest:
             continue
-        lines += [f"    {_because(judged, u, cause)}" for cause in judged.causes(u)]
-        lines.append(f"    {_alone(judged, u)}")
+        lines += [f"    {because(judged, u, cause)}" for cause in judged.causes(u)]
+        lines.append(f"    {alone_words(judged, u)}")
     if even:
         lines.append(f"  even: {_some(even)}")
-    lines += [f"  {words}" for words in _rests_on(judged)]
+    lines += [f"  {words}" for words in rests_on(judged)]
     return wrapped(lines)
 
 
@@ -150,7 +150,8 @@ def span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def _first(judged: Fairness) -> str:
+def headline(judged: Fairness) -> str:
+    """Who is judged, on how many CPUs, in which shares."""
     found, names = judged.found, judged.names
     total = int(judged.machines.sum())
     begin = f"{len(names)} {_who(judged)} on {total:,} CPUs ({found.machines_from}), "
@@ -171,7 +172,8 @@ def _who(judged: Fairness) -> str:
     return f"{found.kind}{many}"
 
 
-def _when(judged: Fairness) -> str:
+def period(judged: Fairness) -> str:
+    """When, how much work was done, and what part of it is owed."""
     log = judged.found.log
     first, last = judged.audits[0], judged.audits[-1]
     begin, end = first.judged.begin, last.judged.begin + last.instance.horizon
@@ -187,7 +189,7 @@ def _when(judged: Fairness) -> str:
     )
 
 
-def _known_to(judged: Fairness, u: int) -> float:
+def known_to(judged: Fairness, u: int) -> float:
     """How large a debt must be to be one."""
     spread = 0.0 if judged.spread is None else float(judged.spread[u])
     return max(spread, float(judged.error[u]), EVEN * float(judged.work.sum()))
@@ -224,7 +226,8 @@ def _debt(judged: Fairness, u: int) -> str:
     )
 
 
-def _because(judged: Fairness, u: int, cause: Cause) -> str:
+def because(judged: Fairness, u: int, cause: Cause) -> str:
+    """One of the largest flows of an account, with the jobs most concerned."""
     hours = f"{amount(cause.amount / HOUR)} core hours: "
     loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
     ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
@@ -242,7 +245,8 @@ def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
     return f"job{'s' * (len(jobs) != 1)} {names}"
 
 
-def _alone(judged: Fairness, u: int) -> str:
+def alone_words(judged: Fairness, u: int) -> str:
+    """What an account's jobs would have met on its own CPUs."""
     each, cpus = judged.alone[u], int(judged.machines[u])
     if not cpus:
         return "alone, without CPUs of its own, it would have run nothing"
@@ -260,7 +264,7 @@ def _alone(judged: Fairness, u: int) -> str:
     )
 
 
-def _rests_on(judged: Fairness) -> Iterator[str]:
+def rests_on(judged: Fairness) -> Iterator[str]:
     """What the numbers rest on, and what they do not see."""
     found = judged.found
     eligible = found.log.eligible is not None and found.submitted is not None

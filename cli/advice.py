@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from ..analysis.report.console import (
     print_tables,
     require_folder,
     require_writable,
+    say,
     waiting,
 )
 from ..instances.problem.text import printable
@@ -234,6 +236,10 @@ def fairness(
         Path | None,
         typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say who is owed what by whom, and why, from a Slurm's own accounting."""
@@ -247,7 +253,11 @@ def fairness(
         raise InvalidOption(f"emit is {emit!r}; expected slurm")
     if picture is not None:
         require_folder(picture)
-    texts, documents, worst = [], [], 0.0
+    if report is not None:
+        from ..analysis.report.page import require_report
+
+        require_report(report, log, *filter(None, (nodes, shares, schedule)))
+    texts, documents, worst, parts = [], [], 0.0, []
     for name in partition or [None]:  # type: ignore[list-item]
         source = Source(
             nodes=nodes, shares=shares, release=release, waiting=judge_waiting,  # type: ignore[arg-type]
@@ -259,6 +269,7 @@ def fairness(
                 orderings=orderings,
             )  # fmt: skip
         worst = max(worst, judged.share_owed)
+        parts.append((name, judged))
         if picture is not None:
             _drawn(judged.picture(), picture, name)
         if emit is not None:
@@ -268,6 +279,10 @@ def fairness(
         else:
             texts += [f"partition {name}:"] if name is not None else []
             texts += fairness_lines(judged)
+    if report is not None:
+        from ..advice.fairness_report import write_fairness_report
+
+        say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json and emit is None:
         print_json(documents if len(documents) > 1 else documents[0])
     screen = console()

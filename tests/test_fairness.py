@@ -12,6 +12,7 @@ from measured import DATA
 from terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
+from cotenant.advice.fairness_report import write_fairness_report
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
@@ -646,3 +647,24 @@ def test_a_log_without_jobs_in_the_window_is_refused(exported) -> None:
     jobs = [job("1", "a", 0, 0, 60), job("2", "a", 10000, 10000, 60)]
     with pytest.raises(InvalidInstance, match="a window in which jobs wait or run"):
         judged(exported(jobs), windows=f"{at(5000)}/{at(6000)}")
+
+
+def test_the_page_holds_debts_causes_and_the_picture_over_time(exported, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    jobs = [*LATE, job("4", "<i>art", 0, 1, 60, Partition="gpu")]
+    page = tmp_path / "page.html"
+    parts = [
+        (name, judged(exported(jobs), Source(machines=4, partition=name), ties=0))
+        for name in ("batch", "gpu")
+    ]
+    write_fairness_report(parts, page, ["cotenant", "advise", "fairness"])
+    text = page.read_text()
+    for words in (
+        "partition batch", "partition gpu", "its job 3 waited while bio ran jobs 1, 2 above its",
+        "alone on its 2 CPUs", "Who is owed what over time", "<svg", "&lt;i&gt;art",
+    ):  # fmt: skip
+        assert words in text, words
+    assert "<i>art" not in text
+    nowhere = run("advise", "fairness", exported(LATE), "--report", str(tmp_path / "no" / "p.html"))
+    assert (nowhere.returncode, nowhere.stdout) == (2, "")

@@ -14,6 +14,7 @@ import cotenant
 from cotenant.advice.fairness import fairness_lines
 from cotenant.analysis.scheduling.audit import audit_file
 from cotenant.analysis.scheduling.fairness import fairness
+from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import (
     CotenantError,
     InfeasibleSolution,
@@ -24,7 +25,7 @@ from cotenant.instances.problem.errors import (
 from cotenant.instances.scheduling.accounts import Source
 
 
-def stored(folder: Path, instance: cotenant.Instance, method: str = "FAIRSHARE") -> tuple[str, str]:
+def stored(folder: Path, instance: Instance, method: str = "FAIRSHARE") -> tuple[str, str]:
     """Paths of an instance and of a result on it."""
     paths = str(folder / "i.json"), str(folder / "r.json")
     cotenant.write(instance, paths[0])

@@ -185,7 +185,7 @@ def audit_file(
     if isinstance(given, Window):
         if source != Source() or begin is not None or length is not None:
             raise InvalidOption(FOR_LOGS)
-        judged, notes = given, ()
+        judged, notes = given, tuple[str, ...]()
     else:
         found = source.read(path, given)
         judged, notes = window(*found.span(begin, length)), found.notes

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -162,7 +162,7 @@ def _shifted(levels: Integers) -> Iterator[Integers]:
             trial[u] = level
             if _settled(trial):
                 yield trial
-    for u, v in zip(*np.triu_indices(len(levels), 1), strict=True):
+    for u, v in combinations(range(len(levels)), 2):
         if levels[u] != levels[v]:
             trial = levels.copy()
             trial[[u, v]] = levels[[v, u]]

@@ -82,8 +82,8 @@ def emit_slurm(judged: Fairness) -> str:
         ("fair share with these weights", found.weights),
         ("fair share with these QOS", found.levels),
     ):
-        rest = "" if each.later is None else f"{each.later:10.3g}"
-        lines.append(f"#   {name:30}{each.error:10.3g}{rest}")
+        rest = "" if each.later is None else f"{amount(each.later):>10}"
+        lines.append(f"#   {name:30}{amount(each.error):>10}{rest}")
     lines += [
         "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
         "# memory and partitions are not in it. Look at it before you run it.",

@@ -605,13 +605,16 @@ def test_what_is_advised_is_nearer_where_it_was_not_fitted_too() -> None:
     def fitted(error: float, later: float | None) -> Fitted:
         return Fitted(np.array([1, 0]), error, later)
 
-    log, now = fitted(9, 9), fitted(5, 5)
-    good, worse, lucky = fitted(3, 4), fitted(2, 4.5), fitted(1, 6)
+    log, now = fitted(90, 90), fitted(50, 50)
+    good, worse, lucky = fitted(30, 40), fitted(20, 45), fitted(10, 60)
     assert Fit(log, now, good, worse).best is good
     assert Fit(log, now, worse, good).best is good
     assert Fit(log, now, lucky, now).best is None
-    one = fitted(5, None)
-    assert Fit(log, one, fitted(4.99, None), fitted(4, None)).best.judged == 4
+    one, little = fitted(300, None), fitted(298, None)
+    assert Fit(log, one, little, fitted(290, None)).best.judged == 290
+    assert Fit(log, one, little, one).best is None
+    # what is right already is not to be changed for less than the clock can tell
+    assert Fit(log, fitted(0.9, 0.9), fitted(0, 0), fitted(0, 0)).best is None
 
 
 # the command line

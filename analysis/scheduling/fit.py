@@ -45,10 +45,13 @@ class Fitted:
         return self.error if self.later is None else self.later
 
     def nearer(self, other: Fitted) -> bool:
-        """Whether it is nearer to the fair schedule by a hundredth, where it was fitted and later
-        too.
+        """Whether it is nearer to the fair schedule by a hundredth, and by a second, which is what
+        clocks of accounting tell apart; where it was fitted and later too.
         """
-        return self.error < 0.99 * other.error and self.judged < 0.99 * other.judged
+        return all(
+            mine <= theirs - max(1.0, 0.01 * theirs)
+            for mine, theirs in ((self.error, other.error), (self.judged, other.judged))
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -314,7 +314,7 @@ def audit_tables(found: Audit) -> list[Table]:
         Column("organization", bold=True),
         Column("machines", numeric=True),
         Column("jobs", numeric=True),
-        Column("machine time", "{:,}".format, numeric=True),
+        Column("machine time" if instance.speed is None else "work", "{:,}".format, numeric=True),
         Column("share", lambda value: f"{100 * value:.1f} %", numeric=True),
         Column("contributed", "{:.4g}".format, numeric=True),
         Column("received", "{:.4g}".format, numeric=True),
@@ -344,7 +344,7 @@ def audit_tables(found: Audit) -> list[Table]:
                 owed / work if work else None,
             )
         )
-    title = f"{instance.name}: who contributed, who received ({found.reference})"
+    title = f"{instance.name or 'the instance'}: who contributed, who received ({found.reference})"
     caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
     balance = Table("audit-balance", title, columns, tuple(rows), caption)
     times = (

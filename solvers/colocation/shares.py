@@ -1,9 +1,9 @@
 """Programs of very many agents of few types: in shares of the agents first, whole agents after.
 
-Rows s <= most z say that a flag z is 1 where any agent would leave. With hundreds of thousands of
-agents `most` is so far from all other coefficients that HiGHS, whose arithmetic is that of floats,
-takes minutes and at times calls optimal what is not. So the two halves of the program are told
-apart:
+Rows s <= most z say that a flag z is 1 where any agent would leave. With thousands of agents of a
+type `most` is so far from all other coefficients that HiGHS, whose arithmetic is that of floats,
+takes long (a minute for a million agents) and at times calls optimal what is not. So the two halves
+of the program are told apart:
 
 1. *In shares*: columns divided by the largest count, no longer whole, and rows by their largest
    coefficient. Only flags and what is at most 1 stay as they are; HiGHS is quick and its tolerances
@@ -31,13 +31,16 @@ from ...models.program import Floats, Integers, LinearProgram
 from ..engines import EngineAnswer, solve_program
 from ..outcome import AGREE, Clock, Status, Stop
 
-MANY = range(20_000, 2**40)
+MANY = range(2_000, 2**40)
 """Agents of the largest type for which programs are solved so; more have no room in CP-SAT."""
 
 CLEAR = 100
 """Agents that make a flag clear. Parity and rounding move fewer, so that the best pairing is mostly
 in the first family.
 """
+
+TOLERANCE = 1e-7
+"""Of the shares: with a million agents of a type a tenth of an agent, far from a clear flag."""
 
 
 def solve_in_shares(
@@ -84,7 +87,7 @@ class _Search:
         any_will_do = not self.program.program.cost.any()
         flagged = self.program.flagged
         while not self.clock.over:
-            found = solve_program(self.shares, time_limit=self.clock.share())
+            found = solve_program(self.shares, time_limit=self.clock.share(), tolerance=TOLERANCE)
             if found.status is Status.INFEASIBLE:
                 self.bound = self.searched
                 return Stop.FINISHED
@@ -92,9 +95,13 @@ class _Search:
                 self.bound = min(self.searched, found.bound * self.agents)
                 if found.bound * self.agents >= self.value - AGREE * self.agents:
                     return Stop.FINISHED
-            if found.point is None or found.stop is not Stop.FINISHED:
+            if found.stop is not Stop.FINISHED:
                 return found.stop
-            clear = self.program.flag[found.point[flagged] * self.unit[flagged] >= CLEAR]
+            # shares that broke a row make no flag clear: then the family is all pairings
+            agents = (
+                np.zeros(0) if found.point is None else found.point[flagged] * self.unit[flagged]
+            )
+            clear = self.program.flag[np.flatnonzero(agents >= CLEAR)]
             stop = self._family(clear)
             if stop is not Stop.FINISHED or (any_will_do and self.best is not None):
                 return stop
@@ -144,6 +151,7 @@ def _in_shares(program: LinearProgram, agents: int) -> tuple[LinearProgram, Floa
     """The program with columns above 1 in shares of the largest and its objective by agent, and
     the unit of each column.
     """
+    assert program.implied is not None
     large = program.upper > 1
     unit = np.where(large, program.upper.max(), 1.0)
     matrix = (program.matrix * unit).tocsr()
@@ -157,6 +165,6 @@ def _in_shares(program: LinearProgram, agents: int) -> tuple[LinearProgram, Floa
         cost=program.cost * unit / agents,
         lower=program.lower / unit,
         upper=program.upper / unit,
-        integer=program.integer & ~large,
+        integer=program.integer & ~large & ~program.implied,
     )
     return shares, unit

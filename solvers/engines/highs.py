@@ -20,6 +20,12 @@ THREADS = 1
 word.
 """
 
+TOLERANCES = (
+    "mip_feasibility_tolerance",
+    "primal_feasibility_tolerance",
+    "dual_feasibility_tolerance",
+)
+
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "log_to_console": False,
@@ -28,9 +34,7 @@ _OPTIONS: dict[str, Any] = {
     "mip_rel_gap": 0.0,  # the default 1e-4 would call "optimal" what is not
     "mip_abs_gap": 1e-9,
     # a 0/1 column at 1e-6 times a million agents would let one agent through
-    "mip_feasibility_tolerance": 1e-9,
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
+    **dict.fromkeys(TOLERANCES, 1e-9),
 }
 
 WITHOUT_HEURISTICS: dict[str, Any] = {

@@ -15,7 +15,7 @@ from .jobs import Job
 from .plan import ALONE, LEAST_LOOKS, MOST_LOOKS, Cell, Plan, Standing, first_pairs
 from .statistics import CONTROL, Observations
 from .store import Store
-from .visit import Machine, Time, Visit
+from .visit import Machine, Order, Time, Visit
 
 FIRST_TIMEOUT = 600.0
 """Seconds that the first run of a job without timeout may take."""
@@ -193,7 +193,7 @@ class Campaign:
         for place, job in enumerate(self.jobs):
             self._tell(f"{job.name}, first run")
             limit = job.timeout or FIRST_TIMEOUT
-            visit = self.machine.visit([job], [limit], keep_errors=True)
+            visit = self.machine.visit(Order([job], [limit], keep_errors=True))
             self._add(visit, (place, ALONE), 0, False)
             if visit.error:
                 cure = (
@@ -321,7 +321,7 @@ class Campaign:
         if second == CONTROL:
             members.append(None)
             limits.append(math.inf)
-        return self.machine.visit(members, limits, swapped=swapped, keep_errors=keep_errors)
+        return self.machine.visit(Order(members, limits, swapped, keep_errors))
 
     def _add(self, visit: Visit, cell: Cell, number: int, swapped: bool) -> str:
         """Keep what came of a visit; returns its state."""

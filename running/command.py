@@ -21,7 +21,7 @@ from ..instances.problem.errors import InvalidOption
 from .jobs import Job
 from .supervisor import SEAT
 from .topology import SYSFS, Seats, cpu_text
-from .visit import Member, Run, Visit
+from .visit import Member, Order, Run, Visit
 
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
@@ -93,21 +93,14 @@ class Computer:
         """Seconds since 1970."""
         return time.time()
 
-    def visit(
-        self,
-        members: Sequence[Job | None],
-        timeouts: Sequence[float],
-        *,
-        swapped: bool = False,
-        keep_errors: bool = False,
-    ) -> Visit:
+    def visit(self, order: Order) -> Visit:
         """Run members at the same time; see `visit.Machine`."""
         seats = self.seats.parts[:2]
-        placed = seats[::-1] if swapped else seats
+        placed = seats[::-1] if order.swapped else seats
         return self._visit(
             [
-                self._member(job, cpus, limit, keep_errors)
-                for job, cpus, limit in zip(members, placed, timeouts, strict=False)
+                self._member(job, cpus, limit, order.keep_errors)
+                for job, cpus, limit in zip(order.members, placed, order.timeouts, strict=False)
             ],
             once=False,
         )

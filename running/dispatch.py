@@ -23,7 +23,7 @@ from ..instances.problem.errors import CotenantError, EngineError, InvalidOption
 from .group import Program, Registered, end_groups, forget, register, run_group, run_visit
 from .jobs import Job
 from .topology import divided_cpus, read_topology
-from .visit import Visit
+from .visit import Order, Visit
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at which workers are there."""
@@ -115,11 +115,9 @@ class Fleet:
         """Begin a group on a machine that has none."""
         self._submit(machine, group, run_group, list(jobs), list(outputs))
 
-    def start_visit(
-        self, machine: str, visit: str, members: Sequence[Job | None], *settings: object
-    ) -> None:
-        """Begin a visit of a measurement on a machine that runs nothing; see `run_visit`."""
-        self._submit(machine, visit, run_visit, list(members), *settings)
+    def start_visit(self, machine: str, visit: str, order: Order) -> None:
+        """Begin a visit of a measurement on a machine that runs nothing."""
+        self._submit(machine, visit, run_visit, order)
 
     def _submit(self, machine: str, group: str, function: Any, *arguments: Any) -> None:
         try:

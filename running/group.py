@@ -25,7 +25,7 @@ from .command import Computer, kill_leftovers, require_linux
 from .jobs import Job, find_program
 from .machine import machine_facts
 from .topology import Seats, choose_seats, read_topology, require_pinning
-from .visit import Visit
+from .visit import Order, Visit
 
 
 @dataclass
@@ -131,24 +131,9 @@ def run_group(
     return _once(token, nonce, group, lambda computer: computer.group(jobs, outputs))
 
 
-def run_visit(
-    token: str,
-    nonce: str,
-    visit: str,
-    members: Sequence[Job | None],
-    timeouts: Sequence[float],
-    swapped: bool,
-    keep_errors: bool,
-) -> Visit | None:
+def run_visit(token: str, nonce: str, visit: str, order: Order) -> Visit | None:
     """Run a visit of a measurement, likewise; see `visit.Machine`."""
-    return _once(
-        token,
-        nonce,
-        visit,
-        lambda computer: computer.visit(
-            members, timeouts, swapped=swapped, keep_errors=keep_errors
-        ),
-    )
+    return _once(token, nonce, visit, lambda computer: computer.visit(order))
 
 
 def _once(token: str, nonce: str, group: str, work: Callable[[Computer], Visit]) -> Visit | None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 
 from ..instances.problem.errors import EngineError
 from .dispatch import Fleet
-from .jobs import Job
-from .visit import Visit
+from .visit import Order, Visit
 
 
 class RemoteMachine:
@@ -32,14 +30,7 @@ class RemoteMachine:
         """Seconds since 1970."""
         return self._fleet.now()
 
-    def visit(
-        self,
-        members: Sequence[Job | None],
-        timeouts: Sequence[float],
-        *,
-        swapped: bool = False,
-        keep_errors: bool = False,
-    ) -> Visit:
+    def visit(self, order: Order) -> Visit:
         """Run members at the same time; see `visit.Machine`.
 
         Raises
@@ -51,9 +42,7 @@ class RemoteMachine:
         try:
             if self._name not in self._fleet.all():
                 raise self._lost("")
-            self._fleet.start_visit(
-                self._name, visit, members, list(timeouts), swapped, keep_errors
-            )
+            self._fleet.start_visit(self._name, visit, order)
             ended = None
             while ended is None:
                 ended = next((one for one in self._fleet.ended(1.0) if one.group == visit), None)

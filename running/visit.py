@@ -73,25 +73,29 @@ class Visit:
         return next((member.error for member in self.members if member.error), "")
 
 
+@dataclass(frozen=True)
+class Order:
+    """What a machine is to run at the same time.
+
+    Attributes
+    ----------
+    members : one or two, None for the control that only spins.
+    timeouts : seconds for each run of each member.
+    swapped : whether the first member takes the second seat.
+    keep_errors : whether the last words of a run that fails are told.
+    """
+
+    members: Sequence[Job | None]
+    timeouts: Sequence[float]
+    swapped: bool = False
+    keep_errors: bool = False
+
+
 class Machine(Protocol):
-    """What runs jobs: this computer, or a simulated one in tests."""
+    """What runs jobs: this computer, a worker of a cluster, or a simulated one in tests."""
 
     def now(self) -> float:
         """Seconds since 1970."""
 
-    def visit(
-        self,
-        members: Sequence[Job | None],
-        timeouts: Sequence[float],
-        *,
-        swapped: bool = False,
-        keep_errors: bool = False,
-    ) -> Visit:
-        """Run one or two members at the same time, None for the control that only spins.
-
-        Parameters
-        ----------
-        timeouts : seconds for each run of each member.
-        swapped : whether the first member takes the second seat.
-        keep_errors : whether the last words of a run that fails are told.
-        """
+    def visit(self, order: Order) -> Visit:
+        """Run the members of an order until each has ended once."""

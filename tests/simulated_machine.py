@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cotenant.running.jobs import Job
-from cotenant.running.visit import Member, Run, Visit
+from cotenant.running.visit import Member, Order, Run, Visit
 
 
 class SimulatedMachine:
@@ -45,15 +45,8 @@ class SimulatedMachine:
     def now(self) -> float:
         return self.clock
 
-    def visit(
-        self,
-        members: Sequence[Job | None],
-        timeouts: Sequence[float],
-        *,
-        swapped: bool = False,
-        keep_errors: bool = False,
-    ) -> Visit:
-        places = [None if job is None else int(job.name) for job in members]
+    def visit(self, order: Order) -> Visit:
+        places = [None if job is None else int(job.name) for job in order.members]
         self.asked.append(places)
         self.visits += 1
         begin = self.clock

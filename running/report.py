@@ -70,6 +70,7 @@ def write_queue_report(
         ran=facts_table(
             {
                 "method": settings.get("method", "-"),
+                "seats of a machine": settings.get("seats", 2),
                 "options": ", ".join(f"{k}={v}" for k, v in settings.get("options", {}).items()),
                 "epochs": len(epochs),
                 "groups": ", ".join(f"{number} {state}" for state, number in groups.items()),

@@ -51,7 +51,7 @@ CpuRatio = Annotated[
     float | None, typer.Option(metavar="R", help="Virtual CPUs to a core, for VMs; 4 else.")
 ]
 Seconds = Annotated[
-    float, typer.Option("--time-limit", metavar="S", help="Seconds for all proofs together.")
+    float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
 ]
 Plan = Annotated[
     Path | None,
@@ -114,11 +114,14 @@ def nodes(
 
     most = None if fail_above is None else _share(fail_above)
     state = _read(states, cpu_ratio, plan, instance)
-    with waiting("finding the fewest nodes and moves"):
-        advice = advise(state, time_limit=time_limit, released=release or (), frontier=frontier)
+    with waiting("finding the fewest nodes and moves") as say:
+        advice = advise(
+            state, time_limit=time_limit, released=release or (), frontier=frontier, say=say
+        )
     if instance is not None:
         write(advice.translation.instance, instance)
     _said(advice, plan, emit, as_json, advice.document, lambda: advice_lines(advice))
+    _leave_if_interrupted(advice)
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)
 
@@ -141,8 +144,8 @@ def drain(
     from ..instances.problem.errors import NoSolution
 
     state = _read(states, cpu_ratio, plan)
-    with waiting(f"looking for places for the pods of {node}"):
-        found = draining(state, node, time_limit=time_limit, released=release or ())
+    with waiting(f"looking for places for the pods of {node}") as say:
+        found = draining(state, node, time_limit=time_limit, released=release or (), say=say)
     if (emit or plan) and not found.empties:
         raise NoSolution(
             f"{node} cannot be emptied; without --emit and --plan the reasons are shown"
@@ -151,6 +154,7 @@ def drain(
         found.advice, plan, emit, as_json, lambda: drain_document(state, found),
         lambda: drain_lines(state, found),
     )  # fmt: skip
+    _leave_if_interrupted(found.advice)
     if not found.empties:
         raise typer.Exit(NO_ANSWER)
 
@@ -396,6 +400,15 @@ def _said(
         screen = console()
         for line in lines():
             screen.print(line, highlight=False, soft_wrap=True)
+
+
+def _leave_if_interrupted(advice: Advice | None) -> None:
+    """Say what an interrupt left, once that is shown, and leave."""
+    from ..solvers.interrupts import exit_code
+
+    if advice is not None and advice.interrupted:
+        say("interrupted: the best plan so far is kept, checked")
+        raise typer.Exit(exit_code())
 
 
 def _share(text: str) -> float:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..analysis.report.console import Form
+from ..instances.problem.errors import InvalidOption
 
 __all__ = [
     "As",
@@ -19,7 +20,9 @@ __all__ = [
     "Schedule",
     "SummaryOnly",
     "TimeLimit",
+    "Width",
     "listed",
+    "require_latex",
 ]
 
 Options = Annotated[
@@ -60,6 +63,12 @@ InstancesShown = Annotated[
         help="How many instances of a problem have their pictures on the page (4 if not given).",
     ),
 ]
+Width = Annotated[
+    float | None,
+    typer.Option(
+        "--width", metavar="CM", help="Width of the line that tables of --format latex must fit."
+    ),
+]
 SummaryOnly = Annotated[
     bool,
     typer.Option(
@@ -71,3 +80,9 @@ SummaryOnly = Annotated[
 def listed(given: list[str] | None) -> list[str]:
     """Names with commas between them, or given one by one."""
     return [name for each in given or [] for part in each.split(",") if (name := part.strip())]
+
+
+def require_latex(width: float | None, form: Form) -> None:
+    """Refuse a width for tables that are not in LaTeX, before any work."""
+    if width is not None and form is not Form.LATEX:
+        raise InvalidOption("--width is for tables in LaTeX; add --format latex")

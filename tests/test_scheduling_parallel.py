@@ -232,7 +232,7 @@ def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) ->
     for instance in (parallel(), related()):
         assert "sequential jobs on like machines only" in instance.beyond_proofs
         case = verify.Case(instance.document(), {}, None, [[{"kind": "recompute"}]])
-        for checker in (verify.scheduling_ref, verify.scheduling_most, verify.scheduling_utility):
+        for checker in (verify.scheduling_ref, verify.scheduling_most):
             with pytest.raises(verify.Refused, match=r"processors|speed"):
                 checker(case)
         for method in ("REF", "max-utility"):

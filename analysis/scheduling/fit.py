@@ -18,8 +18,12 @@ from .fairness import Fairness
 LEVELS = 3
 """Priorities that accounts can be given, the lowest being none."""
 
-_WORK = 6e7
-"""Jobs that the simulations of a fit may serve together: some seconds."""
+_WORK = 1e7
+"""Jobs that the simulations of a fit may serve together, a parallel one counting for `_WIDE`: some
+fifteen seconds.
+"""
+
+_WIDE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,8 @@ def fit(judged: Fairness) -> Fit:
     present = np.asarray(judged.machines, dtype=np.int64)
     present = np.round(1000 * present / present.max()).astype(np.int64)
     none = np.zeros_like(present)
-    most = max(20, min(400, int(_WORK / max(1, sum(each.instance.jobs for each in seen)))))
+    served = sum(each.instance.jobs * (1 if each.instance.sequential else _WIDE) for each in seen)
+    most = max(20, min(400, int(_WORK / served)))
 
     def fitted(values: Integers, weights: Integers, levels: Integers) -> Fitted:
         rest = _distance(later, weights, levels) if later else None

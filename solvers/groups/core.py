@@ -26,7 +26,7 @@ from ...models.groups.columns import columns_of
 from ...models.groups.core import core_program
 from ..engines import EngineAnswer, EngineName, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import dealt, mean_of
+from .common import dealt, mean_of, prices_told
 from .feasible import holds, starting_grouping
 from .nogoods import Tree
 from .optimal import A_GROUP, NOISE, Search, too_large
@@ -519,8 +519,7 @@ class _Search:
         status = Status.OPTIMAL if settled else Status.FEASIBLE
         certificate: dict[str, Any] = {
             "proof": self.proof or "a grouping that no group blocks is its own proof",
-            "prices": self.relaxed.price.tolist(),
-            "price_bound": self.relaxed.priced,
+            **prices_told(self.instance, self.relaxed.price, self.relaxed.priced),
             "groups_listed": len(self.columns),
             "levels": [
                 {"objective": name, "value": value, "bound": bound, "status": status.value},

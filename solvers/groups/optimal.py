@@ -19,7 +19,7 @@ from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
 from ..engines import LivingProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import dealt, least_rests, mean_of, price_bound, reduced_costs
+from .common import dealt, least_rests, mean_of, price_bound, prices_told, reduced_costs
 from .exchanges import exchanged
 from .feasible import holds, starting_grouping
 
@@ -70,9 +70,9 @@ def optimal(
     Returns
     -------
     Outcome
-        Solution, bound on the mean penalty, and in the certificate the prices of jobs, in units of
-        1e-12, that prove `price_bound`. Status infeasible without a solution when forbidden groups
-        leave none.
+        Solution, bound on the mean penalty, and in the certificate the prices of jobs, penalties of
+        12 decimals a job of each type, that prove `price_bound` on the mean. Status infeasible
+        without a solution when forbidden groups leave none.
 
     Raises
     ------
@@ -293,8 +293,7 @@ class Search:
         bound = mean_of(self.instance, min(self.bound, self.value))
         certificate: dict[str, Any] = {
             "proof": self.proof,
-            "prices": self.price.tolist(),
-            "price_bound": self.priced,
+            **prices_told(self.instance, self.price, self.priced),
             "groups_listed": len(self.columns),
         }
         status = Status.OPTIMAL if self.proved else Status.FEASIBLE

@@ -25,7 +25,7 @@ from ...instances.problem.rules import checked
 from ...models.groups.columns import columns_of
 from ...models.groups.core import core_program
 from ..engines import EngineAnswer, EngineName, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop, agree
 from .common import dealt, mean_of, prices_told
 from .feasible import holds, starting_grouping
 from .nogoods import Tree
@@ -60,6 +60,9 @@ clock.
 
 BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
 BY_ENGINE = ", or in an integer program that has no point"
+
+MOST_FULL = 4_000
+"""Kinds of full groups up to which engines are asked whether there is such a grouping."""
 
 A_FULL = 1e-3
 """Seconds that a full group takes in a program, before an engine looks at a clock."""
@@ -296,10 +299,20 @@ class _Search:
                 self.cheapest(self.enough)
 
     @property
+    def _full(self) -> int:
+        """How many kinds of full groups there are."""
+        size = self.columns.size
+        return int(np.count_nonzero(size == self.instance.seats[self.columns.where]))
+
+    @property
+    def _many(self) -> bool:
+        """Whether they are more than engines can say anything of."""
+        return self._full > MOST_FULL
+
+    @property
     def _no_time(self) -> bool:
         """Whether the time is up, or would be before a program is made."""
-        full = self.columns.size == self.instance.seats[self.columns.where]
-        least = A_FULL * int(np.count_nonzero(full))
+        least = A_FULL * self._full
         return self.clock.over or (self.clock.left is not None and least > self.clock.left)
 
     @property
@@ -371,11 +384,11 @@ class _Search:
         """
         every = np.arange(len(self.columns))
         some = self.relaxed.nearest(every, MOST_SEARCHED)
-        full = self.columns.size == self.instance.seats[self.columns.where]
-        clock = Clock(self.clock.share(2, SEARCH_SECONDS))
-        assert clock.left is not None
-        if clock.left < A_LIMIT * (np.count_nonzero(full) + len(some)):
+        # programs of so many groups come to nothing: the search has all the time
+        limit = self.clock.share() if self._many else self.clock.share(2, SEARCH_SECONDS)
+        if limit is not None and limit < A_LIMIT * (self._full + len(some)):
             return False
+        clock = Clock(limit)
         tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
         tree.run()
         if tree.found is not None:
@@ -389,8 +402,10 @@ class _Search:
         self, least: int, some: Integers, engine: EngineName, seconds: float | None, *, costs: bool
     ) -> _Found:
         """What a program over some groups says at an alpha, in units; Ctrl-C is raised."""
-        part = self.columns.some(some)
+        part, begun = self.columns.some(some), self.clock.seconds
         made = core_program(self.instance, part, self.columns, least, costs=costs)
+        if seconds is not None:  # writing it down takes seconds too
+            seconds = max(LEAST_SECONDS, seconds - (self.clock.seconds - begun))
         start = None
         if costs and self.enough <= least:
             number = np.zeros(len(some), dtype=np.int64)
@@ -432,7 +447,7 @@ class _Search:
         quick = QUICK if left is None else min(QUICK, left)
         tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
         for engine, seconds in tries:
-            if self._no_time:
+            if self._many or self._no_time:
                 break
             found = self._asked(least, every, engine, seconds, costs=False)
             if found.none:
@@ -449,7 +464,7 @@ class _Search:
         """Ask CP-SAT about the alpha at which HiGHS found none; a grouping at it would refute all
         that was proved.
         """
-        if self.below < 0 or self._no_time:
+        if self.below < 0 or self._many or self._no_time:
             return
         left = self.clock.share(2)
         seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)

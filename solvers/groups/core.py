@@ -390,10 +390,12 @@ class _Search:
             return False
         clock = Clock(limit)
         tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
-        tree.run()
-        if tree.found is not None:
-            self.offer(tree.found)
-        elif tree.empty and len(some) == len(every):
+        try:
+            tree.run()
+        finally:  # Ctrl-C leaves what was found
+            if tree.found is not None:
+                self.offer(tree.found)
+        if tree.empty and len(some) == len(every):
             self.below, self.confirmed = max(self.below, least), not tree.engine
             self.proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
         return self.enough <= least or self.below >= least

@@ -385,7 +385,7 @@ class _Search:
         every = np.arange(len(self.columns))
         some = self.relaxed.nearest(every, MOST_SEARCHED)
         # programs of so many groups come to nothing: the search has all the time
-        limit = self.clock.share() if self._many else self.clock.share(2, SEARCH_SECONDS)
+        limit = self.clock.share(2, None if self._many else SEARCH_SECONDS)
         if limit is not None and limit < A_LIMIT * (self._full + len(some)):
             return False
         clock = Clock(limit)
@@ -429,13 +429,18 @@ class _Search:
         least of the best grouping: 0, and then nearer to the low end, for least alphas are small
         and the programs of small alphas the quickest.
         """
+        tried = self.below
         while True:
-            between = self._between()
+            tried = max(tried, self.below)
+            between = self._between(tried)
             if not between:
-                self.decided = True
+                self.decided = tried == self.below
                 break
-            if not self._tried(between[len(between) // PART]):
-                break
+            least = between[len(between) // PART]
+            if not self._tried(least):  # with a limit larger ones are tried, which are easier
+                if self.clock.left is None or self.clock.over:
+                    break
+                tried = least
             self.note("bisection")
         if not self.confirmed:
             self._confirm()
@@ -476,12 +481,11 @@ class _Search:
         if self.enough <= self.below:
             self.below, self.decided, self.proof = -1, False, ""
 
-    def _between(self) -> list[int]:
-        """The differences of losses above the alpha at which there is none, and below the least of
-        the best grouping; 0 alone before anything is known, and one alpha between where there are
-        very many.
+    def _between(self, low: int) -> list[int]:
+        """The differences of losses above an alpha, and below the least of the best grouping; 0
+        alone before anything is known, and one alpha between where there are very many.
         """
-        low, high = self.below, self.enough
+        high = self.enough
         if high <= 0:
             return []
         if low < 0:

@@ -51,7 +51,7 @@ SEARCH_SECONDS = 20.0
 """Time for a search over limits of losses at one alpha."""
 
 MOST_SEARCHED = 20_000
-"""Groups that it may form; of more, those of least reduced cost."""
+"""Groups that it may form at first; of more, those of least reduced cost."""
 
 A_LIMIT = 2e-5
 """Seconds that it takes for each of them, and for each group that could block, before it looks at a
@@ -382,23 +382,26 @@ class _Search:
         """Look for a grouping that no group blocks at an alpha by a search over limits of losses;
         False when it did not say in time.
         """
-        every = np.arange(len(self.columns))
-        some = self.relaxed.nearest(every, MOST_SEARCHED)
         # programs of so many groups come to nothing: the search has all the time
-        limit = self.clock.share(2, None if self._many else SEARCH_SECONDS)
-        if limit is not None and limit < A_LIMIT * (self._full + len(some)):
-            return False
-        clock = Clock(limit)
-        tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
-        try:
-            tree.run()
-        finally:  # Ctrl-C leaves what was found
-            if tree.found is not None:
-                self.offer(tree.found)
-        if tree.empty and len(some) == len(every):
-            self.below, self.confirmed = max(self.below, least), not tree.engine
-            self.proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
-        return self.enough <= least or self.below >= least
+        clock = Clock(self.clock.share(2, None if self._many else SEARCH_SECONDS))
+        every, number = np.arange(len(self.columns)), MOST_SEARCHED
+        while self.enough > least and self.below < least:
+            some = self.relaxed.nearest(every, number)
+            if clock.left is not None and clock.left < A_LIMIT * (self._full + len(some)):
+                return False
+            tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
+            try:
+                tree.run()
+            finally:  # Ctrl-C leaves what was found
+                if tree.found is not None:
+                    self.offer(tree.found)
+            if tree.found is None and len(some) == len(every):
+                if not tree.empty:
+                    return False
+                self.below, self.confirmed = max(self.below, least), not tree.engine
+                self.proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
+            number *= 4  # a part of the groups has no such grouping: more of them
+        return True
 
     def _asked(
         self, least: int, some: Integers, engine: EngineName, seconds: float | None, *, costs: bool

@@ -45,9 +45,8 @@ def starting_grouping(
             return made
     if answer.status is Status.INFEASIBLE:
         why = {
-            "proof": "integer program over kinds of groups: those that may be formed do not place "
-            "every job on the machines there are. Allow (or measure) more groups, or give more "
-            "machines"
+            "proof": "integer program: the groups that may be formed do not place all jobs; allow "
+            "more groups or give more machines"
         }
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, why)
     return Outcome(None, None, Status.UNKNOWN, answer.stop, {"engine": answer.message})

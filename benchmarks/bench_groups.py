@@ -66,18 +66,21 @@ def optima(rows: Rows, draws: int) -> None:
 
 
 def stability(rows: Rows, draws: int) -> None:
-    """The core at one point, and the least alpha: 20 types, 3 seats, 999 jobs."""
-    for name, method, target in (
-        ("core", partial(core, alpha=0.01, time_limit=30), "15 s"),
-        ("least alpha", partial(least_alpha, time_limit=60), ""),
+    """The core at one point, and the least alpha: 20 types, 999 jobs on 3 seats, 1,000 on 4."""
+    for seats, name, method, target in (
+        (3, "core", partial(core, alpha=0.01, time_limit=30), "15 s"),
+        (3, "least alpha", partial(least_alpha, time_limit=60), ""),
+        (4, "core", partial(core, alpha=0.01, time_limit=30), ""),
+        (4, "least alpha", partial(least_alpha, time_limit=30), ""),
     ):
         for model in MODELS:
             for seed in range(1, draws + 1):
-                run = timed(partial(method, drawn(model, 20, 3, 999, seed)))
+                instance = drawn(model, 20, seats, 1000 - 1000 % seats, seed)
+                run = timed(partial(method, instance))
                 first, second = run.value.certificate["levels"]
                 rows.add(
                     name,
-                    case=f"{model} {seed}",
+                    case=f"{seats} seats, {model} {seed}",
                     first=first["status"],
                     value=first["value"],
                     penalty=second["value"],

@@ -112,9 +112,11 @@ def test_what_a_certificate_claims_is_worked_out_again() -> None:
         outcome = replace(result.outcome, certificate=changed)
         return recheck(TINY, replace(result, outcome=outcome)).broken
 
-    assert "price_bound is" in told(prices=[price + 10**11 for price in prices])[0]
+    assert "price_bound is" in told(prices=[round(price + 0.1, 12) for price in prices])[0]
     assert "groups_listed is 15, not 16" in told(groups_listed=16)[0]
-    assert "are not whole numbers" in told(prices=[0.5, 0, 0])[0]
+    assert prices == [0.27, 0.1, 0.28]
+    assert "are not penalties of 12 decimals" in told(prices=[0.1 + 2e-14, 0, 0])[0]
+    assert "are not penalties of 12 decimals" in told(prices=[3e9, 0, 0])[0]
     none = Groups([4, 4], 3, 3, members=[[0, 0, 0]], losses=[[0.1, 0.1, 0.1]])
     verdict = recheck(none, cotenant.solve(none, "optimal"))
     assert verdict.broken == ()

@@ -24,7 +24,9 @@ from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.groups.common import price_bound
 from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import optimal
+from cotenant.solvers.outcome import Clock
 
 EMPTY = Groups(
     count=[1, 3, 1, 1], seats=[3], machines=[2],
@@ -180,6 +182,47 @@ def test_the_core_s_program_takes_the_groupings_of_the_core_and_no_others() -> N
             np.add.at(number, columns.find(EMPTY, grouping), grouping.number)
             stays = counted.blocking(machines, alpha) == 0
             assert made.program.holds(made.point(number)) == stays
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_for_the_core_agrees_with_the_program(seed: int) -> None:
+    instance = drawn(5, 22, 3, seed)
+    columns = columns_of(instance)
+    for least in (0, UNIT // 200, UNIT // 50):
+        tree = Tree(instance, columns, columns, least, Clock())
+        tree.run()
+        program = core_program(instance, columns, columns, least, costs=False).program
+        there = solve_program(program).point is not None
+        assert (tree.found is not None, tree.empty) == (there, not there)
+        if tree.found is not None:
+            assert least_alpha_of(instance, tree.found) <= least
+
+
+def test_prices_alone_prove_that_a_core_is_empty() -> None:
+    columns = columns_of(EMPTY)
+    for least, none in ((UNIT // 10 - 1, True), (UNIT // 10, False)):
+        tree = Tree(EMPTY, columns, columns, least, Clock())
+        tree.run()
+        assert (tree.empty, tree.found is None) == (none, none)
+    assert "every way to settle the groups" in core(EMPTY).certificate["proof"]
+
+
+def test_twenty_types_have_a_core_that_engines_do_not_find() -> None:
+    instance = drawn(20, 999, 3, 3)
+    columns = columns_of(instance)
+    tree = Tree(instance, columns, columns, UNIT // 100, Clock())
+    tree.run()
+    assert tree.found is not None
+    check(instance, tree.found)
+    assert blocking_groups(instance, tree.found, 0.01).count == 0
+
+
+def test_no_time_for_the_search_proves_nothing() -> None:
+    instance = drawn(20, 999, 3, 2)
+    columns = columns_of(instance)
+    tree = Tree(instance, columns, columns, 0, Clock(1e-6))
+    tree.run()
+    assert (tree.found, tree.empty) == (None, False)
 
 
 def test_forty_jobs_of_five_types_by_the_readable_program() -> None:

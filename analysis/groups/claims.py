@@ -8,10 +8,13 @@ from ...instances.groups.instance import UNIT, Grouping, Groups
 from ...instances.groups.stability import least_alpha_of
 from ...instances.problem.errors import InvalidOption
 from ...models.groups.columns import Columns, columns_of
-from ...solvers.groups.common import mean_of, price_bound
+from ...solvers.groups.common import mean_of, price_bound, whole_prices
 from ...solvers.groups.feasible import starting_grouping
 from ...solvers.outcome import Clock, Status
 from ..findings import Findings, Stored
+
+MOST_PRICE = 2000.0
+"""Up to here, and no further, a number says 12 decimals exactly."""
 
 
 def claims(instance: Groups, stored: Stored) -> Findings:
@@ -44,12 +47,12 @@ def _prices(found: Findings, instance: Groups, columns: Columns, stored: Stored)
     given = found.numbers(certificate, "prices", (instance.types,))
     if given is None:
         return
-    price = np.rint(given).astype(np.int64)
-    if (price != given).any() or (np.abs(given) >= 2.0**52).any():
-        found.witness("prices", "are not whole numbers of 1e-12")
+    price = np.array(whole_prices(np.clip(given, -MOST_PRICE, MOST_PRICE)), dtype=np.int64)
+    if (price / UNIT != given).any():
+        found.witness("prices", "are not penalties of 12 decimals")
         return
     total = price_bound(instance, columns, price)
-    found.compare(certificate, {"price_bound": total})
+    found.compare(certificate, {"price_bound": mean_of(instance, total)})
     found.bounds["penalty"] = mean_of(instance, total)
 
 

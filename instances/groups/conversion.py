@@ -8,6 +8,7 @@ import numpy as np
 
 from ..problem.errors import InvalidInstance
 from .instance import UNIT, Floats, Groups, Integers
+from .residuals import residual_words
 
 
 class Pairs(Protocol):
@@ -45,7 +46,7 @@ def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = N
     penalty = np.array(colocation.penalty)
     # a type of one agent has no entry of its own that anybody looked at
     penalty[diagonal] = np.where(colocation.count > 1, penalty[diagonal], 0.0)
-    return Groups(
+    found = Groups(
         count=colocation.count,
         seats=[seats],  # type: ignore[arg-type]
         machines=None if machines is None else [machines],  # type: ignore[arg-type]
@@ -55,6 +56,9 @@ def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = N
         name=f"{colocation.name}-{seats}-seats" if colocation.name else "",
         source=f"pairs of {colocation.name or 'a colocation'}, penalties added up",
     )
+    if found.seats[0] == 2:  # pairs are pairs
+        return found
+    return found.replace(source=f"{found.source}; {residual_words(np.zeros(0))}")
 
 
 def scale(instance: Groups, objective: str, **options: Any) -> float:

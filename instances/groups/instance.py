@@ -487,15 +487,15 @@ def _measured(
         runs.setdefault((at, known), {}).setdefault(kind, []).append(value)
     width = max((len(group) for _, group in runs), default=0)
     members, losses = [], []
-    for (_, group), measured in runs.items():
-        if missing := [kind for kind in group if kind not in measured]:
-            told = " + ".join(str(types[kind]) for kind in group)
+    for (_, kinds), measured in runs.items():
+        if missing := [kind for kind in kinds if kind not in measured]:
+            told = " + ".join(str(types[kind]) for kind in kinds)
             raise InvalidInstance(
                 "frame", f"without {types[missing[0]]!r} in {told}", "a row for every member"
             )
-        members.append([*group, *[-1] * (width - len(group))])
-        means = [sum(measured[kind]) / len(measured[kind]) for kind in group]
-        losses.append([*means, *[0.0] * (width - len(group))])
+        members.append([*kinds, *[-1] * (width - len(kinds))])
+        means = [sum(measured[kind]) / len(measured[kind]) for kind in kinds]
+        losses.append([*means, *[0.0] * (width - len(kinds))])
     return types, {"members": members, "losses": losses, "where": [at for at, _ in runs]}
 
 

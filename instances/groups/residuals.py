@@ -46,9 +46,9 @@ def residual_words(found: Floats, model: str = "adding up pairs", least: int = 3
     if not len(found):
         size = {2: "two", 3: "three"}.get(least, str(least))
         return f"no group of {size} or more was measured: that {model} is right is an assumption"
-    mean = float(found.mean())
+    mean = round(float(found.mean()), 12)
+    way = f"{abs(mean):.3g} too {'much' if mean > 0 else 'little'}" if mean else "as much as it is"
     return (
         f"{model} misses {len(found)} measured penalties by {np.abs(found).mean():.3g} on "
-        f"average, {np.abs(found).max():.3g} at worst, and says {abs(mean):.3g} too "
-        f"{'much' if mean > 0 else 'little'} on average"
+        f"average, {np.abs(found).max():.3g} at worst, and says {way} on average"
     )

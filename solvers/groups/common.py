@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +51,18 @@ def mean_of(instance: Groups, total: int) -> float:
     exact = Fraction(total, UNIT * instance.jobs)
     found = float(exact)
     return found if Fraction(found) <= exact else float(np.nextafter(found, -np.inf))
+
+
+def prices_told(instance: Groups, price: Integers, total: int) -> dict[str, Any]:
+    """Whole prices (T,), and the bound that they prove, as a certificate says them: a penalty for
+    a job of each type, decimals of 12 places, and the mean over jobs.
+    """
+    return {"prices": (price / UNIT).tolist(), "price_bound": mean_of(instance, total)}
+
+
+def whole_prices(told: Iterable[float]) -> list[int]:
+    """The whole prices of a certificate: a decimal of 12 places is the nearest number to one."""
+    return [round(float(price) * UNIT) for price in told]
 
 
 def greedy_number(instance: Groups, columns: Columns) -> Integers | None:

@@ -25,8 +25,8 @@ from ...instances.problem.rules import checked
 from ...models.groups.columns import columns_of
 from ...models.groups.core import core_program
 from ..engines import EngineAnswer, EngineName, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import dealt, mean_of
+from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop, agree
+from .common import dealt, mean_of, prices_told
 from .feasible import holds, starting_grouping
 from .nogoods import Tree
 from .optimal import A_GROUP, NOISE, Search, too_large
@@ -51,7 +51,7 @@ SEARCH_SECONDS = 20.0
 """Time for a search over limits of losses at one alpha."""
 
 MOST_SEARCHED = 20_000
-"""Groups that it may form; of more, those of least reduced cost."""
+"""Groups that it may form at first; of more, those of least reduced cost."""
 
 A_LIMIT = 2e-5
 """Seconds that it takes for each of them, and for each group that could block, before it looks at a
@@ -60,6 +60,9 @@ clock.
 
 BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
 BY_ENGINE = ", or in an integer program that has no point"
+
+MOST_FULL = 4_000
+"""Kinds of full groups up to which engines are asked whether there is such a grouping."""
 
 A_FULL = 1e-3
 """Seconds that a full group takes in a program, before an engine looks at a clock."""
@@ -296,10 +299,20 @@ class _Search:
                 self.cheapest(self.enough)
 
     @property
+    def _full(self) -> int:
+        """How many kinds of full groups there are."""
+        size = self.columns.size
+        return int(np.count_nonzero(size == self.instance.seats[self.columns.where]))
+
+    @property
+    def _many(self) -> bool:
+        """Whether they are more than engines can say anything of."""
+        return self._full > MOST_FULL
+
+    @property
     def _no_time(self) -> bool:
         """Whether the time is up, or would be before a program is made."""
-        full = self.columns.size == self.instance.seats[self.columns.where]
-        least = A_FULL * int(np.count_nonzero(full))
+        least = A_FULL * self._full
         return self.clock.over or (self.clock.left is not None and least > self.clock.left)
 
     @property
@@ -369,28 +382,35 @@ class _Search:
         """Look for a grouping that no group blocks at an alpha by a search over limits of losses;
         False when it did not say in time.
         """
-        every = np.arange(len(self.columns))
-        some = self.relaxed.nearest(every, MOST_SEARCHED)
-        full = self.columns.size == self.instance.seats[self.columns.where]
-        clock = Clock(self.clock.share(2, SEARCH_SECONDS))
-        assert clock.left is not None
-        if clock.left < A_LIMIT * (np.count_nonzero(full) + len(some)):
-            return False
-        tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
-        tree.run()
-        if tree.found is not None:
-            self.offer(tree.found)
-        elif tree.empty and len(some) == len(every):
-            self.below, self.confirmed = max(self.below, least), not tree.engine
-            self.proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
-        return self.enough <= least or self.below >= least
+        # programs of so many groups come to nothing: the search has all the time
+        clock = Clock(self.clock.share(2, None if self._many else SEARCH_SECONDS))
+        every, number = np.arange(len(self.columns)), MOST_SEARCHED
+        while self.enough > least and self.below < least:
+            some = self.relaxed.nearest(every, number)
+            if clock.left is not None and clock.left < A_LIMIT * (self._full + len(some)):
+                return False
+            tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
+            try:
+                tree.run()
+            finally:  # Ctrl-C leaves what was found
+                if tree.found is not None:
+                    self.offer(tree.found)
+            if tree.found is None and len(some) == len(every):
+                if not tree.empty:
+                    return False
+                self.below, self.confirmed = max(self.below, least), not tree.engine
+                self.proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
+            number *= 4  # a part of the groups has no such grouping: more of them
+        return True
 
     def _asked(
         self, least: int, some: Integers, engine: EngineName, seconds: float | None, *, costs: bool
     ) -> _Found:
         """What a program over some groups says at an alpha, in units; Ctrl-C is raised."""
-        part = self.columns.some(some)
+        part, begun = self.columns.some(some), self.clock.seconds
         made = core_program(self.instance, part, self.columns, least, costs=costs)
+        if seconds is not None:  # writing it down takes seconds too
+            seconds = max(LEAST_SECONDS, seconds - (self.clock.seconds - begun))
         start = None
         if costs and self.enough <= least:
             number = np.zeros(len(some), dtype=np.int64)
@@ -412,13 +432,18 @@ class _Search:
         least of the best grouping: 0, and then nearer to the low end, for least alphas are small
         and the programs of small alphas the quickest.
         """
+        tried = self.below
         while True:
-            between = self._between()
+            tried = max(tried, self.below)
+            between = self._between(tried)
             if not between:
-                self.decided = True
+                self.decided = tried == self.below
                 break
-            if not self._tried(between[len(between) // PART]):
-                break
+            least = between[len(between) // PART]
+            if not self._tried(least):  # with a limit larger ones are tried, which are easier
+                if self.clock.left is None or self.clock.over:
+                    break
+                tried = least
             self.note("bisection")
         if not self.confirmed:
             self._confirm()
@@ -432,7 +457,7 @@ class _Search:
         quick = QUICK if left is None else min(QUICK, left)
         tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
         for engine, seconds in tries:
-            if self._no_time:
+            if self._many or self._no_time:
                 break
             found = self._asked(least, every, engine, seconds, costs=False)
             if found.none:
@@ -449,7 +474,7 @@ class _Search:
         """Ask CP-SAT about the alpha at which HiGHS found none; a grouping at it would refute all
         that was proved.
         """
-        if self.below < 0 or self._no_time:
+        if self.below < 0 or self._many or self._no_time:
             return
         left = self.clock.share(2)
         seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
@@ -459,12 +484,11 @@ class _Search:
         if self.enough <= self.below:
             self.below, self.decided, self.proof = -1, False, ""
 
-    def _between(self) -> list[int]:
-        """The differences of losses above the alpha at which there is none, and below the least of
-        the best grouping; 0 alone before anything is known, and one alpha between where there are
-        very many.
+    def _between(self, low: int) -> list[int]:
+        """The differences of losses above an alpha, and below the least of the best grouping; 0
+        alone before anything is known, and one alpha between where there are very many.
         """
-        low, high = self.below, self.enough
+        high = self.enough
         if high <= 0:
             return []
         if low < 0:
@@ -519,8 +543,7 @@ class _Search:
         status = Status.OPTIMAL if settled else Status.FEASIBLE
         certificate: dict[str, Any] = {
             "proof": self.proof or "a grouping that no group blocks is its own proof",
-            "prices": self.relaxed.price.tolist(),
-            "price_bound": self.relaxed.priced,
+            **prices_told(self.instance, self.relaxed.price, self.relaxed.priced),
             "groups_listed": len(self.columns),
             "levels": [
                 {"objective": name, "value": value, "bound": bound, "status": status.value},

@@ -44,7 +44,10 @@ def starting_grouping(
         if holds(instance, made):
             return made
     if answer.status is Status.INFEASIBLE:
-        why = {"proof": "integer program over kinds of groups: no grouping keeps its rows"}
+        why = {
+            "proof": "integer program: the groups that may be formed do not place all jobs; allow "
+            "more groups or give more machines"
+        }
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, why)
     return Outcome(None, None, Status.UNKNOWN, answer.stop, {"engine": answer.message})
 

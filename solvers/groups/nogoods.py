@@ -96,7 +96,7 @@ class Tree:
             point, _ = self._solved(none)
             if point is not None:
                 self._branch(none, point, 1)
-            self.empty = not self._open
+            self.empty = not self._open and self.found is None
         except (_Found, _OutOfTime):
             pass
 
@@ -372,14 +372,36 @@ class Tree:
             return None
         if least_alpha_of(self.instance, grouping) <= self.least:
             self.found = grouping
+            self._cheapen(limits, number)
             raise _Found
         return number
 
-    def _integer(self, part: Columns, some: Integers, limits: Integers) -> LinearProgram:
-        """The integer program of the groups that limits leave."""
+    def _cheapen(self, limits: Integers, number: Integers) -> None:
+        """A cheaper grouping under the limits of the one that was found."""
+        some = np.flatnonzero(~self._shut(limits))
+        program = self._integer(self.columns.some(some), some, limits, costs=True)
+        limit = self.clock.share(1, LEAF_SECONDS)
+        answer = solve_program(program, time_limit=limit, start=number[some])
+        if answer.point is not None:
+            better = np.zeros_like(number)
+            better[some] = np.rint(answer.point).astype(np.int64)
+            grouping = self.columns.grouping(self.instance, better)
+            stays = holds(self.instance, grouping)
+            if stays and least_alpha_of(self.instance, grouping) <= self.least:
+                self.found = grouping
+        if answer.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def _integer(
+        self, part: Columns, some: Integers, limits: Integers, *, costs: bool = False
+    ) -> LinearProgram:
+        """The integer program of the groups that limits leave: whether there is a point is said
+        sooner without costs.
+        """
+        cost = part.cost / UNIT if costs else 0.0
         builder = ProgramBuilder()
         most = part.most(self.instance)
-        x = builder.columns(len(part), upper=most, cost=part.cost / UNIT, integer=True)
+        x = builder.columns(len(part), upper=most, cost=cost, integer=True)
         part.rows(builder, x, self.instance.count, part.limits)
         place = np.full(len(self.columns), -1)
         place[some] = x

@@ -19,7 +19,7 @@ from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
 from ..engines import LivingProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import dealt, least_rests, mean_of, price_bound, reduced_costs
+from .common import dealt, least_rests, mean_of, price_bound, prices_told, reduced_costs
 from .exchanges import exchanged
 from .feasible import holds, starting_grouping
 
@@ -29,10 +29,13 @@ ENTERING = 200
 NEAR = 5
 """So many columns a type, those of least reduced cost, are in the first integer program."""
 
+TAIL, TAIL_SECONDS = 10, 0.3
+"""So many columns a type, and this long, for the jobs that the relaxation, rounded down, leaves."""
+
 STEP_SECONDS = 2.0
 """Time for an integer program that is not the last."""
 
-A_COLUMN = 1.5e-3
+A_COLUMN = 4e-4
 """Seconds that an engine may take for a column before it looks at a clock."""
 
 A_GROUP = 2e-6
@@ -70,9 +73,9 @@ def optimal(
     Returns
     -------
     Outcome
-        Solution, bound on the mean penalty, and in the certificate the prices of jobs, in units of
-        1e-12, that prove `price_bound`. Status infeasible without a solution when forbidden groups
-        leave none.
+        Solution, bound on the mean penalty, and in the certificate the prices of jobs, penalties of
+        12 decimals a job of each type, that prove `price_bound` on the mean. Status infeasible
+        without a solution when forbidden groups leave none.
 
     Raises
     ------
@@ -199,28 +202,48 @@ class Search:
                 break
 
     def round(self) -> None:
-        """Exchanges in the grouping at hand, and in the relaxation rounded down with the jobs that
-        are left dealt to the machines that are.
+        """The relaxation rounded down, one machine less of each group, and the jobs that are left
+        by a small integer program; else dealt to the machines that are, after exchanges.
         """
         if self.proved:
             return
+        if self.fraction is not None:
+            columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
+            chosen, share = self.fraction
+            used = share > NOISE
+            number[chosen] = np.maximum(np.floor(share + NOISE) - used, 0).astype(np.int64)
+            every = np.arange(len(columns))
+            some = np.union1d(self.nearest(every, TAIL * self.instance.types), chosen[used])
+            left, limits = self._left(number)
+            if (left >= 0).all() and (limits >= 0).all():
+                program = columns.some(some).program(self.instance, left, limits)
+                answer = solve_program(program, time_limit=self.clock.share(4, TAIL_SECONDS))
+                if answer.stop is Stop.INTERRUPTED:
+                    raise KeyboardInterrupt
+                if answer.point is not None:
+                    number[some] += np.rint(answer.point).astype(np.int64)
+                    self.offer(number)
+                    self.note("the relaxation, rounded")
+                    return
         self.keep(exchanged(self.instance, self.best, self.clock))
         if self.fraction is None:
             return
-        columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
-        chosen, share = self.fraction
         number[chosen] = np.floor(share + NOISE).astype(np.int64)
-        placed = columns.grouping(self.instance, number)
-        left = self.instance.count - placed.placed(self.instance.types)
-        limits = columns.limits - np.bincount(
-            columns.where, weights=number, minlength=len(columns.limits)
-        ).astype(np.int64)
+        left, limits = self._left(number)
         if (left < 0).any() or (limits < 0).any():  # the engine's point was not one
             return
-        rest = self._dealt(left, placed)
+        rest = self._dealt(left, columns.grouping(self.instance, number))
         if rest is not None:
             self.keep(exchanged(self.instance, rest, self.clock))
             self.note("the relaxation, rounded")
+
+    def _left(self, number: Integers) -> tuple[Integers, Integers]:
+        """Jobs of each type, and machines of each class, that such numbers of machines leave."""
+        columns = self.columns
+        row, column = columns.incidence()
+        jobs = np.bincount(row, weights=number[column], minlength=self.instance.types)
+        used = np.bincount(columns.where, weights=number, minlength=len(columns.limits))
+        return self.instance.count - jobs.astype(np.int64), columns.limits - used.astype(np.int64)
 
     def _dealt(self, left: Integers, placed: Grouping) -> Grouping | None:
         """The jobs that are left dealt to the machines that are."""
@@ -293,8 +316,7 @@ class Search:
         bound = mean_of(self.instance, min(self.bound, self.value))
         certificate: dict[str, Any] = {
             "proof": self.proof,
-            "prices": self.price.tolist(),
-            "price_bound": self.priced,
+            **prices_told(self.instance, self.price, self.priced),
             "groups_listed": len(self.columns),
         }
         status = Status.OPTIMAL if self.proved else Status.FEASIBLE

@@ -12,6 +12,7 @@ from typing import Any
 from ... import verify
 from ...instances.groups.instance import UNIT
 from ...instances.problem.proof import Level, Proof, multipliers
+from ..groups.common import whole_prices
 from ..outcome import Status
 from . import Claimed, Task, patience
 from .tree import tree_step
@@ -36,7 +37,10 @@ def optimal(task: Task) -> Proof:
         return _nobody(task, given)
     if "prices" not in task.outcome.certificate:
         raise Claimed("the method had no time for prices of jobs")
-    told = [Fraction(price, UNIT) * given.unit for price in task.outcome.certificate["prices"]]
+    told = [
+        Fraction(price, UNIT) * given.unit
+        for price in whole_prices(task.outcome.certificate["prices"])
+    ]
     hints = [_hint(told, over) for over in (*COARSE, UNIT // math.gcd(UNIT, given.unit))]
     # the shortest that prove what the prices as they are do
     bounds = [-(-total // over) for total, _, over in map(given.priced, hints)]

@@ -197,6 +197,12 @@ def exact(value: object, what: str) -> Fraction:
     return Fraction(number, 10**shift)
 
 
+def amount(value: object, what: str) -> int:
+    """A whole number of an instance, 0 or more, which may be written as a decimal such as 3.0."""
+    number = exact(value, what)
+    return whole(number.numerator if number.denominator == 1 else value, what, 0)
+
+
 def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     """Numbers of an instance as whole numbers over one denominator; null stays None."""
     if not {type(value) for value in values} <= {Decimal, int, type(None)}:
@@ -502,10 +508,11 @@ class Colocation:
         self.alone = self.agents if self.left else 0
         if "machines" in made:
             null = made["machines"] is None  # as many as needed
-            machines = Fraction(self.agents) if null else exact(made["machines"], "machines")
-            self.alone = min(self.agents, 2 * whole(machines.numerator, "") - self.agents)
-            if machines.denominator > 1 or self.alone < 0 or self.left:
-                raise Refused("the instance gives no sensible number of machines")
+            machines = self.agents if null else amount(made["machines"], "machines")
+            self.alone = min(self.agents, 2 * machines - self.agents)
+            refuse(
+                self.alone < 0 or self.left, "there are too few machines, or a cost of being alone"
+            )
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None
@@ -2603,7 +2610,7 @@ class Groups:
         self.seats = wholes(made["seats"], "seats", None, 1, 64)
         enough: list[object] = [-(-self.jobs // seats) for seats in self.seats[:1]]
         many = listed(made.get("machines", enough), "machines", len(self.seats))
-        self.machines = [self.jobs if v is None else self._whole(v, "machines") for v in many]
+        self.machines = [self.jobs if v is None else amount(v, "machines") for v in many]
         self.machines = [min(self.jobs, number) for number in self.machines]
         seats = sum(n * s for n, s in zip(self.machines, self.seats, strict=True))
         if seats < self.jobs or sum(name in made for name in ("penalty", "knots", "table")) != 1:
@@ -2615,19 +2622,13 @@ class Groups:
             self.rows, self.unit = self._per_class("penalty", len(self.count))
         else:
             self._read_curves()
-        able = [(c, group) for c in range(len(self.seats)) for group in self._groups(c)]
-        costs = [(c, group, self.cost(c, group)) for c, group in able]
-        self.columns = [(c, group, cost) for c, group, cost in costs if cost is not None]
+        self.columns = list[tuple[int, tuple[int, ...], int]]()
+        for c in range(len(self.seats)):
+            costs = [(c, group, self.cost(c, group)) for group in self._groups(c)]
+            self.columns += [(c, group, cost) for c, group, cost in costs if cost is not None]
         self.total: int | None = None
         if case.witness is not None:
             self._answer(fields(case.witness, "members where number", what="the answer"))
-
-    @staticmethod
-    def _whole(value: object, what: str) -> int:
-        number = exact(value, what)
-        if number.denominator > 1:
-            raise Refused(f"{what} is no whole number")
-        return whole(number.numerator, what, 0)
 
     def _per_class(self, name: str, width: int) -> tuple[list[list[list[int | None]]], int]:
         """A field of T rows, the same for all classes or for each its own."""

@@ -51,7 +51,8 @@ def test_no_prices_prove_more_than_the_least(tmp_path: Path, seed: int) -> None:
         document.pop(word, None)
     for _ in range(20):
         prices = rng.integers(-30, 60, instance.types).tolist()
-        step = {"kind": "prop", "prices": {"over": int(rng.integers(1, 99)), "numbers": prices}}
+        hint = {"over": int(rng.integers(1, 99)), "numbers": prices}
+        step: Document = {"kind": "prop", "prices": hint}
         given = verify.Groups(verify.Case(document, {}, None, []))
         total, _, over = given.priced(step)
         step |= {"below": -(-total // over), "tree": []}

@@ -93,6 +93,7 @@ _shared = partial(Method, needs="instances.packing.instance:fixed_servers",
 _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
                      needed="bandwidth, the demand of each type")
 # fmt: on
+_WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 
@@ -223,7 +224,7 @@ METHODS: tuple[Method, ...] = (
            f"{_MARKET} 3.4.1"),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness",
            f"{_FAIR} 3, fig. 1 and 3", prover="solvers.proofs.recompute:ref",
-           claimed="other utilities than throughput, and more than 13 organizations"),
+           claimed=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
            f"{_FAIR} 5.1, fig. 6"),
     Method("DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic",
@@ -241,9 +242,10 @@ METHODS: tuple[Method, ...] = (
     Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic",
            "unfairness", "the floor"),
     Method("max-utilization", "scheduling", "solvers.scheduling.optimum:max_utilization", "exact",
-           "utilization", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utilization"),
+           "utilization", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utilization",
+           claimed=_WIDE),
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact",
-           "utility", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utility"),
+           "utility", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utility", claimed=_WIDE),
     Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate",
            f"{_NUMA} 4.5.1, as an LP", prover="solvers.proofs.processor_prices:fluid"),
     Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power",

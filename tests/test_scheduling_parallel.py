@@ -213,7 +213,7 @@ def test_a_log_s_jobs_are_parallel_on_request(tmp_path: Path) -> None:
     whole = swf(log, **options, jobs="parallel", backfilling=True)
     assert (whole.processors.tolist(), whole.backfilling) == ([3, 1], True)
     assert whole.work.sum() == apart.work.sum()
-    with pytest.raises(InvalidOption, match="machines is 2; a job of user 1 in the window, subm"):
+    with pytest.raises(InvalidOption, match="machines is 2; job 1 of user 1 in the window, subm"):
         swf(log, **options | {"machines": 2}, jobs="parallel")
     with pytest.raises(InvalidOption, match="backfilling is for parallel jobs"):
         swf(log, **options, backfilling=True)

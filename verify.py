@@ -197,6 +197,12 @@ def exact(value: object, what: str) -> Fraction:
     return Fraction(number, 10**shift)
 
 
+def amount(value: object, what: str) -> int:
+    """A whole number of an instance, 0 or more, which may be written as a decimal such as 3.0."""
+    number = exact(value, what)
+    return whole(number.numerator if number.denominator == 1 else value, what, 0)
+
+
 def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     """Numbers of an instance as whole numbers over one denominator; null stays None."""
     if not {type(value) for value in values} <= {Decimal, int, type(None)}:
@@ -502,10 +508,11 @@ class Colocation:
         self.alone = self.agents if self.left else 0
         if "machines" in made:
             null = made["machines"] is None  # as many as needed
-            machines = Fraction(self.agents) if null else exact(made["machines"], "machines")
-            self.alone = min(self.agents, 2 * whole(machines.numerator, "") - self.agents)
-            if machines.denominator > 1 or self.alone < 0 or self.left:
-                raise Refused("the instance gives no sensible number of machines")
+            machines = self.agents if null else amount(made["machines"], "machines")
+            self.alone = min(self.agents, 2 * machines - self.agents)
+            refuse(
+                self.alone < 0 or self.left, "there are too few machines, or a cost of being alone"
+            )
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None
@@ -1581,6 +1588,16 @@ class Packing:
                     program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
         return program, kinds
 
+    def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
+        """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
+        refuse(not self.partial and any(self.request), "a request is no cap")
+        servers, sums = [whole(n, "the number of servers") for n in self.servers], list[list[int]]()
+        for rows in (self.start, self.room):
+            parts = [zip(servers, part, strict=True) for part in zip(*rows, strict=True)]
+            sums.append([sum(n * a for n, a in part) for part in parts])
+        sizes = [zip(row, sums[1], strict=True) for row in self.size]
+        return servers, [[Fraction(d, n or 1) for d, n in row] for row in sizes], sums
+
     def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
                  least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
         """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
@@ -1820,15 +1837,7 @@ class Shares:
     """Dominant shares: that of the resource of which a user has most, of all there is."""
 
     def __init__(self, given: Packing) -> None:
-        there = [0] * len(given.room[0])
-        for room, number in zip(given.room, given.servers, strict=True):
-            if number is None:
-                raise Refused("the number of servers is not fixed")
-            there = [n + number * r for n, r in zip(there, room, strict=True)]
-        refuse(not given.partial and any(given.request), "a request is no cap")
-        parts = [[Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)]
-                 for row in given.size]  # fmt: skip
-        self.given, self.unit = given, [max(part) for part in parts]
+        self.given, self.unit = given, [max(part) for part in given.cluster()[1]]
         self.users = [i for i, most in enumerate(given.request) if most != 0]
         self.order = sorted(given.total[i] * self.unit[i] for i in self.users)
         self.found: list[list[dict[int, int]]] = []
@@ -1916,16 +1925,13 @@ def packing_utilization(case: Case) -> list[Found]:
     have y_i >= w_i. What VMs add is a whole number of times what divides all w.
     """
     given, found = Packing(case), Found()
-    servers = [whole(n, "the number of servers", 0) for n in given.servers]
-    columns = [list(zip(*rows, strict=True)) for rows in (given.start, given.room)]
-    sums = [[sum(n * a for n, a in zip(servers, part, strict=True)) for part in c] for c in columns]
+    servers, _, sums = given.cluster()
     there = [j for j, space in enumerate(sums[0]) if space]
     parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
     exact_weights = [sum(part, Fraction(0)) for part in parts]
     unit = common([w.denominator for w in exact_weights])
     weight = [int(w * unit) for w in exact_weights]
     begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
-    refuse(not given.partial and any(given.request), "a request is no cap")
     if given.answered:
         used = sum(n * w for n, w in zip(given.total, weight, strict=True))
         found.value = begin + Fraction(used, unit)
@@ -1970,7 +1976,7 @@ class Play:
 
     def __init__(self, given: Packing, options: dict[str, object]) -> None:
         self.given, self.cap = given, given.request
-        self.servers = [whole(n, "the number of servers", 0) for n in given.servers]
+        self.servers, share, (_, total) = given.cluster()
         alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
         self.over = whole(alpha.denominator, "the denominator of alpha", 1, 64)
         self.alpha = whole(alpha.numerator, "the numerator of alpha", self.over + 1, 64)
@@ -1978,13 +1984,7 @@ class Play:
         eta = options.get("eta", 5)
         self.eta = shrunk if eta == "shrinking" else whole(eta, "eta", 1)
         self.most = rational(options.get("overload", MOST_PRICE), "overload")
-        if players > 1000 or (not given.partial and any(self.cap)):
-            raise Refused("requests are no caps, or there are too many servers")
-        total = [0] * len(given.room[0])
-        for number, room in zip(self.servers, given.room, strict=True):
-            total = [n + number * r for n, r in zip(total, room, strict=True)]
-        parts = [list(zip(row, total, strict=True)) for row in given.size]
-        share = [[Fraction(d, n or 1) for d, n in row] for row in parts]
+        refuse(players > 1000, "there are too many servers")
         wish = [[part / max(row) for part in row] for row in share]
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
@@ -2610,7 +2610,7 @@ class Groups:
         self.seats = wholes(made["seats"], "seats", None, 1, 64)
         enough: list[object] = [-(-self.jobs // seats) for seats in self.seats[:1]]
         many = listed(made.get("machines", enough), "machines", len(self.seats))
-        self.machines = [self.jobs if v is None else self._whole(v, "machines") for v in many]
+        self.machines = [self.jobs if v is None else amount(v, "machines") for v in many]
         self.machines = [min(self.jobs, number) for number in self.machines]
         seats = sum(n * s for n, s in zip(self.machines, self.seats, strict=True))
         if seats < self.jobs or sum(name in made for name in ("penalty", "knots", "table")) != 1:
@@ -2622,19 +2622,13 @@ class Groups:
             self.rows, self.unit = self._per_class("penalty", len(self.count))
         else:
             self._read_curves()
-        able = [(c, group) for c in range(len(self.seats)) for group in self._groups(c)]
-        costs = [(c, group, self.cost(c, group)) for c, group in able]
-        self.columns = [(c, group, cost) for c, group, cost in costs if cost is not None]
+        self.columns = list[tuple[int, tuple[int, ...], int]]()
+        for c in range(len(self.seats)):
+            costs = [(c, group, self.cost(c, group)) for group in self._groups(c)]
+            self.columns += [(c, group, cost) for c, group, cost in costs if cost is not None]
         self.total: int | None = None
         if case.witness is not None:
             self._answer(fields(case.witness, "members where number", what="the answer"))
-
-    @staticmethod
-    def _whole(value: object, what: str) -> int:
-        number = exact(value, what)
-        if number.denominator > 1:
-            raise Refused(f"{what} is no whole number")
-        return whole(number.numerator, what, 0)
 
     def _per_class(self, name: str, width: int) -> tuple[list[list[list[int | None]]], int]:
         """A field of T rows, the same for all classes or for each its own."""
@@ -2803,26 +2797,20 @@ class Groups:
 
 
 def groups_optimal(case: Case) -> list[Found]:
-    """Least mean penalty: prices, or a tree over the groups that they leave ("prop"), or a tree
-    that shows that there is no answer ("nobody").
+    """Least mean penalty: prices, and a tree over the groups that they leave, none if there are no
+    such groups ("prop"); or a tree that shows that there is no answer ("nobody").
     """
     given = Groups(case)
     found = Found(None if given.total is None else given.mean(given.total))
-    kinds = {"dual": "prices", "prop": "prices below tree|leaves cuts"}
     for step in case.steps[0]:
-        kind, made = step_of(step, **kinds, nobody="tree|leaves cuts")
-        if kind == "nobody":
-            given.program(None, 0)[0].impossible(made)
-            return [Found(infeasible=True)]
-        if kind == "dual":
-            total, _, over = given.priced(made)
-            found.at_least(given.mean(-(-total // over)))
-            continue
-        below = whole(made["below"], "below")
-        program, cost = given.program(made, below - 1)
-        program.at_most(cost, below - 1)
+        kinds = {"prop": "prices below tree|leaves cuts", "nobody": "tree|leaves cuts"}
+        kind, made = step_of(step, **kinds)
+        most = whole(made["below"], "below") - 1 if kind == "prop" else 0
+        program, cost = given.program(made if kind == "prop" else None, most)
+        program.at_most(cost if kind == "prop" else [], most)
         program.impossible(made)
-        found.at_least(given.mean(below))
+        found.infeasible = found.infeasible or kind == "nobody"
+        found.at_least(given.mean(most + 1))
     return [found]
 
 

@@ -198,7 +198,7 @@ def main() -> None:
                 missed.append(f"{label} {name}: {gap}")
             elif mark.exact and not proof.complete:
                 missed.append(f"{label} {name}: a gap")
-            elif any(level.epsilon and level.value > mark.epsilon for level in proof.levels):
+            elif any(level.epsilon and (level.value or 0) > mark.epsilon for level in proof.levels):
                 missed.append(f"{label} {name}: {gap}")
             elif (mark.seconds or seconds) < seconds or (mark.kilobytes or packed) < packed:
                 missed.append(f"{label} {name}: {seconds:.2f} s to verify, {packed:.1f} kB")

@@ -393,7 +393,10 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "method": "optimal",
             "claim": _gap("penalty", "min"),
-            "steps": [{"kind": "dual", "prices": {"over": 1, "numbers": [0]}}] * 999,
+            "steps": [
+                {"kind": "prop", "prices": {"over": 1, "numbers": [0]}, "below": 0, "tree": []}
+            ]
+            * 999,
         },
     ),
     "groups of many jobs": (

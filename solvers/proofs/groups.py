@@ -46,7 +46,7 @@ def optimal(task: Task) -> Proof:
     bounds = [-(-total // over) for total, _, over in map(given.priced, hints)]
     hint = hints[bounds.index(bounds[-1])]
     total, more, over = given.priced(hint)
-    steps: list[dict[str, Any]] = [{"kind": "dual", **hint}]
+    steps: list[dict[str, Any]] = [{"kind": "prop", **hint, "below": -(-total // over), "tree": []}]
     assert given.total is not None
     gap = (given.total - 1) * over - total
     if gap >= 0 and sum(extra <= gap for extra in more) <= MOST_LEFT:

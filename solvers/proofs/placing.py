@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ... import verify
@@ -89,15 +90,16 @@ def _best(
     """The tree over classes of what a method told; else, where servers are few, over these; else
     over classes of what the aggregate program says.
     """
-    if (found := tree(told, {})) is not None:
-        return (found,)
-    weaker = None
-    if told is not None and not task.clock.over and 0 < (bound := known()) < told:
-        weaker = tree(bound, {})
-    vms = sum(int(number or 0) for number in given.request)
-    servers = sum(vms if number is None else number for number in given.servers)
-    if servers * len(given.size) <= FEW_COUNTS and not task.clock.over:
-        found = tree(told, {"each": True})
+    found, weaker = None, None
+    with suppress(KeyboardInterrupt):  # what there is by then is proved
+        if (found := tree(told, {})) is not None:
+            return (found,)
+        if told is not None and not task.clock.over and 0 < (bound := known()) < told:
+            weaker = tree(bound, {})
+        vms = sum(int(number or 0) for number in given.request)
+        servers = sum(vms if number is None else number for number in given.servers)
+        if servers * len(given.size) <= FEW_COUNTS and not task.clock.over:
+            found = tree(told, {"each": True})
     return tuple(step for step in [found or weaker] if step is not None)
 
 

@@ -695,8 +695,8 @@ def convert(
     from ..advice.reading import FORMATS
     from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, problem_named, read, write
-    from ..instances.problem.options import accepts, parse_options
-    from ..instances.problem.plain import plain_form
+    from ..instances.problem.options import accepts, described, parse_options
+    from ..instances.problem.plain import plain_form, plain_forms, unread
     from ..instances.problem.registry import resolve
 
     formats = {
@@ -721,6 +721,11 @@ def convert(
     else:
         parts.write_market(instance, out, parted)
     say(f"{instance.problem}: {instance.source}")
+    files = [plain.file for plain in plain_forms().values() if plain.form == form]
+    # the other tables are options of the reader, by their names
+    files += [f"{each.name}.csv" for each in described(function) if "text" in each.takes]
+    if len(files) > 1 and (others := unread(source, files)):
+        say(f"not read: {', '.join(others)}; tables of this format are {', '.join(files)}")
 
 
 def _filling(fill: str, form: str, taken: bool) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "Json",
     "Options",
     "Parts",
+    "Schedule",
     "SummaryOnly",
     "TimeLimit",
     "Width",
@@ -30,6 +31,13 @@ Options = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 As = Annotated[Form, typer.Option("--format", help="How tables are printed; wide: every column.")]
+Schedule = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RESULT.json",
+        help="With an instance: the answer to be judged, as `solve --out` writes it.",
+    ),
+]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
 ]

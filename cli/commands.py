@@ -38,6 +38,7 @@ from .arguments import (
     Json,
     Options,
     Parts,
+    Schedule,
     SummaryOnly,
     TimeLimit,
     Width,
@@ -910,10 +911,11 @@ def audit(
     log: Annotated[
         str,
         typer.Argument(
-            help="What sacct prints, a Standard Workload Format log (.swf, .swf.gz), or an "
-            "accounting CSV (-o form=accounting-csv)."
+            help="What sacct prints, a Standard Workload Format log (.swf, .swf.gz), an "
+            "accounting CSV (-o form=accounting-csv), or an instance with --schedule."
         ),
     ],
+    schedule: Schedule = None,
     option: Options = None,
     time_limit: Annotated[
         float | None,
@@ -931,6 +933,7 @@ def audit(
 ) -> None:
     """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed,
     over time; each account is an organization. `advise fairness` says it in words, with causes.
+    An instance is judged with the answer of --schedule.
 
     Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points
     and those of a window of a log.
@@ -938,10 +941,11 @@ def audit(
     from ..analysis.scheduling.audit import audit_file, audit_tables
     from ..instances.problem.files import write_text
     from ..instances.problem.options import parse_options
+    from ..instances.problem.rules import HOUSE
 
-    options = parse_options(audit_file, option or [], "the audit")
+    options = parse_options(audit_file, option or [], "the audit", HOUSE | {"schedule"})
     require_writable(out)
-    found = audit_file(log, time_limit=time_limit, **options)
+    found = audit_file(log, schedule=schedule, time_limit=time_limit, **options)
     if out is not None:
         write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
     if as_json:

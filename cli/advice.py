@@ -43,12 +43,13 @@ Release = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KIND",
-        help="Pods pinned for this may move, you vouch for it: volumes, budget, scheduler, "
-        "'resource claims'; repeat for more.",
+        help="Let pods move that are held in place for this reason (check that they can): volumes, "
+        "budget, scheduler, 'resource claims'; repeat for more.",
     ),
 ]
 CpuRatio = Annotated[
-    float | None, typer.Option(metavar="R", help="Virtual CPUs to a core, for VMs; 4 else.")
+    float | None,
+    typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
 ]
 Seconds = Annotated[
     float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
@@ -90,7 +91,7 @@ def nodes(
         int,
         typer.Option(
             metavar="POINTS",
-            help="Show so many numbers of nodes from now to the fewest, and the pods that move.",
+            help="Also show this many steps from the nodes of now to the fewest, with the moves.",
         ),
     ] = 0,
     plan: Plan = None,
@@ -175,7 +176,9 @@ def fairness(
     ] = None,
     shares: Annotated[
         str | None,
-        typer.Option(metavar="SSHARE", help="What `sshare -a -l -P` prints; equal shares else."),
+        typer.Option(
+            metavar="SSHARE", help="What `sshare -a -l -P` prints; equal shares without it."
+        ),
     ] = None,
     window: Annotated[
         str,
@@ -205,7 +208,8 @@ def fairness(
         ),
     ] = "account",
     top: Annotated[
-        int | None, typer.Option(metavar="N", help="Merge all but the N accounts of most work.")
+        int | None,
+        typer.Option(metavar="N", help="Keep the N accounts of most work apart; merge the others."),
     ] = None,
     machines: Annotated[
         int | None, typer.Option(metavar="CPUS", help="How many CPUs, when --nodes is not given.")
@@ -219,7 +223,8 @@ def fairness(
     orderings: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Orders of joining that RAND draws; a minute's if not given."
+            metavar="N",
+            help="Orders of joining that RAND draws; as many as a minute allows if not given.",
         ),
     ] = None,
     strict: Annotated[

@@ -27,10 +27,17 @@ __all__ = [
 
 Options = Annotated[
     list[str] | None,
-    typer.Option("-o", "--option", metavar="KEY=VALUE", help="An option; repeat for more."),
+    typer.Option(
+        "-o",
+        "--option",
+        metavar="KEY=VALUE",
+        help="An option of the method or reader; repeat it for more.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-As = Annotated[Form, typer.Option("--format", help="How tables are printed; wide: every column.")]
+As = Annotated[
+    Form, typer.Option("--format", help="How tables are printed; 'wide' shows every column.")
+]
 Schedule = Annotated[
     str | None,
     typer.Option(

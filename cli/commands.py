@@ -85,7 +85,7 @@ def whole(
 def completion_of(
     shell: Annotated[Shell, typer.Argument(help="The shell.")],
 ) -> None:
-    """Print what makes a shell complete commands, options, problems and methods.
+    """Print the shell code that completes commands, options, problems and methods.
 
     For bash: eval "$(cotenant completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish:
     cotenant completion fish > ~/.config/fish/completions/cotenant.fish
@@ -138,9 +138,9 @@ def solve(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Run one method on an instance; print its answer's value, bound, gap and metrics.
+    """Run one method on an instance; print the answer, its value, bound, gap and metrics.
 
-    A folder that holds a market in parts stays where it is: see the guide on markets in parts.
+    FILE may also be a folder that holds a market in parts (see the page on markets in parts).
     """
     from .. import catalog
     from ..analysis.registry import analysis_of
@@ -274,7 +274,8 @@ def compare(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="RUNS.jsonl", help="Append rows here; what it holds is not run again."
+            metavar="RUNS.jsonl",
+            help="Append rows here; runs that it holds already are not done again.",
         ),
     ] = None,
     report: Annotated[
@@ -615,13 +616,15 @@ def generate(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Which generator (without it, the problem's first). A wrong name lists them."
+            help="Which generator; the problem's first when not given. A wrong name lists them."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="N instances, from --seed on, each a file."),
+        typer.Option(
+            min=1, metavar="N", help="Write N instances, one file for each seed from --seed on."
+        ),
     ] = None,
     parted: Parts = None,
 ) -> None:
@@ -696,8 +699,8 @@ def convert(
     from ..advice.reading import FORMATS
     from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, problem_named, read, write
-    from ..instances.problem.options import accepts, parse_options
-    from ..instances.problem.plain import plain_form
+    from ..instances.problem.options import accepts, described, parse_options
+    from ..instances.problem.plain import plain_form, plain_forms, unread
     from ..instances.problem.registry import resolve
 
     formats = {
@@ -722,6 +725,11 @@ def convert(
     else:
         parts.write_market(instance, out, parted)
     say(f"{instance.problem}: {instance.source}")
+    files = [plain.file for plain in plain_forms().values() if plain.form == form]
+    # the other tables are options of the reader, by their names
+    files += [f"{each.name}.csv" for each in described(function) if "text" in each.takes]
+    if len(files) > 1 and (others := unread(source, files)):
+        say(f"not read: {', '.join(others)}; tables of this format are {', '.join(files)}")
 
 
 def _filling(fill: str, form: str, taken: bool) -> Any:
@@ -797,7 +805,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="ROWS.jsonl",
-            help="Append rows here; what it holds is not run again.",
+            help="Append rows here; runs that it holds already are not done again.",
         ),
     ] = None,
     figures: Annotated[

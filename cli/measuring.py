@@ -59,56 +59,65 @@ def add_to(app: typer.Typer) -> None:
 
 
 def measure(
-    file: Annotated[str, typer.Argument(metavar="JOBS.toml", help="[[job]] tables of commands.")],
+    file: Annotated[
+        str, typer.Argument(metavar="JOBS.toml", help="The commands, as [[job]] tables.")
+    ],
     store: Annotated[
         Path,
-        typer.Option(metavar="LAB.db", help="Add every run here; an existing one is gone on with."),
+        typer.Option(metavar="LAB.db", help="Add every run to this file; it may exist already."),
     ],
     half_width: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of every interval, at which a pair is done.")
+        float,
+        typer.Option(metavar="SHARE", help="A pair is done when its interval is this narrow."),
     ] = 0.01,
     budget: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Begin nothing new after it: 90s, 20min, 2h."),
+        typer.Option(metavar="TIME", help="Begin no new run after this time: 90s, 20min, 2h."),
     ] = None,
     pairs: Annotated[
         float,
         typer.Option(
             metavar="SHARE",
-            help="Of the pairs, measured at random; then those on which stability depends.",
+            help="Part of the pairs to measure, drawn at random; then those that decide stability.",
         ),
     ] = 1.0,
     cpus: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="CPUs of the two seats, as 0-3,8; else one cache's."),
+        typer.Option(
+            metavar="LIST", help="CPUs of the two seats, such as 0-3,8; those of one cache else."
+        ),
     ] = None,
     time: Annotated[
-        Seconds, typer.Option(help="What work is judged by: processor or clock seconds.")
+        Seconds, typer.Option(help="Measure work by processor seconds or by clock seconds.")
     ] = Seconds.CPU,
     pressure: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of waiting for a processor; more is busy.")
+        float,
+        typer.Option(
+            metavar="SHARE", help="A machine that waits more than this for a processor is busy."
+        ),
     ] = 0.1,
     confidence: Annotated[
-        float, typer.Option(metavar="P", help="With which all intervals hold together.")
+        float, typer.Option(metavar="P", help="Probability with which all intervals hold together.")
     ] = 0.95,
     alpha: Annotated[
-        float, typer.Option(metavar="GAIN", help="Least gain of a blocking pair, for --pairs.")
+        float, typer.Option(metavar="GAIN", help="For --pairs: the least gain of a blocking pair.")
     ] = 0.03,
     control: Annotated[
-        bool, typer.Option(help="Run every job beside one that only spins, too.")
+        bool, typer.Option(help="Also run every job beside one that only computes.")
     ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order and the first pairs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order and of the first pairs.")] = 0,
     other_machine: Annotated[
-        bool, typer.Option("--other-machine", help="Begin another machine's matrix in the store.")
+        bool,
+        typer.Option("--other-machine", help="Begin a matrix of another machine in the same file."),
     ] = False,
     runner: Annotated[
-        Runner, typer.Option(help="Who starts and meters the commands.")
+        Runner, typer.Option(help="Program that starts the commands and measures them.")
     ] = Runner.OWN,
     as_json: Json = False,
 ) -> None:
     """Measure what your own commands lose beside each other, in random rounds, with intervals.
 
-    The same command goes on where it was cut: Ctrl-C or a crash loses the run in progress only.
+    The same command continues where it stopped: Ctrl-C or a crash loses only the run in progress.
     """
     from ..running.jobs import read_jobs
     from ..running.measure import measure as run

@@ -43,10 +43,14 @@ def add_to(app: typer.Typer) -> None:
 
 def run(
     queue: Annotated[
-        Path, typer.Argument(metavar="QUEUE.toml", help="[[job]] tables: name, type, command.")
+        Path,
+        typer.Argument(
+            metavar="QUEUE.toml", help="The jobs, as [[job]] tables: name, type, command."
+        ),
     ],
     store: Annotated[
-        Path, typer.Option(metavar="LAB.db", help="What `measure` wrote; every run is added.")
+        Path,
+        typer.Option(metavar="LAB.db", help="The file that `measure` wrote; every run is added."),
     ],
     dask: Annotated[
         str | None,
@@ -77,31 +81,34 @@ def run(
     ] = 2.0,
     pressure: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Of waiting for a processor; more does not count."),
+        typer.Option(
+            metavar="SHARE", help="A run that waits more than this for a processor does not count."
+        ),
     ] = None,
     voids: Annotated[
-        Voids | None, typer.Option(help="What pairs that failed twice when measured mean.")
+        Voids | None, typer.Option(help="Forbid or predict pairs that failed twice when measured.")
     ] = None,
     unknown: Annotated[
         Unknown,
-        typer.Option(help="Types the store does not know: refused, or measured first."),
+        typer.Option(help="Types that were not measured: refuse them, or measure them first."),
     ] = Unknown.REFUSE,
     other_machine: Annotated[
-        bool, typer.Option("--other-machine", help="Use what another kind of machine measured.")
+        bool,
+        typer.Option("--other-machine", help="Use what was measured on another kind of machine."),
     ] = False,
     overlap: Annotated[
         bool, typer.Option("--overlap", help="Machines may share CPUs (jobs that only wait).")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random draw.")] = 0,
     report: Annotated[
         Path | None, typer.Option(metavar="RUN.html", help="Write the page of the queue here.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Do the jobs of a queue on machines, put together in epochs by what was measured of them.
+    """Run the jobs of a queue, put together on machines by what was measured of them.
 
-    The same command goes on where it was cut. Ctrl-C begins nothing new and waits for what runs;
-    a second one kills it. Exit 1 when a job failed or is lost.
+    The same command continues where it stopped. Ctrl-C begins no new job and waits for those that
+    run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.
     """
     from ..analysis.report.page import require_report
     from ..instances.problem.options import parse_options

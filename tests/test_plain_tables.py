@@ -281,3 +281,15 @@ def test_own_data_goes_from_tables_to_an_instance_on_the_command_line(tmp_path: 
     ):
         no = terminal.run(*start, form, "--fill", fill)
         assert (no.returncode, words in no.stderr) == (2, True), no.stderr
+
+
+def test_a_header_that_nearly_fits_and_a_table_that_is_not_read_are_named(tmp_path: Path) -> None:
+    folder = put(tmp_path / "jobs", pairs=PAIRS.replace("service,", "job,", 1))
+    with pytest.raises(InvalidFile, match=r"has no column 'service'; expected service,beside,"):
+        plain_form(folder)
+    with pytest.raises(InvalidFile, match=r"pairs.csv has no column 'service'"):
+        plain_form(folder / "pairs.csv")
+    folder = put(tmp_path / "services", pairs=PAIRS, counts="service,count\nweb,3\ndb,1\n")
+    done = terminal.run("convert", str(folder), "--from", "csv", "--out", str(tmp_path / "x.json"))
+    assert done.returncode == 0
+    assert "not read: counts.csv; tables of this format are pairs.csv, services.csv" in done.stderr

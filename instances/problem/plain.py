@@ -5,6 +5,8 @@ folder.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from .errors import InvalidFile
@@ -37,16 +39,25 @@ def plain_form(path: PathLike) -> str:
         )
     seen = set()
     fits: list[Plain] = []
-    for plain in known.values():
+    lacking: list[tuple[bool, int, int, str]] = []
+    for problem, plain in known.items():
         file = Path(path) / plain.file if os.path.isdir(path) else Path(path)
         if os.path.isdir(path) and not file.exists():
             continue
         columns = CsvTable(file, lower=True).columns
         seen.add(f"{file.name}: {','.join(columns[:8])}")
-        if set(plain.columns) <= set(columns):
+        missing = [name for name in plain.columns if name not in columns]
+        if not missing:
             fits.append(plain)
+        elif len(missing) < len(plain.columns):
+            words = f"{file} has no column {missing[0]!r}; expected {plain.header} ({problem})"
+            words += f"; rename one of {','.join(columns[:8])}"
+            known_words = len(_words(plain.header) & set(columns))
+            lacking.append((file.name != plain.file, len(missing), -known_words, words))
     if len(fits) == 1:
         return fits[0].form
+    if lacking and not fits:
+        raise InvalidFile(min(lacking)[-1])
     headers = "; ".join(
         f"{plain.header} ({plain.file}, {problem})" for problem, plain in known.items()
     )
@@ -71,6 +82,18 @@ def tables_of(path: PathLike, main: str, **given: str | None) -> tuple[Path, dic
         beside = {name: folder / f"{name}.csv" for name in given if name not in others}
         others |= {name: file for name, file in beside.items() if file.exists()}
     return Path(path) if folder is None else folder / main, others
+
+
+def _words(header: str) -> set[str]:
+    return set(re.findall(r"\w+", header))
+
+
+def unread(path: PathLike, known: Iterable[str]) -> list[str]:
+    """The tables of a folder that no reader looks at: all but those of these names."""
+    names = set(known)
+    if is_standard_input(path) or not os.path.isdir(path):
+        return []
+    return sorted(file.name for file in Path(path).glob("*.csv") if file.name not in names)
 
 
 def name_of(path: PathLike) -> str:

@@ -72,7 +72,7 @@ def zero_blocking(
     penalty : False asks only whether there is one (no bound then).
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
-    engine : "highs" or "cp-sat".
+    engine : the solver of the program: "highs" or "cp-sat".
     start : a pairing; used when it has no blocking pair.
     report : progress, in mean penalty.
 

@@ -129,6 +129,23 @@ class LivingProgram:
             np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), values,
         )  # fmt: skip
 
+    def bound_columns(self, upper: Floats) -> None:
+        """Give every column another upper bound; lower bounds become 0."""
+        number = len(upper)
+        every = np.arange(number, dtype=np.int32)
+        self._solver.changeColsBounds(number, every, np.zeros(number), upper)
+
+    def bound_row(self, row: int, lower: float) -> None:
+        """Give a row without an upper bound another lower one; -inf for none."""
+        self._solver.changeRowBounds(row, lower, np.inf)
+
+    def ray(self) -> Floats | None:
+        """(rows,) multipliers of rows that no point keeps (Farkas), of either sign; None where the
+        engine has none.
+        """
+        _, known, values = self._solver.getDualRay()
+        return np.array(values) if known else None
+
     def again(self, program: LinearProgram, time_limit: float | None = None) -> EngineAnswer:
         """Solve a program of the same shape instead, from the last basis."""
         basis = self._solver.getBasis()

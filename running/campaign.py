@@ -197,7 +197,7 @@ class Campaign:
             self._add(visit, (place, ALONE), 0, False)
             if visit.error:
                 cure = (
-                    "give it a timeout, or less work"
+                    "give it a longer timeout, or less work"
                     if visit.error.startswith("timeout")
                     else "mend its command: a run has to end with exit code 0"
                 )

@@ -46,16 +46,16 @@ from cotenant.solvers.outcome import Status, Stop
 TYPES = 8
 
 
-def measured(seed: int = 0) -> Colocation:
-    """Jobs of eight of the papers' types, five of one to twelve of another, with synthetic
+def measured(seed: int = 0, types: int = TYPES) -> Colocation:
+    """Jobs of some of the papers' types, five of one, six of the next, and so on, with synthetic
     errors.
     """
     full = population(error=0.01, rng=np.random.default_rng(seed))
-    part = np.arange(0, full.types, 2)[:TYPES]
+    part = np.arange(0, full.types, 2)[:types]
     small = {name: getattr(full, name)[np.ix_(part, part)] for name in ("penalty", "low", "high")}
     return full.replace(
         **small,
-        count=np.arange(5, 5 + TYPES),
+        count=np.arange(5, 5 + types),
         bandwidth=full.bandwidth[part],  # type: ignore[index]
         names=tuple(full.names[place] for place in part),
     )
@@ -298,7 +298,7 @@ def test_metrics_come_three_times_and_the_expected_number_lies_between() -> None
 
 
 def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> None:
-    instance = measured()
+    instance = measured(types=4)
     least = robust_alpha(instance)
     assert least.alpha is not None
     found = cotenant.solve(
@@ -440,7 +440,7 @@ def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: P
 
 
 def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
-    instance = measured()
+    instance = measured(types=4)
     lines = alpha_frontiers(instance, points=3, time_limit=20)
     assert [line.stop for line in lines.values()] == [Stop.FINISHED] * 3
     first, second, *_ = lines["possible"].points
@@ -471,8 +471,9 @@ def test_an_interrupted_search_for_robust_alpha_leaves_an_empty_map(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(robust, "zero_blocking", interrupted)
-    assert alpha_frontiers(measured(), points=2) == {}
-    *_, last = price_frontiers(measured(), points=2, time_limit=20)
+    instance = measured(types=4)
+    assert alpha_frontiers(instance, points=2) == {}
+    *_, last = price_frontiers(instance, points=2, time_limit=20)
     assert (last.points, last.stop) == ((), Stop.INTERRUPTED)
 
 

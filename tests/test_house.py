@@ -53,6 +53,9 @@ COMMON = {
 }
 
 
+_HOLDS_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
 def sources() -> list[Path]:
     found = [path for folder in FLOORS for path in (ROOT / folder).rglob("*.py")]
     return [*found, ROOT / "catalog.py", ROOT / "verify.py", ROOT / "__init__.py"]
@@ -66,8 +69,14 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """Every import of a file, wherever it stands."""
-    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    """Every import of a file, wherever it stands; expressions, which hold none, are not walked."""
+    found, left = [], list[ast.AST](tree(path).body)
+    for node in left:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        inside = ast.iter_child_nodes(node)
+        left += [child for child in inside if isinstance(child, _HOLDS_STATEMENTS)]
+    return found
 
 
 def imported_modules(path: Path) -> list[str]:

@@ -201,7 +201,7 @@ def test_a_job_that_fails_once_is_run_again_and_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        ("timeout after 600 s", "timeout after 600 s; give it a timeout, or less work"),
+        ("timeout after 600 s", "timeout after 600 s; give it a longer timeout, or less work"),
         ("exit 3: no such file", "exit 3: no such file; mend its command"),
     ],
 )

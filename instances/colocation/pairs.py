@@ -199,7 +199,8 @@ def pairs_csv(
     found = read_pairs(main, names)
     number = np.full(len(found.names), copies) if count is None else count
     penalty, filled = completed(os.fspath(main), found.names, found.penalty, number, missing)
-    said = [f"{found.what}s of {main.name}", found.repeats(), filled, found.written]
+    what = "penalties" if found.what == "penalty" else "slowdowns"
+    said = [f"{what} of {main.name}", found.repeats(), filled, found.written]
     plain = Colocation(
         penalty=penalty,
         count=number,

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ..solvers.outcome import Clock
 from .state import ClusterState
 from .statecheck import Move, Scheduler, Wave
+
+_NEAR = "near"
 
 
 @dataclass(frozen=True)
@@ -18,14 +21,19 @@ class Ordered:
     ----------
     waves : one after the other; the moves of a wave in any order, or all at once.
     stuck : places of pods whose move never fits, with the reasons.
+    cut : why the search ended before there was an order; "" where it did not.
     """
 
     waves: tuple[Wave, ...]
     stuck: Mapping[int, tuple[str, ...]]
+    cut: str = ""
 
 
 def ordered(
-    state: ClusterState, targets: Mapping[int, str], released: Collection[str] = ()
+    state: ClusterState,
+    targets: Mapping[int, str],
+    released: Collection[str] = (),
+    clock: Clock | None = None,
 ) -> Ordered:
     """Waves that bring each pod to its node.
 
@@ -36,21 +44,33 @@ def ordered(
     Parameters
     ----------
     targets : node by place of the pod.
+    clock : when its time is over, or with Ctrl-C, the waves so far are returned.
     """
-    order = _Ordering(state, targets, released)
-    while order.left and (order.direct() or order.aside()):
-        pass
-    stuck = {n: tuple(order.scheduler.refusals(n, node)) for n, node in order.left.items()}
-    return Ordered(tuple(order.waves), stuck)
+    order = _Ordering(state, targets, released, clock or Clock())
+    try:
+        while order.left and (order.direct() or order.aside()):
+            pass
+    except KeyboardInterrupt:
+        cut = "interrupted"
+    else:
+        cut = "the time was up" if order.left and order.clock.over else ""
+    there = {move.pod: move.node for wave in order.waves for move in wave}
+    left = {n: node for n, node in targets.items() if there.get(n) != node}
+    stuck = {n: (cut,) if cut else tuple(order.scheduler.refusals(n, left[n])) for n in left}
+    return Ordered(tuple(order.waves), stuck, cut if left else "")
 
 
 class _Ordering:
     """Pods that are still to go, the waves so far, and the one that is being made."""
 
     def __init__(
-        self, state: ClusterState, targets: Mapping[int, str], released: Collection[str]
+        self,
+        state: ClusterState,
+        targets: Mapping[int, str],
+        released: Collection[str],
+        clock: Clock,
     ) -> None:
-        self.state, self.released = state, released
+        self.state, self.released, self.clock = state, released, clock
         self.scheduler = Scheduler(state)
         # large pods first: they find room while there is some
         size = {n: max(state.pods[n].requests.values(), default=0) for n in targets}
@@ -63,10 +83,13 @@ class _Ordering:
         self.parked: set[int] = set()
         self.wave: list[Move] = []
         self.taken: Counter[tuple[str, ...]] = Counter()
+        self.watching: dict[object, list[Move]] = {}  # moves of the wave by what they watch
 
     def direct(self) -> bool:
         """Moves that fit, as a wave; whether there are any."""
         for number, node in self.left.items():
+            if self.clock.over:
+                break
             self._join(Move(number, node))
         return self._end()
 
@@ -78,6 +101,8 @@ class _Ordering:
         for number, node in self.left.items():
             if node in helped:
                 continue
+            if self.clock.over:
+                break
             before = len(self.wave)
             for other in self._in_the_way(number, node):
                 self._goes_aside(other)
@@ -87,7 +112,7 @@ class _Ordering:
             else:
                 while len(self.wave) > before:
                     self._undo()
-        if not self.wave:
+        if not self.wave and not self.clock.over:
             for number, node in self.left.items():
                 for other in self._in_the_way(number, node):
                     self._goes_aside(other)
@@ -145,15 +170,13 @@ class _Ordering:
         if not scheduler.takes(number, move.node):
             return False
         scheduler.come(number, move.node)
-        if not all(
-            scheduler.takes(other.pod, other.node)
-            for other in [*self.wave, move]
-            if _minds(scheduler, other.pod, number)
-        ):
+        if not all(scheduler.takes(other.pod, other.node) for other in self._minding(move)):
             scheduler.go_back(number)
             return False
         self.wave.append(move)
         self.taken.update(groups)
+        for each in self._watches(number):
+            self.watching.setdefault(each, []).append(move)
         return True
 
     def _undo(self) -> None:
@@ -161,19 +184,36 @@ class _Ordering:
         move = self.wave.pop()
         self.scheduler.go_back(move.pod)
         self.taken.subtract(self._groups(move.pod))
+        for each in self._watches(move.pod):
+            self.watching[each].pop()
+
+    def _watches(self, number: int) -> list[object]:
+        """What else could make a node refuse a pod than what the node has and holds: its spreads,
+        and pods that it must be near.
+        """
+        pod = self.state.pods[number]
+        return [*((pod.namespace, spread) for spread in pod.spread), *(_NEAR,) * bool(pod.near)]
+
+    def _minding(self, move: Move) -> list[Move]:
+        """Moves of the wave, and this one, that a node could refuse because of this one."""
+        counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
+        found = [other for each in counting for other in self.watching.get(each, ())]
+        if any(each in counting for each in self._watches(move.pod)):
+            found.append(move)
+        return found
 
     def _end(self) -> bool:
         """The wave is over; whether it had moves."""
+        if self.wave:  # first, so that an interrupt leaves whole waves
+            self.waves.append(tuple(self.wave))
         for move in self.wave:
             self.scheduler.leave(move.pod)
             if move.temporary:
                 self.parked.add(move.pod)
             else:
                 del self.left[move.pod]
-        if self.wave:
-            self.waves.append(tuple(self.wave))
         found = bool(self.wave)
-        self.wave, self.taken = [], Counter()
+        self.wave, self.taken, self.watching = [], Counter(), {}
         return found
 
     def _groups(self, number: int) -> list[tuple[str, ...]]:
@@ -182,8 +222,3 @@ class _Ordering:
             return [(namespace, name) for namespace, name, _ in budgets]
         pod = self.state.pods[number]
         return [(pod.namespace, *pod.owner)] if pod.owner[1] else []
-
-
-def _minds(scheduler: Scheduler, number: int, moving: int) -> bool:
-    """Whether a pod that moves could make a node refuse another one for what it does not take."""
-    return bool(scheduler.state.pods[number].near) or moving in scheduler.counted_with(number)

@@ -4,9 +4,9 @@ proved of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,16 +15,25 @@ from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Integers, Packing
 from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
-from ..solvers.outcome import Clock
-from .default_scheduler import SCORINGS, left_pending, playable
-from .optimum import Found, fewest_moves, fewest_nodes
+from ..solvers.interrupts import deferred
+from ..solvers.outcome import Clock, Report
+from .default_scheduler import SCORINGS, left_pending
+from .optimum import Found, fewest_moves, fewest_nodes, moves_needed, nodes_needed
 from .order import Ordered, ordered
 from .rules import RELEASED, Reason, Translation, translate
 from .state import ClusterState, Role
 from .statecheck import Scheduler, check_waves
 
 SECONDS = 60.0
-"""For all proofs together, when nothing else is said."""
+"""For everything after reading, when nothing else is said."""
+
+SOLVING = 0.9
+"""The part of the time for fewest nodes and moves; the rest is for order and check."""
+
+Say = Callable[[str], None]
+"""Progress, in a few words."""
+
+_Any = TypeVar("_Any")
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,9 @@ class Advice:
     left_pending: Mapping[str, tuple[int, ...]]
     frontier: tuple[PricePoint, ...] = ()
     """What freeing fewer nodes costs: by limit on the nodes in use, the pods that move."""
+    cut: tuple[str, ...] = ()
+    """What was cut short, in words: by the time limit, or by an interrupt."""
+    interrupted: bool = False
 
     @property
     def proved(self) -> bool:
@@ -105,6 +117,7 @@ class Advice:
                 {"nodes": point.limit, "moves": point.value, "fewest": point.bound}
                 for point in self.frontier
             ],
+            "cut_short": list(self.cut),
             "not_ordered": {pods[n].title: list(why) for n, why in self.order.stuck.items()},
             "left_pending": {
                 scoring: [pods[n].title for n in them]
@@ -142,15 +155,20 @@ def advise(
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
     frontier: int = 0,
+    say: Say = lambda words: None,
 ) -> Advice:
     """How many nodes are enough, which can go, and the fewest moves to that.
 
+    Ctrl-C keeps the best plan so far, in an order, checked (the second one ends it).
+
     Parameters
     ----------
-    time_limit : seconds for all proofs together; None for no limit.
+    time_limit : seconds for everything; None for no limit. What runs now is translated, and a plan
+        is checked, whatever that takes.
     released : kinds of `rules.RELEASED` for which no pod is pinned.
     frontier : so many numbers of nodes, from as few as can be to those in use now, each with the
         fewest pods that move to it; at least 2, or 0 for none. Half of the time is for them.
+    say : progress.
 
     Raises
     ------
@@ -164,35 +182,97 @@ def advise(
     require_kinds(released)
     if frontier < 0 or frontier == 1:
         raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
-    whole = Clock(time_limit)
-    clock = Clock(whole.share(2 if frontier else 1))
-    relaxed = translate(state, relaxed=True, released=released)
-    free = fewest_nodes(relaxed.instance, clock.share(5))
+    work = _Work(time_limit, say, parts=2 if frontier else 1)
     plans = _plans(state, released)
-    found = [fewest_nodes(plan.instance, clock.share(3)) for plan in plans]
+    relaxed = translate(state, relaxed=True, released=released)
+    needed = work.part(
+        "a bound on the nodes",
+        lambda report: nodes_needed(relaxed.instance, work.share(5), report), 0,
+    )  # fmt: skip
+    found = [
+        work.find(
+            "the fewest nodes",
+            lambda report, plan=plan: fewest_nodes(plan.instance, work.share(3), report),  # type: ignore[misc]
+        )
+        for plan in plans
+    ]
     now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
     # what runs now is an answer of the first plan, whatever else was found
     values = [one.value for one in found]
     if values[0] is None or values[0] > now[0]:
         values[0] = now[0]
     best = min(value for value in values if value is not None)
-    chosen, moves, fewest_pinned = _least_moves(plans, found, values, best, clock)
+    chosen, moves, fewest_pinned = _least_moves(plans, found, values, best, work)
     keepers = chosen.keepers
-    needed = max(0, free.bound - relaxed.keepers)
+    needed = max(0, needed - relaxed.keepers)
     pinned = min(one.bound for one in found if not one.infeasible) - keepers
     # with every rule dropped, as many nodes cannot be reached with fewer moves
-    unpinned = fewest_moves(relaxed.instance, best - keepers + relaxed.keepers, clock.share(1))
-    advice = _advice(
-        state, released, chosen, plans[0], moves,
-        needed=needed, needed_pinned=max(needed, pinned), fewest=unpinned.bound,
-        fewest_pinned=fewest_pinned, reason=_reason(relaxed, needed), dropped=relaxed.dropped,
+    unpinned = work.part(
+        "a bound on the moves",
+        lambda report: moves_needed(
+            relaxed.instance, best - keepers + relaxed.keepers, work.share(1), report
+        ), 0,
     )  # fmt: skip
-    return replace(advice, frontier=_frontier(chosen, frontier, whole)) if frontier else advice
+    points: tuple[PricePoint, ...] = ()
+    if frontier:
+        seconds = work.whole.share(1 / SOLVING)
+        points = work.part("the frontier", lambda _: _frontier(chosen, frontier, seconds), ())
+    if best > pinned + keepers:
+        work.cut.append(f"the search for fewer {state.place}s")
+    return _advice(
+        state, released, chosen, plans[0], moves, work,
+        needed=needed, needed_pinned=max(needed, pinned), fewest=unpinned,
+        fewest_pinned=fewest_pinned, reason=_reason(relaxed, needed), dropped=relaxed.dropped,
+        frontier=points,
+    )  # fmt: skip
 
 
-def _frontier(plan: Translation, points: int, clock: Clock) -> tuple[PricePoint, ...]:
+class _Work:
+    """The time of an advice, its progress, and whether it was interrupted: then only what makes a
+    plan of what was found is still done.
+    """
+
+    def __init__(self, time_limit: float | None, say: Say, parts: int = 1) -> None:
+        self.whole, self.say = Clock(time_limit), say
+        self.solving = Clock(None if time_limit is None else SOLVING * time_limit / parts)
+        self.interrupted = False
+        self.cut: list[str] = []
+
+    def share(self, parts: float) -> float | None:
+        """Seconds for one of so many parts of the solving to come."""
+        return self.solving.share(parts)
+
+    def part(self, words: str, work: Callable[[Report], _Any], otherwise: _Any) -> _Any:
+        """What a part of the work returns; something else after an interrupt."""
+        if self.interrupted:
+            return otherwise
+        self.say(words)
+        try:
+            return work(self._reporting(words))
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return otherwise
+
+    def find(self, words: str, work: Callable[[Report], Found]) -> Found:
+        """The same of a search that returns its best answer when it is interrupted."""
+        found = self.part(words, work, Found(None, 0, None))
+        self.interrupted |= found.interrupted
+        return found
+
+    def _reporting(self, words: str) -> Report:
+        def report(
+            seconds: float, objective: float | None, bound: float | None, text: str = ""
+        ) -> None:
+            value = "none yet" if objective is None else f"{objective:.0f}"
+            least = "" if bound is None else f", at least {bound:.0f}"
+            self.say(f"{words}: {value}{least}")
+
+        return report
+
+
+def _frontier(plan: Translation, points: int, seconds: float | None) -> tuple[PricePoint, ...]:
     """The fewest moves by nodes in use, while the pinned pods stay."""
-    found = price_frontiers(plan.instance, time_limit=clock.share(), points=points)
+    found = price_frontiers(plan.instance, time_limit=seconds, points=points)
     return tuple(
         replace(point, limit=point.limit - plan.keepers)
         for each in found
@@ -225,31 +305,57 @@ def _plans(
 
 
 def _least_moves(
-    plans: list[Translation], nodes: list[Found], values: list[int | None], best: int, clock: Clock
+    plans: list[Translation], nodes: list[Found], values: list[int | None], best: int, work: _Work
 ) -> tuple[Translation, Integers, int]:
     """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
     found = [
-        (plan, fewest_moves(plan.instance, best, clock.share(2), known))
+        (
+            plan,
+            work.find(
+                "the fewest moves",
+                lambda report, plan=plan, known=known: fewest_moves(  # type: ignore[misc]
+                    plan.instance, best, work.share(2), known, report
+                ),
+            ),
+            known,
+        )
         for plan, known, value in zip(plans, nodes, values, strict=True)
         if value == best
     ]
-    answers = [(one.value, place) for place, (_, one) in enumerate(found) if one.value is not None]
-    bound = min(one.bound for _, one in found)
+    bound = min(one.bound for _, one, _ in found)
+    # interrupted before: what holds all on so few
+    found = [(plan, known if one.value is None else one, known) for plan, one, known in found]
+    answers = [
+        (moves_of(plan, one.count), place)
+        for place, (plan, one, _) in enumerate(found)
+        if one.count is not None and _servers(one.count) <= best
+    ]
     if not answers:  # out of time: nothing moves
         return plans[0], present_counts(plans[0].instance), bound
-    plan, one = found[min(answers)[1]]
+    plan, one, _ = found[min(answers)[1]]
     assert one.count is not None
     return plan, one.count, bound
+
+
+def _servers(count: Integers) -> int:
+    """Servers in use."""
+    return int(count.any(axis=1).sum())
+
+
+def moves_of(plan: Translation, count: Integers) -> int:
+    """Pods that leave their node in a placement (servers, types)."""
+    return int(np.maximum(present_counts(plan.instance) - count, 0).sum())
 
 
 def _advice(
     state: ClusterState,
     released: Collection[str],
     chosen: Translation,
-    left: Translation,
+    left_alone: Translation,
     count: Integers,
+    work: _Work,
     **proved: Any,
 ) -> Advice:
     """The plan of a placement: who moves where, in which order, checked."""
@@ -258,18 +364,39 @@ def _advice(
     where = {n: targets.get(n, pod.node) for n, pod in enumerate(state.pods)}
     kept = workers_in_use(state, where)
     freed = tuple(name for name in in_use if name not in kept)
-    order = ordered(state, targets, released)
-    if not order.stuck:
-        check_waves(state, order.waves, freed=freed, released=released)
+    if len(targets) > proved["fewest_pinned"]:
+        work.cut.append("the search for fewer moves")
+    moves = f"{len(targets)} move{'s' * (len(targets) != 1)}"
+    work.say(f"an order of {moves}")
+    order = ordered(state, targets, released, work.whole)
+    work.say(f"checking {moves}")
+    with deferred() as put_off:
+        check_waves(
+            state, order.waves, freed=() if order.stuck else freed, released=released
+        )  # whatever it takes
+        work.interrupted |= order.cut == "interrupted" or put_off.interrupted
+    if order.cut:
+        work.cut.append(f"the order of moves ({len(order.stuck)} are in no wave)")
+    pending: dict[str, tuple[int, ...]] = {}
+    if state.platform == "kubernetes":
+        for scoring in SCORINGS:
+            left = work.part(
+                "playing the default scheduler",
+                lambda _, scoring=scoring: left_pending(  # type: ignore[misc]
+                    state, order.waves, freed, scoring, work.whole
+                ),
+                None,
+            )
+            if left is None:
+                work.cut.append(f"playing the default scheduler ({scoring})")
+            else:
+                pending[scoring] = tuple(left)
     return Advice(
         state=state, in_use=in_use, enough=len(kept), freed=freed, targets=targets, order=order,
         translation=chosen,
-        mended=chosen.broken if chosen is not left else (),
-        left_pending={
-            scoring: tuple(left_pending(state, order.waves, freed, scoring))
-            for scoring in SCORINGS
-        } if state.platform == "kubernetes" and playable(state, order.waves) else {},
-        **proved,
+        mended=chosen.broken if chosen is not left_alone else (),
+        left_pending=pending,
+        cut=tuple(work.cut), interrupted=work.interrupted, **proved,
     )  # fmt: skip
 
 
@@ -371,8 +498,10 @@ def drain(
     *,
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
+    say: Say = lambda words: None,
 ) -> Draining:
     """Whether a node can be emptied, what blocks it pod by pod, and the fewest moves that do it.
+    The time limit, progress and Ctrl-C are as `advise` has them.
 
     Raises
     ------
@@ -383,7 +512,7 @@ def drain(
     if node not in names:
         raise UnknownName(state.place, node, names)
     require_kinds(released)
-    clock = Clock(time_limit)
+    work = _Work(time_limit, say)
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
     scheduler = Scheduler(state)
     refused = {
@@ -398,7 +527,18 @@ def drain(
         plans = []
         if not refused:
             raise
-    found = [(plan, fewest_moves(plan.instance, len(plan.nodes), clock.share(3))) for plan in plans]
+    found = [
+        (
+            plan,
+            work.find(
+                "the fewest moves",
+                lambda report, plan=plan: fewest_moves(  # type: ignore[misc]
+                    plan.instance, len(plan.nodes), work.share(3), None, report
+                ),
+            ),
+        )
+        for plan in plans
+    ]
     answers = [
         (sum(n in plan.pinned for n in pods), one.value, place)
         for place, (plan, one) in enumerate(found)
@@ -411,22 +551,28 @@ def drain(
     }
     if not answers:
         sure = all(one.infeasible for _, one in found)
-        impossible = _surely(state, node, released, clock) if sure else ""
+        impossible = (
+            work.part("a proof", lambda _: _surely(state, node, released, work.share(1)), "")
+            if sure
+            else ""
+        )
         return Draining(node, pods, blocked, open_to, refused, None, impossible)
     plan, one = found[best]
     assert one.count is not None
     advice = _advice(
-        state, released, plan, plans[0], one.count, needed=0, needed_pinned=0, fewest=0,
+        state, released, plan, plans[0], one.count, work, needed=0, needed_pinned=0, fewest=0,
         fewest_pinned=one.bound, reason="", dropped=(),
     )  # fmt: skip
     return Draining(node, pods, blocked, open_to, refused, advice)
 
 
-def _surely(state: ClusterState, node: str, released: Collection[str], clock: Clock) -> str:
+def _surely(
+    state: ClusterState, node: str, released: Collection[str], seconds: float | None
+) -> str:
     """How surely not all pods can leave a node: whatever else moves, or while the pinned stay."""
     try:
         plan = translate(state, relaxed=True, released=released, emptied=[node])
-        free = not fewest_moves(plan.instance, len(plan.nodes), clock.share()).infeasible
+        free = not fewest_moves(plan.instance, len(plan.nodes), seconds).infeasible
     except InvalidInstance:
         free = False
     return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))(?:([eE][+-]?[0-9]{1,3})|([KMGTPE]i|[numkMGTPE]))?"
@@ -17,6 +18,7 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def quantity(text: str) -> Fraction:
     """The exact value of a quantity.
 

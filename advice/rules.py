@@ -213,9 +213,10 @@ class _Builder:
         themselves.
         """
         found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
-        on: dict[int, list[Pod]] = {}
+        alike: dict[object, list[Pod]] = {}  # residents that differ by their node only
         for pod in self.residents:
-            on.setdefault(self.place[pod.node], []).append(pod)
+            key = (pod.namespace, frozenset(pod.labels.items()), pod.apart, pod.ports)
+            alike.setdefault(key, []).append(pod)
         matched: dict[tuple[object, ...], list[bool]] = {}
         for kind, pod in enumerate(self.sample):
             if self._free_scheduler(kind):
@@ -229,14 +230,15 @@ class _Builder:
             found[kind] = matched[key]
             for spread in pod.spread:
                 found[kind] &= [spread.topology in node.labels for node in self.state.nodes]
-            for number, residents in on.items():
-                if found[kind, number] and any(_clash(pod.ports, r.ports) for r in residents):
-                    found[kind, number] = False
-            for resident in self.residents:
-                for first, second in ((pod, resident), (resident, pod)):
+            for residents in alike.values():
+                one = residents[0]
+                if _clash(pod.ports, one.ports):
+                    found[kind, [self.place[each.node] for each in residents]] = False
+                for first, second in ((pod, one), (one, pod)):
                     for term in first.apart:
                         if _means(term, second) and not (self.relaxed and term.loose):
-                            found[kind] &= ~self._domain(term.topology, resident.node)
+                            for resident in residents:
+                                found[kind] &= ~self._domain(term.topology, resident.node)
         return found
 
     def _domain(self, topology: str, node: str) -> np.ndarray:

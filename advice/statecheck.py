@@ -7,7 +7,7 @@ there would let through is refused here.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..instances.problem.errors import InfeasibleSolution
@@ -22,9 +22,6 @@ class Move:
     node: str
     temporary: bool = False
 
-
-_Total = tuple[Mapping[str, str], "Counter[str]", "Counter[str]"]
-"""Of a spread: the domain of each node that counts, pods that may be in each, and surely are."""
 
 Wave = tuple[Move, ...]
 """Moves that may happen at the same time, in any order."""
@@ -50,24 +47,51 @@ class Scheduler:
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
         for number, node in self.where.items():
             self._put(number, node)
-        # what does not change when pods move is worked out once, and once for pods of equal labels
-        alike: dict[object, list[int]] = {}
-        self._carriers: dict[PodTerm, list[int]] = defaultdict(list)
-        for number, pod in enumerate(state.pods):
-            alike.setdefault((pod.namespace, frozenset(pod.labels.items())), []).append(number)
-            for term in pod.apart:
-                self._carriers[term].append(number)
-        self._alike = list(alike.values())
-        self._kind = {n: kind for kind, members in enumerate(self._alike) for n in members}
-        self._enemies: dict[int, list[tuple[str, list[int]]]] = {}
-        self._shunned: dict[tuple[PodTerm, ...], list[tuple[str, set[int]]]] = {}
-        self._meant: dict[tuple[str, Spread], set[int]] = {}
-        self._counted_with: dict[int, set[int]] = {}
-        self._budgets: dict[int, list[Budget]] = {}
+        self._labels = _Labels(state.pods)
+        self._group_rules()
         self._domains: dict[str, dict[str, set[str]]] = {}
+        self._suits: dict[tuple[str, int], tuple[str, ...]] = {}
         self._counted: dict[object, dict[str, str]] = {}
-        self._totals: dict[object, _Total] = {}
-        self._tallied: dict[int, list[_Total]] = defaultdict(list)
+        self._totals: dict[object, _Tally] = {}
+        self._tallied: dict[int, list[_Tally]] = defaultdict(list)
+
+    def _group_rules(self) -> None:
+        """What does not change when pods move, worked out once for pods of equal labels."""
+        labels, pods = self._labels, self.state.pods
+        asked: dict[object, int] = {}
+        self._asks = [
+            asked.setdefault((pod.affinity, pod.volumes, pod.tolerations), len(asked))
+            for pod in pods
+        ]
+        carriers: dict[PodTerm, set[int]] = defaultdict(set)
+        spreads: dict[tuple[str, Spread], None] = {}
+        for number, pod in enumerate(pods):
+            for term in pod.apart:
+                carriers[term].add(number)
+            spreads.update(dict.fromkeys((pod.namespace, each) for each in pod.spread))
+        self._shunned = {term: labels.of_term(term) for term in carriers}
+        self._friends = {
+            near: set.intersection(*map(labels.of_term, near))
+            for near in {pod.near for pod in pods if pod.near}
+        }
+        self._meant: dict[tuple[str, Spread], set[int]] = {}
+        # by kind: what speaks of its pods
+        self._enemies: dict[int, list[tuple[str, set[int]]]] = defaultdict(list)
+        self._counting: dict[int, list[tuple[str, Spread]]] = defaultdict(list)
+        self._budgets: dict[int, list[Budget]] = defaultdict(list)
+        for term, who in carriers.items():
+            for kind in labels.kinds(term.selector, term.namespaces):
+                self._enemies[kind].append((term.topology, who))
+        for namespace, spread in spreads:
+            there = labels.kinds(spread.selector, frozenset({namespace}))
+            self._meant[namespace, spread] = {
+                number for number in labels.pods(there) if pods[number].role is not Role.LEAVING
+            }
+            for kind in there:
+                self._counting[kind].append((namespace, spread))
+        for budget in self.state.budgets:
+            for kind in labels.kinds(budget.selector, frozenset({budget.namespace})):
+                self._budgets[kind].append(budget)
 
     def _put(self, number: int, node: str) -> None:
         self.on[node].add(number)
@@ -115,7 +139,7 @@ class Scheduler:
     def _count(self, number: int, by: int) -> None:
         """Take a pod out of the totals of spreads that count it, or back in where it is then."""
         for total in self._tallied[number]:
-            self._tally(number, by, *total)
+            self._tally(number, by, total)
 
     # the filters
 
@@ -147,14 +171,8 @@ class Scheduler:
                 yield resource
 
     def _reasons(self, number: int, name: str) -> Iterator[str]:
-        pod, node = self.state.pods[number], self.nodes[name]
-        yield from (why for why in (node.closed, node.unsure) if why)
-        if taint := untolerated(pod, node):
-            yield f"taint {taint}"
-        if not node_selected(node, pod.affinity):
-            yield "node affinity"
-        if not node_selected(node, pod.volumes):
-            yield "volume"
+        pod = self.state.pods[number]
+        yield from self._unsuited(number, name)
         yield from (f"too little {resource}" for resource in self._short(number, name))
         if pod.ports and any(
             _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
@@ -170,16 +188,7 @@ class Scheduler:
 
     def budgets(self, number: int) -> list[Budget]:
         """The disruption budgets that speak of a pod."""
-        kind = self._kind[number]
-        if kind not in self._budgets:
-            self._budgets[kind] = budgets_of(self.state, number)
-        return self._budgets[kind]
-
-    def _chosen(self, speaks: Callable[[Pod], bool]) -> Iterator[int]:
-        """The pods that something speaks of, which asks for namespace and labels only."""
-        for members in self._alike:
-            if speaks(self.state.pods[members[0]]):
-                yield from members
+        return self._budgets.get(self._labels.kind[number], [])
 
     def neighbors(self, topology: str, name: str) -> set[str]:
         """The nodes in the domain of a node; none when it is in none."""
@@ -192,111 +201,102 @@ class Scheduler:
         value = self.nodes[name].labels.get(topology)
         return set() if value is None else self._domains[topology][value]
 
+    def _unsuited(self, number: int, name: str) -> tuple[str, ...]:
+        """Why a node does not take a pod whatever else is there; found once for equal pods."""
+        key = (name, self._asks[number])
+        if key not in self._suits:
+            pod, node = self.state.pods[number], self.nodes[name]
+            found = [why for why in (node.closed, node.unsure) if why]
+            if taint := untolerated(pod, node):
+                found.append(f"taint {taint}")
+            if not node_selected(node, pod.affinity):
+                found.append("node affinity")
+            if not node_selected(node, pod.volumes):
+                found.append("volume")
+            self._suits[key] = tuple(found)
+        return self._suits[key]
+
+    def _any_near(self, members: set[int], topology: str, name: str, besides: int) -> bool:
+        """Whether one of some pods, or what comes of it, is in the domain of a node."""
+        places = self.neighbors(topology, name)
+        if len(places) <= 1:
+            there = (other for place in places for other in self.on[place])
+            return any(other in members and other != besides for other in there)
+        where, coming = self.where, self.coming
+        return any(
+            other != besides and (where.get(other) in places or coming.get(other) in places)
+            for other in members
+        )
+
     def _near_an_enemy(self, number: int, name: str) -> bool:
-        own = self.state.pods[number].apart
-        if own not in self._shunned:
-            self._shunned[own] = [
-                (term.topology, set(self._chosen(lambda pod, term=term: _targets(term, pod))))  # type: ignore[misc]
-                for term in own
-            ]
-        for topology, shunned in self._shunned[own]:
-            for place in self.neighbors(topology, name):
-                if any(other != number and other in shunned for other in self.on[place]):
-                    return True
-        kind = self._kind[number]
-        if kind not in self._enemies:
-            self._enemies[kind] = [
-                (term.topology, carriers)
-                for term, carriers in self._carriers.items()
-                if _targets(term, self.state.pods[number])
-            ]
-        for topology, carriers in self._enemies[kind]:
-            places = self.neighbors(topology, name)
-            for other in carriers:
-                if other != number and (
-                    self.where.get(other) in places or self.coming.get(other) in places
-                ):
-                    return True
-        return False
+        return any(
+            self._any_near(self._shunned[term], term.topology, name, number)
+            for term in self.state.pods[number].apart
+        ) or any(
+            self._any_near(carriers, topology, name, number)
+            for topology, carriers in self._enemies.get(self._labels.kind[number], ())
+        )
 
     def _near_friends(self, number: int, name: str) -> bool:
-        pod = self.state.pods[number]
+        near = self.state.pods[number].near
+        friends = self._friends[near]
         sure = [
             other
-            for other in self.where
-            if other != number
-            and other not in self.coming
-            and all(_targets(term, self.state.pods[other]) for term in pod.near)
+            for other in friends
+            if other != number and other in self.where and other not in self.coming
         ]
-        for term in pod.near:
+        for term in near:
             places = self.neighbors(term.topology, name)
             if not places:
                 return False
             if any(self.where[other] in places for other in sure):
                 continue
             # the first of a group that is to be near itself may be anywhere
-            if sure or not all(_targets(each, pod) for each in pod.near):
+            if sure or number not in friends:
                 return False
         return True
 
-    def counts(self, number: int, spread: Spread) -> tuple[Counter[str], Counter[str]]:
-        """Pods that a spread of a pod counts, without itself, by domain: those that may be there,
-        and those that surely are.
-        """
+    def tally(self, number: int, spread: Spread) -> _Tally:
+        """The pods that a spread of a pod counts, itself among them, by domain."""
         pod = self.state.pods[number]
-        domain_of = self._counting(pod, spread)
-        meant = self.meant(pod.namespace, spread)
-        key = (pod.namespace, spread, pod.affinity, pod.tolerations)
+        key = (pod.namespace, spread, _keys(pod), pod.affinity, pod.tolerations)
         if key not in self._totals:
-            none = dict.fromkeys(domain_of.values(), 0)
-            self._totals[key] = (domain_of, Counter(none), Counter(none))
-            for other in meant:
-                self._tallied[other].append(self._totals[key])
-                self._tally(other, 1, *self._totals[key])
-        _, high, low = self._totals[key]
-        high, low = Counter(high), Counter(low)
-        if number in meant:
-            self._tally(number, -1, domain_of, high, low)
-        return high, low
+            self._totals[key] = total = _Tally(self._counts_on(pod, spread))
+            for other in self._meant[pod.namespace, spread]:
+                self._tallied[other].append(total)
+                self._tally(other, 1, total)
+        return self._totals[key]
 
-    def _tally(
-        self, number: int, by: int, domain_of: Mapping[str, str], high: Counter[str],
-        low: Counter[str],
-    ) -> None:  # fmt: skip
+    def _tally(self, number: int, by: int, total: _Tally) -> None:
         """Count a pod where it may be, and where it surely is."""
-        places = {self.where.get(number, ""), self.coming.get(number, "")} - {""}
-        for domain in (domain_of[place] for place in places if place in domain_of):
-            high[domain] += by
-            low[domain] += by * (len(places) == 1)
-
-    def meant(self, namespace: str, spread: Spread) -> set[int]:
-        """The pods that a spread of a pod in a namespace counts, wherever they are."""
-        if (namespace, spread) not in self._meant:
-            self._meant[namespace, spread] = {
-                other
-                for other in self._chosen(
-                    lambda pod: pod.namespace == namespace and _selected(spread.selector, pod)
-                )
-                if self.state.pods[other].role is not Role.LEAVING
-            }
-        return self._meant[namespace, spread]
+        here, there = self.where.get(number), self.coming.get(number)
+        if there is None or here is None or here == there:
+            total.count(here if there is None else there, by, by)
+        else:
+            total.count(here, by, 0)
+            total.count(there, by, 0)
 
     def counted_with(self, number: int) -> set[int]:
         """The pods that some spread of a pod counts."""
-        if number not in self._counted_with:
-            pod = self.state.pods[number]
-            found = [self.meant(pod.namespace, spread) for spread in pod.spread]
-            self._counted_with[number] = found[0] if len(found) == 1 else set().union(*found)
-        return self._counted_with[number]
+        pod = self.state.pods[number]
+        found = [self._meant[pod.namespace, spread] for spread in pod.spread]
+        return found[0] if len(found) == 1 else set().union(*found)
 
-    def _counting(self, pod: Pod, spread: Spread) -> dict[str, str]:
-        """The domain of each node on which a spread counts pods."""
-        key = (spread, pod.affinity, pod.tolerations)
+    def counting(self, number: int) -> list[tuple[str, Spread]]:
+        """The spreads, by namespace, that count a pod."""
+        return self._counting.get(self._labels.kind[number], [])
+
+    def _counts_on(self, pod: Pod, spread: Spread) -> dict[str, str]:
+        """The domain of each node on which a spread of a pod counts pods: those with the keys of
+        all of its spreads.
+        """
+        keys = _keys(pod)
+        key = (spread, keys, pod.affinity, pod.tolerations)
         if key not in self._counted:
             self._counted[key] = {
                 node.name: node.labels[spread.topology]
                 for node in self.state.nodes
-                if spread.topology in node.labels
+                if all(each in node.labels for each in keys)
                 and (not spread.honor_affinity or node_selected(node, pod.affinity))
                 and (not spread.honor_taints or not untolerated(pod, node))
             }
@@ -306,11 +306,14 @@ class Scheduler:
         domain = self.nodes[name].labels.get(spread.topology)
         if domain is None:
             return False
-        pod = self.state.pods[number]
-        high, low = self.counts(number, spread)
-        least = min(low.values(), default=0) if len(low) >= spread.domains else 0
-        own = _selected(spread.selector, pod)
-        return high[domain] + own - least <= spread.most
+        total = self.tally(number, spread)
+        own = number in self._meant[self.state.pods[number].namespace, spread]
+        if own:
+            self._tally(number, -1, total)
+        found = total.high[domain] + own - total.least(spread.domains) <= spread.most
+        if own:
+            self._tally(number, 1, total)
+        return found
 
     def broken(self) -> dict[str, int]:
         """What is broken where pods are now, and by how much."""
@@ -324,11 +327,9 @@ class Scheduler:
                     found[f"{name} has too little {resource}"] = load - (room or 0)
         for number, name in self.where.items():
             pod = self.state.pods[number]
-            if pod.apart and any(
-                other != number and _targets(term, self.state.pods[other])
+            if any(
+                self._any_near(self._shunned[term], term.topology, name, number)
                 for term in pod.apart
-                for place in self.neighbors(term.topology, name)
-                for other in self.on[place]
             ):
                 found[f"anti-affinity of {pod.title}"] = 1
             if pod.near and not self._near_friends(number, name):
@@ -337,35 +338,94 @@ class Scheduler:
                 for other in self.on[name]:
                     if other != number and _same_port(pod, self.state.pods[other]):
                         found[f"host port of {pod.title}"] = 1
-        seen: set[object] = set()
+        seen: set[int] = set()
         for number in self.where:
             pod = self.state.pods[number]
             for spread in pod.spread:
-                key = (pod.namespace, spread, pod.affinity, pod.tolerations)
-                if key in seen:
-                    continue
-                seen.add(key)
-                counts = Counter(self.counts(number, spread)[0])
-                domain = self.nodes[self.where[number]].labels.get(spread.topology)
-                own = _selected(spread.selector, pod)
-                if domain is not None and domain in counts and own:
-                    counts[domain] += 1
-                least = min(counts.values(), default=0) if len(counts) >= spread.domains else 0
-                most = max(counts.values(), default=0)
-                if most - least > spread.most:
+                total = self.tally(number, spread)
+                over = max(total.high.values(), default=0) - total.least(spread.domains)
+                if id(total) not in seen and over > spread.most:
                     group = f"{pod.namespace}/{pod.owner[1] or pod.name}"
-                    found[f"spread of {group} over {spread.topology}"] = most - least
+                    found[f"spread of {group} over {spread.topology}"] = over
+                seen.add(id(total))
         return found
 
 
-def budgets_of(state: ClusterState, number: int) -> list[Budget]:
-    """The disruption budgets that speak of a pod."""
-    pod = state.pods[number]
-    return [
-        budget
-        for budget in state.budgets
-        if budget.namespace == pod.namespace and _selected(budget.selector, pod)
-    ]
+class _Labels:
+    """Pods by namespace and labels: pods that have these in common are of one kind."""
+
+    def __init__(self, pods: Sequence[Pod]) -> None:
+        table: dict[object, list[int]] = {}
+        for number, pod in enumerate(pods):
+            table.setdefault((pod.namespace, frozenset(pod.labels.items())), []).append(number)
+        self._members = list(table.values())
+        self._sample = [pods[members[0]] for members in self._members]
+        self.kind = {n: kind for kind, members in enumerate(self._members) for n in members}
+        self._with: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for kind, pod in enumerate(self._sample):
+            for label in pod.labels.items():
+                self._with[label].append(kind)
+
+    def kinds(
+        self, selector: tuple[Expression, ...] | None, namespaces: frozenset[str] | None
+    ) -> list[int]:
+        """The kinds that a selector chooses in some namespaces (None: in all)."""
+        some: Iterable[int] = range(len(self._sample))
+        if selector and selector[0].operator == "In":
+            key = selector[0].key
+            some = {k for value in selector[0].values for k in self._with.get((key, value), ())}
+        return [
+            kind
+            for kind in some
+            if (namespaces is None or self._sample[kind].namespace in namespaces)
+            and _selected(selector, self._sample[kind])
+        ]
+
+    def pods(self, kinds: Iterable[int]) -> Iterator[int]:
+        """The pods of some kinds."""
+        for kind in kinds:
+            yield from self._members[kind]
+
+    def of_term(self, term: PodTerm) -> set[int]:
+        """The pods that a term of affinity speaks of."""
+        return set(self.pods(self.kinds(term.selector, term.namespaces)))
+
+
+class _Tally:
+    """Of a spread: how many pods may be in each domain, and how many surely are.
+
+    Attributes
+    ----------
+    domain_of : the domain of each node that counts.
+    """
+
+    def __init__(self, domain_of: Mapping[str, str]) -> None:
+        self.domain_of = domain_of
+        self.high = Counter(dict.fromkeys(domain_of.values(), 0))
+        self._low = Counter(self.high)
+        self._domains_with = Counter(self._low.values())  # by how many pods surely are there
+
+    def count(self, node: str | None, high: int, low: int) -> None:
+        """So many pods more at a node, if it counts."""
+        domain = self.domain_of.get(node or "")
+        if domain is None:
+            return
+        self.high[domain] += high
+        if low:
+            self._domains_with[self._low[domain]] -= 1
+            self._low[domain] += low
+            self._domains_with[self._low[domain]] += 1
+
+    def least(self, domains: int) -> int:
+        """Pods that are in every domain; 0 where there are fewer than so many domains."""
+        if len(self._low) < domains:
+            return 0
+        return min((number for number, those in self._domains_with.items() if those), default=0)
+
+
+def _keys(pod: Pod) -> tuple[str, ...]:
+    """The topologies of a pod's spreads."""
+    return tuple(each.topology for each in pod.spread)
 
 
 def check_waves(
@@ -437,13 +497,6 @@ def _require_movable(scheduler: Scheduler, number: int, released: Collection[str
 def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:
     """Whether a selector, if there is one, chooses a pod by its labels."""
     return selector is not None and all(_met(each, pod.labels.get(each.key)) for each in selector)
-
-
-def _targets(term: PodTerm, pod: Pod) -> bool:
-    """Whether a term of affinity speaks of a pod."""
-    if term.namespaces is not None and pod.namespace not in term.namespaces:
-        return False
-    return _selected(term.selector, pod)
 
 
 def _met(condition: Expression, value: str | None) -> bool:

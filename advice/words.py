@@ -24,10 +24,11 @@ def advice_lines(advice: Advice) -> list[str]:
     if advice.freed:
         lines.append(f"  {_freeing(advice)}")
         lines += _ordering(advice)
-        if advice.left_pending or advice.state.platform == "kubernetes":
+        if advice.left_pending:
             lines.append(f"  {_default_scheduler(advice)}")
     if advice.frontier:
         lines.append(f"  {_trade(advice)}")
+    lines += _cut(advice)
     lines.append(f"  {_counted(advice)}")
     if advice.mended:
         lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
@@ -60,6 +61,8 @@ def _first(advice: Advice) -> str:
     )
     if advice.order.stuck:
         what = f"{advice.enough} would hold all, but no order of moves was found for some"
+        if advice.order.cut:
+            what = f"{advice.enough} would hold all, but the order of moves is not finished"
     if advice.proved:
         return f"{begin}{what} and no fewer can do (proved: {advice.reason})."
     if advice.enough == advice.needed_pinned:
@@ -102,10 +105,17 @@ def _ordering(advice: Advice) -> list[str]:
     if aside:
         names = [state.pods[move.pod].title for move in aside]
         found.append(f"  moved aside for a time, or nothing else fits: {_some(names)}")
-    if order.stuck:
+    if order.stuck and not order.cut:
         names = [f"{state.pods[n].title} ({', '.join(why)})" for n, why in order.stuck.items()]
         found.append(f"  no order was found for: {_some(names)}")
     return found
+
+
+def _cut(advice: Advice) -> list[str]:
+    if not advice.cut:
+        return []
+    by = "an interrupt" if advice.interrupted else "the time limit (--time-limit)"
+    return [f"  cut short by {by}: {', '.join(advice.cut)}; what is shown is checked."]
 
 
 def _trade(advice: Advice) -> str:
@@ -125,8 +135,6 @@ def _trade(advice: Advice) -> str:
 
 
 def _default_scheduler(advice: Advice) -> str:
-    if not advice.left_pending:
-        return "what the default scheduler would do is not played: too many moves and nodes."
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 
@@ -249,6 +257,7 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
             ]
             lines.append(f"  to make room: {_some(names)}")
         lines += _ordering(advice)
+        lines += _cut(advice)
         if advice.mended:
             lines.append(f"  mended by the plan: {_some(advice.mended)} (broken now)")
     return wrapped(lines)

@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +17,11 @@ from ..analysis.report.console import (
     print_tables,
     require_folder,
     require_writable,
+    say,
     waiting,
 )
 from ..instances.problem.text import printable
-from .arguments import Json, Options
+from .arguments import Json, Options, Schedule
 from .codes import NO_ANSWER
 from .functions import given_method
 from .measuring import Voids
@@ -49,7 +51,7 @@ CpuRatio = Annotated[
     float | None, typer.Option(metavar="R", help="Virtual CPUs to a core, for VMs; 4 else.")
 ]
 Seconds = Annotated[
-    float, typer.Option("--time-limit", metavar="S", help="Seconds for all proofs together.")
+    float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
 ]
 Plan = Annotated[
     Path | None,
@@ -112,11 +114,14 @@ def nodes(
 
     most = None if fail_above is None else _share(fail_above)
     state = _read(states, cpu_ratio, plan, instance)
-    with waiting("finding the fewest nodes and moves"):
-        advice = advise(state, time_limit=time_limit, released=release or (), frontier=frontier)
+    with waiting("finding the fewest nodes and moves") as say:
+        advice = advise(
+            state, time_limit=time_limit, released=release or (), frontier=frontier, say=say
+        )
     if instance is not None:
         write(advice.translation.instance, instance)
     _said(advice, plan, emit, as_json, advice.document, lambda: advice_lines(advice))
+    _leave_if_interrupted(advice)
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)
 
@@ -139,8 +144,8 @@ def drain(
     from ..instances.problem.errors import NoSolution
 
     state = _read(states, cpu_ratio, plan)
-    with waiting(f"looking for places for the pods of {node}"):
-        found = draining(state, node, time_limit=time_limit, released=release or ())
+    with waiting(f"looking for places for the pods of {node}") as say:
+        found = draining(state, node, time_limit=time_limit, released=release or (), say=say)
     if (emit or plan) and not found.empties:
         raise NoSolution(
             f"{node} cannot be emptied; without --emit and --plan the reasons are shown"
@@ -149,6 +154,7 @@ def drain(
         found.advice, plan, emit, as_json, lambda: drain_document(state, found),
         lambda: drain_lines(state, found),
     )  # fmt: skip
+    _leave_if_interrupted(found.advice)
     if not found.empties:
         raise typer.Exit(NO_ANSWER)
 
@@ -159,9 +165,10 @@ def fairness(
         typer.Argument(
             metavar="SACCT",
             help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
-            "Standard Workload Format log; - is standard input.",
+            "Standard Workload Format log; - is standard input. Or an instance, with --schedule.",
         ),
     ],
+    schedule: Schedule = None,
     nodes: Annotated[
         str | None,
         typer.Option(metavar="SCONTROL", help="What `scontrol show node -o` prints: the CPUs."),
@@ -225,12 +232,17 @@ def fairness(
     emit: Annotated[
         str | None,
         typer.Option(
-            metavar="FORM", help="slurm: print fair-share weights that would have been nearer."
+            metavar="FORM",
+            help="slurm: print fair-share weights or a QOS that would have been nearer.",
         ),
     ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -245,7 +257,11 @@ def fairness(
         raise InvalidOption(f"emit is {emit!r}; expected slurm")
     if picture is not None:
         require_folder(picture)
-    texts, documents, worst = [], [], 0.0
+    if report is not None:
+        from ..analysis.report.page import require_report
+
+        require_report(report, log, *filter(None, (nodes, shares, schedule)))
+    texts, documents, worst, parts = [], [], 0.0, []
     for name in partition or [None]:  # type: ignore[list-item]
         source = Source(
             nodes=nodes, shares=shares, release=release, waiting=judge_waiting,  # type: ignore[arg-type]
@@ -253,9 +269,11 @@ def fairness(
         )  # fmt: skip
         with waiting("playing the coalitions' schedules"):
             judged = judge(
-                log, source, windows=window, reference=reference, orderings=orderings,  # type: ignore[arg-type]
+                log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
+                orderings=orderings,
             )  # fmt: skip
         worst = max(worst, judged.share_owed)
+        parts.append((name, judged))
         if picture is not None:
             _drawn(judged.picture(), picture, name)
         if emit is not None:
@@ -265,6 +283,10 @@ def fairness(
         else:
             texts += [f"partition {name}:"] if name is not None else []
             texts += fairness_lines(judged)
+    if report is not None:
+        from ..advice.fairness_report import write_fairness_report
+
+        say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json and emit is None:
         print_json(documents if len(documents) > 1 else documents[0])
     screen = console()
@@ -378,6 +400,15 @@ def _said(
         screen = console()
         for line in lines():
             screen.print(line, highlight=False, soft_wrap=True)
+
+
+def _leave_if_interrupted(advice: Advice | None) -> None:
+    """Say what an interrupt left, once that is shown, and leave."""
+    from ..solvers.interrupts import exit_code
+
+    if advice is not None and advice.interrupted:
+        say("interrupted: the best plan so far is kept, checked")
+        raise typer.Exit(exit_code())
 
 
 def _share(text: str) -> float:

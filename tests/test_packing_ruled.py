@@ -198,7 +198,7 @@ def test_a_stored_result_is_looked_over_again(tmp_path: Path) -> None:
     cotenant.write(DATABASE, path)
     for method in ("min-servers", "fewest-moves"):
         result = cotenant.solve(DATABASE, method)
-        assert prove(DATABASE, path, result, tmp_path / "proof.json").standing == "claimed"
+        assert prove(DATABASE, path, result, tmp_path / "proof.json").standing == "certified"
 
 
 def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def fewest_moves(
     time_limit : seconds; the best answer and bound so far are returned when they are up.
     start : an answer to begin from; it is left out when it uses more servers.
     report : progress.
-    servers : that may be in use; as few as `min_servers` finds in half of the time when not given.
+    servers : how many may be in use; without it, as few as `min_servers` finds in half of the time.
         To free servers that are named, ask for `instance.cordoned(names)` instead.
 
     Returns

@@ -350,3 +350,14 @@ def test_tiny_states_are_decided_by_cp_sat_at_once(monkeypatch: pytest.MonkeyPat
     assert found is not None
     result = cotenant.solve(instance, "fewest-moves")
     assert (result.status, result.objective) == ("optimal", found.moves)
+
+
+def test_a_dive_that_ends_nowhere_leaves_the_servers_found_before() -> None:
+    made = cluster(nodes=50, vms=150, types=40, load=0.8, rng=np.random.default_rng(1))
+    problem = reduce_ruled(made.replace(cost=np.repeat([10, 18, 13, 33], 3)), costs=True)
+    for cost in (380, 382):
+        tight = aggregate_bound(problem, Clock(), least=cost)
+        found = spread_room(problem, tight, cost, Clock())
+        assert found.servers is not None
+        assert (found.servers >= 0).all()
+        assert problem.pooled.price @ found.servers <= cost

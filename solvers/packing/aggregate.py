@@ -133,7 +133,7 @@ def aggregate_bound(
     root[0][built.cost] = least
     living = LivingProgram(exact.scaled(*root))
     best: tuple[Integers, Floats] | None = None
-    leaves, closed, made, proved = 1, False, 0, 0
+    leaves, closed, made, proved, stuck = 1, False, 0, 0, 2**62
     queue: list[tuple[int, int, Floats, Floats]] = [(0, 0, *root)]
     while queue:
         # the open node of least bound: nothing is better than it
@@ -153,7 +153,7 @@ def aggregate_bound(
             break
         value = exact.bound(answer.row_dual, lower, ceiling)
         here = max(known, -(-value.numerator // value.denominator))
-        if answer.status is not Status.OPTIMAL:  # out of time: its point says nothing
+        if answer.stop is Stop.TIME_LIMIT:  # its point says nothing
             proved = max(proved, min([here, *(node[0] for node in queue[:1])]))
             break
         children = [(lower, ceiling)]
@@ -166,10 +166,13 @@ def aggregate_bound(
             column = _fractional(built, answer.point)
             if column is None and queue and here > queue[0][0]:
                 pass  # others come first: this one is solved again when it is its turn
+            elif column is None and answer.status is not Status.OPTIMAL:
+                stuck = min(stuck, here)  # no point, and no more is proved: others may have one
+                children = []
             elif column is None:
                 number = np.round(answer.point[built.servers]).astype(np.int64)
                 best = (number, counted(built.count, answer.point))
-                proved, closed = here, True
+                proved, closed = min(here, stuck), here <= stuck
                 break
             else:
                 cut = np.floor(answer.point[column])
@@ -180,7 +183,7 @@ def aggregate_bound(
             made += 1
             heapq.heappush(queue, (here, -made, lows, highs))
     return Aggregated(
-        max(proved, 1), closed, leaves, None if best is None else best[0],
+        max(min(proved, stuck), 1), closed, leaves, None if best is None else best[0],
         None if best is None else best[1],
     )  # fmt: skip
 
@@ -204,12 +207,10 @@ def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> A
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         point = answer.point
-        if (
-            point is None
-            or (counted(built.count, point).sum(axis=1) < problem.request - WHOLE).any()
-        ):
+        if point is None or answer.status is not Status.OPTIMAL:
             return None
-        return point
+        placed = counted(built.count, point).sum(axis=1)
+        return None if (placed < problem.request - WHOLE).any() else point
 
     point = solved()
     free = built.servers.tolist()

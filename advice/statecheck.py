@@ -316,7 +316,9 @@ class Scheduler:
         return found
 
     def broken(self) -> dict[str, int]:
-        """What is broken where pods are now, and by how much."""
+        """What is broken where pods are now, and by how much: room by node and resource, spreads by
+        group, rules between pods by pair.
+        """
         found: dict[str, int] = {}
         for name, used in self.used.items():
             for resource, load in used.items():
@@ -327,17 +329,20 @@ class Scheduler:
                     found[f"{name} has too little {resource}"] = load - (room or 0)
         for number, name in self.where.items():
             pod = self.state.pods[number]
-            if any(
-                self._any_near(self._shunned[term], term.topology, name, number)
-                for term in pod.apart
-            ):
-                found[f"anti-affinity of {pod.title}"] = 1
+            for term in pod.apart:
+                if self._any_near(self._shunned[term], term.topology, name, number):
+                    places = self.neighbors(term.topology, name)
+                    for other in self._shunned[term]:
+                        if other != number and self.where.get(other) in places:
+                            them = f"{pod.title} and {self.state.pods[other].title}"
+                            found[f"anti-affinity between {them}"] = 1
             if pod.near and not self._near_friends(number, name):
                 found[f"affinity of {pod.title}"] = 1
             if pod.ports:
                 for other in self.on[name]:
                     if other != number and _same_port(pod, self.state.pods[other]):
-                        found[f"host port of {pod.title}"] = 1
+                        them = f"{pod.title} and {self.state.pods[other].title}"
+                        found[f"host port between {them}"] = 1
         seen: set[int] = set()
         for number in self.where:
             pod = self.state.pods[number]

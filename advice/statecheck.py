@@ -514,13 +514,17 @@ def _met(condition: Expression, value: str | None) -> bool:
             return value in condition.values
         case "NotIn":
             return value not in condition.values
-    if value is None or len(condition.values) != 1:
+    bounds = condition.values
+    # as the API's own parser: "1_000" and " 1" are no numbers
+    if value is None or len(bounds) != 1 or not (_is_whole(value) and _is_whole(bounds[0])):
         return False
-    try:
-        mine, bound = int(value), int(condition.values[0])
-    except ValueError:
-        return False
+    mine, bound = int(value), int(bounds[0])
     return mine > bound if condition.operator == "Gt" else mine < bound
+
+
+def _is_whole(text: str) -> bool:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdigit() and len(digits) < 19
 
 
 def node_selected(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:

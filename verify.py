@@ -28,7 +28,7 @@ MOST_WORK = 2 * 10**8
 MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
 MOST_COLUMNS = 50_000
-MOST_GROUPS = 300_000
+MOST_TERMS = 25_000_000
 ROUNDING = Fraction(1, 10**9)
 
 
@@ -40,18 +40,22 @@ class Unreadable(Exception):
     """A file is not what it should be; why."""
 
 
-class Patience:
-    """Steps of about a tenth of a microsecond that judging a proof may still take; endless outside
-    `verify`.
-    """
+def refuse(when: object, why: str) -> None:
+    """Refuse the proof if so."""
+    if when:
+        raise Refused(why)
 
-    left = math.inf
+
+class Patience:
+    """Steps of about a tenth of a microsecond that `verify` may still take."""
+
+    left = math.inf  # outside of `verify`
 
 
 def spend(steps: int) -> None:
     """Count what is done next, wherever a file can ask for it more often than it is long."""
     Patience.left -= steps
-    if Patience.left < 0:
+    if Patience.left < 0:  # this is called often
         raise Refused("judging this takes longer than this program has patience for")
 
 
@@ -66,9 +70,7 @@ class Decimal(str):
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file ("-": standard input), unpacked if it is a gzip file, at most
-    MOST_BYTES.
-    """
+    """The bytes of a file ("-": standard input), unpacked if it is a gzip file."""
     try:
         with open(0 if path == "-" else path, "rb") as stream:
             packed = stream.peek(2)[:2] == b"\x1f\x8b"
@@ -84,7 +86,7 @@ def read(path: str) -> bytes:
 def parse(data: bytes, decimals: bool) -> dict[str, object]:
     """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
 
-    def refuse(text: str) -> None:
+    def no_float(text: str) -> None:
         raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
 
     def integer(text: str) -> int:
@@ -99,10 +101,10 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
 
     if data.count(b"[") + 4 * data.count(b"{") > MOST_LISTS or data.count(b",") > MOST_VALUES:
         raise Unreadable("more values, lists or objects than this program has memory for")
-    hooks = {"parse_int": integer, "parse_constant": refuse, "object_pairs_hook": unique}
+    hooks = {"parse_int": integer, "parse_constant": no_float, "object_pairs_hook": unique}
     try:
         text = data.decode("utf-8-sig")
-        found = json.loads(text, parse_float=Decimal if decimals else refuse, **hooks)  # type: ignore[arg-type]
+        found = json.loads(text, parse_float=Decimal if decimals else no_float, **hooks)  # type: ignore[arg-type]
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {str(error)[:200]}") from None
     if not isinstance(found, dict):
@@ -215,6 +217,16 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
     return made, 10**most
 
 
+def common(numbers: list[int]) -> int:
+    """The least common multiple of numbers above 0."""
+    found = 1
+    for number in numbers:
+        spend(50 + found.bit_length() * number.bit_length() // 50_000)
+        found = math.lcm(found, number)
+        refuse(found.bit_length() > 5 * MOST_DIGITS, "a common denominator has too many digits")
+    return found
+
+
 # -------------------------------------------------------------------------------------------------
 # Part 2. The frame. A proof has one level, or several when a method asks for the best of one
 # objective first and then, among the answers worth no less than this one there, for the best of
@@ -228,9 +240,7 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
 
 
 class Case:
-    """All that a checker gets: the instance's fields, the options, the answer, each level's
-    steps.
-    """
+    """What a checker gets: the instance, the options, the answer, each level's steps."""
 
     def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
@@ -255,9 +265,7 @@ class Found:
 
 
 def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
-    """The kind of a step and its fields; `kinds`: what each has, and behind a "|" what it may
-    have.
-    """
+    """A step's kind and fields; `kinds`: what each has, and behind a "|" what it may have."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
         raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
@@ -290,8 +298,7 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
     says, up = claim["says"], sense == "max"
     if (claim["objective"], claim["sense"]) != (objective, sense):
         raise Refused(f"the claim is not about {objective}, {sense}")
-    if ("epsilon" in claim) != (says == "equilibrium"):
-        raise Refused("an equilibrium, and nothing else, has an epsilon")
+    refuse(("epsilon" in claim) != (says == "equilibrium"), "only an equilibrium has an epsilon")
     if says == "infeasible":
         if not found.infeasible or claim["value"] is not None or claim["bound"] is not None:
             raise Refused("it is not proved that there is no answer at all")
@@ -299,15 +306,13 @@ def _level(value: object, objective: str, sense: str, found: Found) -> str:
     worth = _stated(claim["value"], found.value, up, f"the value of {objective}")
     bound = _stated(claim["bound"], found.bound, not up, f"the bound on {objective}")
     if worth is not None and bound is not None and (worth > bound if up else worth < bound):
-        raise Refused(
-            f"{objective}: {shown(worth)} is beyond the bound {shown(bound)}: a defect here"
-        )
+        raise Refused(f"{objective}: {shown(worth)} is beyond {shown(bound)}: a defect here")
     if says == "equilibrium":
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
         told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
         if not told or None in claimed.values():
-            raise Refused("no equilibrium is proved here, or not to within how much")
+            raise Refused("no equilibrium is proved, or not to within how much")
         return f"{objective}: an equilibrium, to within {', '.join(told)}"
     beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
     if says == "optimal" and worth is not None and worth == bound:
@@ -325,12 +330,8 @@ def verify(instance: bytes, proof: bytes) -> str:
     fields(content, keys, what="the proof")
     if whole(content["cotenant_proof"], "cotenant_proof") != 1 or document.pop("cotenant", 0) != 1:
         raise Refused("this program reads version 1 of proofs, of instances of format 1")
-    problem, name, method = (
-        document.pop("problem", None),
-        document.pop("name", ""),
-        content["method"],
-    )
-    document.pop("source", None)
+    problem, name, _ = (document.pop(key, "") for key in ("problem", "name", "source"))
+    method = content["method"]
     meant = {"sha256": hashlib.sha256(instance).hexdigest(), "name": name}
     if content["instance"] != meant or content["problem"] != problem:
         raise Refused("the proof is of another instance (its problem, sha256 or name differs)")
@@ -376,7 +377,7 @@ class Program:
         self.low: list[int] = []
         self.high: list[int] = []
         self.rows: list[tuple[list[tuple[int, int]], int]] = []
-        self.work = 10**8
+        self.terms = 0
 
     def column(self, high: int) -> int:
         """A new column from 0 to `high`."""
@@ -386,9 +387,9 @@ class Program:
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
         """A new row: pairs of column and factor, each column once."""
-        self.work -= 4 * len(terms)  # of a bound, lest the memory overflow
-        if self.work < 0:
-            raise Refused("the program is larger than this one has patience for")
+        spend(4 * len(terms) + 4)
+        self.terms += len(terms) + 1
+        refuse(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:
@@ -423,10 +424,8 @@ class Program:
             r = todo.pop()
             waiting.remove(r)
             terms, most = self.rows[r]
-            self.work -= len(terms)
+            spend(len(terms) + 1)
             room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
-            if self.work < 0:
-                raise Refused("bounds are tightened more often than this program has patience for")
             if room < 0:
                 return False
             for j, a in terms:
@@ -449,10 +448,9 @@ class Program:
         self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
         leaves = iter(listed(made.get("leaves", []), "leaves"))
-        cases, work = [(self.low, self.high, list(range(len(self.rows))))], self.work
+        cases = [(self.low, self.high, list(range(len(self.rows))))]
         while cases:
-            spend(2 * len(self.low) + work - self.work)
-            work = self.work
+            spend(2 * len(self.low))
             low, high, rows = cases.pop()
             if not self.tighten(low, high, rows):
                 continue
@@ -468,9 +466,7 @@ class Program:
             above, below = list(low), list(high)
             above[column], below[column] = value + 1, value
             cases += [(above, high, self.of[column]), (low, below, self.of[column])]
-        if next(hints, None) is not None:
-            raise Refused("the tree goes on when all its cases are closed")
-        spend(work - self.work)
+        refuse(next(hints, None) is not None, "the tree goes on when all its cases are closed")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -500,11 +496,8 @@ class Colocation:
         rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
         for a, row in enumerate(rows):
             row[a] = None if self.count[a] < 2 else row[a]
-            for b in [b for b, value in enumerate(row) if value is None]:
-                rows[b][a] = None
-        for a, row in enumerate(rows):  # now what was forbidden by a later row
-            for b in [b for b, value in enumerate(row) if value is None]:
-                rows[b][a] = None
+            for b in [b for b in range(a) if row[b] is None or rows[b][a] is None]:
+                row[b] = rows[b][a] = None
         self.penalty = rows
         self.alone = self.agents if self.left else 0
         if "machines" in made:
@@ -542,9 +535,7 @@ class Colocation:
 
     def mean(self) -> Fraction | None:
         """The mean penalty of the answer's agents."""
-        total = sum(old * number for _, old, number in self.beside()) + self.single * sum(
-            self.singles
-        )
+        total = self.single * sum(self.singles) + sum(old * n for _, old, n in self.beside())
         return Fraction(total, self.unit * self.agents) if self.answered else None
 
 
@@ -560,14 +551,13 @@ class Gains:
         self.alpha = rational(options.get("alpha", 0), "alpha")
         modes = ("penalty-points", "relative-penalty", "relative-throughput")
         if self.alpha < 0 or self.mode not in modes:
-            raise Refused("alpha is below 0, or alpha_mode is not known")
+            raise Refused("alpha is below 0, or its mode is not known")
 
     def most(self, old: int) -> int:
         """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
-        unit = self.given.unit
-        base = {"relative-penalty": abs(old), "relative-throughput": unit - old}.get(
-            str(self.mode), unit
-        )
+        unit, mode = self.given.unit, self.mode
+        base = abs(old) if mode == "relative-penalty" else unit
+        base -= old if mode == "relative-throughput" else 0
         return old - self.alpha.numerator * base // self.alpha.denominator - 1
 
     def blocking(self) -> Fraction | None:
@@ -585,9 +575,7 @@ class Gains:
             for c, new in enumerate(given.penalty[a]):
                 if new is not None and new <= most:
                     row[c] += number
-        both = sum(
-            w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row) if w
-        )
+        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
         own = sum(willing[a][a] for a in range(size))
         return Fraction(both - own, 2) if given.answered else None
 
@@ -637,9 +625,7 @@ def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
 
 
 def no_pairing(given: Colocation, steps: list[object]) -> bool:
-    """Whether a step "nobody" shows that there is no pairing: one would cost more than 0, at
-    weights 0.
-    """
+    """Whether a step "nobody" shows that any pairing would cost more than 0 at weights 0."""
     for step in [s for s in steps if isinstance(s, dict) and s.get("kind") == "nobody"]:
         made = step_of(step, nobody="over prices rent sets")[1]
         if pairing_bound(given, made, [0] * given.size) > 0:
@@ -685,11 +671,8 @@ def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
 
 def partners_of(given: Colocation) -> list[list[int]]:
     """The types with which agents of each type may share."""
-    there = [a for a, number in enumerate(given.count) if number]
-    return [
-        [b for b in there if given.count[a] and given.penalty[a][b] is not None]
-        for a in range(given.size)
-    ]
+    rows = [row if number else [] for row, number in zip(given.penalty, given.count, strict=True)]
+    return [[b for b, p in enumerate(row) if given.count[b] and p is not None] for row in rows]
 
 
 def bandwidths(given: Colocation) -> list[Fraction]:
@@ -699,13 +682,11 @@ def bandwidths(given: Colocation) -> list[Fraction]:
 
 
 def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """What every pairing satisfies whose slack, times the unit and the lcm of counts, is at most
-    this.
-    """
+    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
     partners = partners_of(given)
     program, column, alone, cost = pairing_program(given, partners)
     there = [a for a, number in enumerate(given.count) if number]
-    once, means = math.lcm(*(given.count[a] for a in there)), dict[int, Terms]()
+    once, means = common([given.count[a] for a in there]), dict[int, Terms]()
     for a in there:
         each, row = once // given.count[a], given.penalty[a]
         parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
@@ -734,7 +715,7 @@ def colocation_fair(case: Case) -> list[Found]:
         return [Found(infeasible=True)]
     band = bandwidths(given)
     order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
-    once, mean = math.lcm(*(given.count[a] for a in order)), [Fraction(0)] * given.size
+    once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
     alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
     for a, old, n in given.beside() + alone:
         mean[a] += Fraction(old * n, given.unit * given.count[a])
@@ -756,18 +737,13 @@ def colocation_fair(case: Case) -> list[Found]:
             parts = given.unit * given.agents if level else parts
             found[level].at_least(Fraction(below, parts))
             continue
-        (flow, over), left, here, now = (
-            rationals(made["flow"], "flow", given.size),
-            0,
-            0,
-            band[order[0]],
-        )
+        flow, over = rationals(made["flow"], "flow", given.size)
+        left, here, now = 0, 0, band[order[0]]
         for a in order:
             if band[a] != now:
                 left, here, now = left + here, 0, band[a]
             left, here = left + min(0, flow[a]), here + max(0, flow[a])
-            if left < 0:
-                raise Refused("the flow does not lead to larger bandwidths")
+            refuse(left < 0, "the flow does not lead to larger bandwidths")
         if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
             raise Refused("the flow does not arrive, or is of a type without agents")
         carried = sum(max(0, x) for x in flow)
@@ -843,15 +819,13 @@ class Deletions:
         odd = self._odd(after, {*changed, *flat[1::2], *ends}, gone)
         if len(gone) + Fraction(odd, 2) > self.least - 1:
             return
-        if odd == 0:
-            raise Refused("so many deletions are enough: a node has no odd party")
+        refuse(odd == 0, "so many deletions are enough: a node has no odd party")
         left = {self._pair(i, j) for i, j in enumerate(after) if i != j} - kept
         for child in listed(children, "children"):
             first, *rest = listed(child, "a child", 3)
             i = whole(first, "the agent of a child", 0, self.size - 1)
             pair = self._pair(i, after[i])
-            if pair not in left:
-                raise Refused("a child deletes what is no pair of neighbors that is left")
+            refuse(pair not in left, "a child deletes what is no pair of neighbors that is left")
             left.remove(pair)
             self._node(after, rest, gone | {pair}, kept, (i, after[i]))
             kept = kept | {pair}
@@ -865,11 +839,8 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """O of a partition, which must be stable when `gone` may not share; only `changed` is
-        new.
-        """
-        if sorted(after) != list(range(self.size)):
-            raise Refused("a partition is none")
+        """O of a partition, which is stable when `gone` may not share; only `changed` is new."""
+        refuse(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
         held = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
         for i in changed:
@@ -1040,8 +1011,10 @@ class Market:
         self.cores, self.over = self.points(answer["cores"], "cores")
         self.given = self.sums(self.server, self.cores, len(self.capacity))
         for given, capacity in zip(self.given, self.capacity, strict=True):
-            if given * self.core > capacity * self.over:
-                raise Refused("the answer gives more cores than a server has")
+            refuse(
+                given * self.core > capacity * self.over,
+                "the answer gives more cores than there are",
+            )
         if priced:
             self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
             wholes(self.price, "price", None, 0)
@@ -1098,8 +1071,7 @@ def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
 
 def single(steps: list[object], **kinds: str) -> dict[str, object]:
     """The one step that there is, of one of these kinds."""
-    if len(steps) != 1:
-        raise Refused("one step is expected")
+    refuse(len(steps) != 1, "one step is expected")
     return step_of(steps[0], **kinds)[1]
 
 
@@ -1125,13 +1097,11 @@ def market_equilibrium(case: Case) -> list[Found]:
     best = [0] * len(market.budget)
     for user, server, number in zip(market.user, market.server, slope, strict=True):
         if number:
-            if not market.price[server]:
-                raise Refused("a user would gain by more cores, which are free")
+            refuse(not market.price[server], "a user would gain by more cores, which are free")
             cost = market.price[server] * market.money
             best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
-    for fixed, bought, own in zip(
-        market.by_user(rest), best, market.by_user(market.values()), strict=True
-    ):
+    fixes, owned = market.by_user(rest), market.by_user(market.values())
+    for fixed, bought, own in zip(fixes, best, owned, strict=True):
         if fixed + bought > own:
             regret = max(regret, Fraction(fixed + bought - own, fixed + bought))
     epsilon = {"clearing": clearing, "overspending": overspending, "regret": regret}
@@ -1188,8 +1158,7 @@ LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less t
 def exponential(number: int, up: bool) -> Fraction:
     """A fraction whose logarithm is number / GRID or, by less than 2^-70, above (`up`) or below."""
     power = number // LOG2 - 1
-    if abs(power) > MOST_DIGITS:
-        raise Refused("a welfare is beyond 2^4000")
+    refuse(abs(power) > MOST_DIGITS, "a welfare is beyond 2^4000")
     unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))
     low, high = 2**80, 2**83
     while high - low > 1:
@@ -1238,8 +1207,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
             made = fields(node, "worth prices", what="a leaf")
             near = wholes(made["worth"], "worth", len(market.budget), 0)
             prices = wholes(made["prices"], "prices", len(boxes.room), 0)
-            if not all(near[i] for i in market.active):
-                raise Refused("utilities of a leaf are not above 0")
+            refuse(not all(near[i] for i in market.active), "utilities of a leaf are not above 0")
             above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
             for k, table in boxes.low.items():
                 i, price = market.user[k], prices[market.server[k]]
@@ -1271,11 +1239,8 @@ class Boxes:
         self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
-                f, scale, cores = (
-                    market.fraction[k],
-                    w * GRID * market.one,
-                    range(1, self.room[j] + 1),
-                )
+                f, scale = market.fraction[k], w * GRID * market.one
+                cores = range(1, self.room[j] + 1)
                 self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in cores)]
                 spend(len(self.jobs[i]))
                 if j in [market.server[other] for other in self.jobs[i]]:
@@ -1348,16 +1313,14 @@ class Boxes:
         for node in listed(nodes, "nodes"):
             least, most = stack.pop()  # an error if the tree goes on after its last leaf
             if not self.squeeze(least, most, goals):
-                if node != []:
-                    raise Refused("a branch of an empty box")
+                refuse(node != [], "a branch of an empty box")
             elif isinstance(node, dict):
                 found.append((node, (least, most)))
             else:
                 job, at = wholes(node, "a branch", 2, 0)
                 stack += [(least[:], most[:]), (least, most)]
                 stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
-        if stack:
-            raise Refused("a tree ends before all its leaves")
+        refuse(stack, "a tree ends before all its leaves")
         return found
 
     def root(self) -> Box:
@@ -1377,13 +1340,10 @@ class Boxes:
         market = self.market
         weights = wholes(step["weights"], "weights", len(market.budget), 0)
         total = sum(weights[i] * b for i, b in self.worth.items())
-        if not total:
-            raise Refused("the weights of a step are all 0")
+        refuse(not total, "the weights of a step are all 0")
         own = [weights[i] for i in market.user]
-        rest, slope = (
-            [n * a for n, a in zip(part, own, strict=True)] for part in market.tangents(step)
-        )
-        return Fraction(market.most(rest, slope), market.unit) / total
+        parts = [[n * a for n, a in zip(p, own, strict=True)] for p in market.tangents(step)]
+        return Fraction(market.most(*parts), market.unit) / total
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
@@ -1409,44 +1369,55 @@ def market_leximin(case: Case) -> list[Found]:
         if "weights" in step:
             found.append(Found(value, boxes.weighed(step)))
             continue
-        if steps and boxes.leaves(step["nodes"], boxes.conditions(value)):
-            raise Refused("a box is left of the tree")
+        refuse(steps and boxes.leaves(step["nodes"], boxes.conditions(value)), "a box is left")
         found.append(Found(value, value if steps else None))
     return found
 
 
 # Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
 
-MOST_STEPS = 5_000_000  # of the searches of one proof
 MOST_FOUND = 50_000
 MOST_PRICE = 10**30
 
 
-class Packing:
-    """An instance and its answer. None: servers as many as needed, VMs as many as fit."""
+Step = dict[str, object]
+Zonal = tuple[list[int], list[set[int]], int, int]
+Kinds = list[tuple[int, int, dict[int, int]]]
 
-    def __init__(self, case: Case) -> None:
+
+def _amounts_of(value: object, what: str) -> list[list[int]]:
+    return [wholes(row, what, None, 0, MOST_PRICE) for row in listed(value, what)]
+
+
+def _limits(value: object, what: str, size: int) -> list[int | None]:
+    rows = listed([None] * size if value is None else value, what, size)
+    return [None if n is None else whole(n, what, 0) for n in rows]
+
+
+class Packing:
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit.
+
+    Rules on where VMs may run: `allowed[i][c]`; `limits`, types and how many of their VMs one
+    server may hold; `apart`, types of which no server holds both; `zonal`, types, zones (sets of
+    classes), how many VMs of them each zone may hold, and by how many two zones may differ.
+    """
+
+    def __init__(self, case: Case, ruled: bool = False) -> None:
         others = "initial servers request cost partial resources names class_names"
-        made = fields(case.document, "capacity demand", others, "the instance")
-        self.room, self.size = (
-            [wholes(row, what, None, 0, MOST_PRICE) for row in listed(made[what], what)]
-            for what in ("capacity", "demand")
-        )
+        others += " placed server_names zone"
+        rules = " allowed most_per_server apart skew limits spreads"
+        made = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
+        self.room, self.size = (_amounts_of(made[name], name) for name in ("capacity", "demand"))
         kinds, wide = len(self.room), len(self.room[0])
-        if {*map(len, self.room + self.size)} != {wide} or not all(map(any, self.size)):
+        self.start = _amounts_of(made.get("initial") or self.room, "initial")
+        widths = {*map(len, self.room + self.size + self.start)}
+        if widths != {wide} or len(self.start) != kinds or not all(map(any, self.size)):
             raise Refused("capacities differ in length, or a VM takes nothing")
-        numbers = [(made.get("servers"), kinds), (made.get("request"), len(self.size))]
-        self.servers, self.request = (
-            [
-                None if n is None else whole(n, "servers or request", 0)
-                for n in listed(rows, "", length)
-            ]
-            for rows, length in [([None] * n if v is None else v, n) for v, n in numbers]
-        )
+        self.servers = _limits(made.get("servers"), "servers", kinds)
+        self.request = _limits(made.get("request"), "request", len(self.size))
         self.cost = wholes(made.get("cost") or [1] * kinds, "cost", kinds, 1)
-        start = listed(made.get("initial") or self.room, "initial", kinds)
-        self.start = [wholes(row, "initial", wide, 0, MOST_PRICE) for row in start]
-        self.partial, self.left = made.get("partial") is True, MOST_STEPS
+        self.partial = made.get("partial") is True
+        self._rules(made)
         self.answered, self.kinds = case.witness is not None, list[int]()
         self.rows = list[list[int]]()
         self.total = [0] * len(self.size)
@@ -1469,6 +1440,146 @@ class Packing:
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
+        members = sum(map(len, [g for g, _ in self.limits] + [g for g, *_ in self.zonal]))
+        spend(len(self.rows) * (5 * len(self.size) + 2 * members + 10 * len(self.apart)))
+        for kind, row in zip(self.kinds, self.rows, strict=True):
+            held = {i for i, n in enumerate(row) if n}
+            over = any(sum(row[i] for i in group) > most for group, most in self.limits)
+            if over or any(pair <= held for pair in self.apart):
+                raise Refused("a server of the answer holds VMs that may not be there together")
+            if not all(self.allowed[i][kind] for i in held):
+                raise Refused("a server of the answer holds VMs that are not allowed there")
+        for group, zones, most, skew in self.zonal:
+            there = [0] * len(self.room)
+            for kind, row in zip(self.kinds, self.rows, strict=True):
+                there[kind] += sum(row[i] for i in group)
+            totals = [sum(there[c] for c in zone) for zone in zones] or [0]
+            if max(totals) > most or max(totals) - min(totals) > skew:
+                raise Refused("a zone holds too many VMs")
+
+    def _rules(self, made: dict[str, object]) -> None:
+        types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
+
+        def own(name: str) -> list[dict[str, object]]:  # a type's own limit or skew as a rule
+            values = listed(made.get(name) or [None] * types, name, types)
+            key = "skew" if name == "skew" else "most"
+            return [{"types": [i], key: n} for i, n in enumerate(values) if n is not None]
+
+        def group(value: object) -> list[int]:
+            members = wholes(value, "types", None, 0, types - 1)
+            refuse(len(set(members)) < len(members), "a rule names a type twice")
+            return members
+
+        rows = listed(made.get("allowed") or [[True] * kinds] * types, "allowed", types)
+        self.allowed = [listed(row, "allowed", kinds) for row in rows]
+        if any(type(entry) is not bool for row in self.allowed for entry in row):
+            raise Refused("allowed is neither true nor false")
+        self.limits, self.zonal = list[tuple[list[int], int]](), list[Zonal]()
+        pairs = [listed(pair, "apart", 2) for pair in listed(made.get("apart") or [], "apart")]
+        self.apart = [set(group(pair)) for pair in pairs]
+        zones: dict[str, set[int]] = {}
+        for c, name in enumerate(listed(made.get("zone") or [""] * kinds, "zone", kinds)):
+            zones.setdefault(text_of(name, "zone"), set()).add(c)
+        zones.pop("", None)
+        for entry in own("most_per_server") + listed(made.get("limits", []), "limits"):
+            rule = fields(entry, "types most", "within", "a limit")
+            limited, most = group(rule["types"]), whole(rule["most"], "most", 1)
+            if rule.get("within", "server") == "server":
+                self.limits.append((limited, most))
+            elif rule["within"] == "zone":
+                self.zonal.append((limited, list(zones.values()), most, no_limit))
+            else:
+                raise Refused("a limit is within neither server nor zone")
+        for entry in own("skew") + listed(made.get("spreads", []), "spreads"):
+            rule = fields(entry, "types skew", "zones", "a spread")
+            members, skew = group(rule["types"]), whole(rule["skew"], "skew", 1)
+            spend(kinds * (len(members) + 5))
+            able = [n != 0 and any(self.allowed[i][c] for i in members)
+                    for c, n in enumerate(self.servers)]  # fmt: skip
+            counted = [name for name, zone in zones.items() if any(able[c] for c in zone)]
+            named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
+            refuse(not named <= set(zones), "a spread names a zone in which there is no server")
+            over = [zones[name] for name in sorted(named or counted)]
+            self.zonal.append((members, over, no_limit, skew))
+        self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
+        for entry in listed(made.get("placed") or [], "placed"):
+            server, i, n = wholes(entry, "placed", 3, 0)
+            _, held = self.placed.setdefault(server, (self.class_of(server), {}))
+            refuse(i >= types or i in held, "what runs now is of no type, or told twice")
+            held[i] = n
+        self.placed_vms = sum(sum(held.values()) for _, held in self.placed.values())
+
+    def class_of(self, server: int) -> int:
+        """The class of a server; they are numbered class by class."""
+        spend(2 * len(self.servers))
+        for c, number in enumerate(self.servers):
+            server -= whole(number, "the number of servers")
+            if server < 0:
+                return c
+        raise Refused("there is no such server")
+
+    def program(self, numbers: list[int], made: Step) -> tuple[Program, Kinds]:
+        """What every answer that serves all requests, on so many servers of each class, satisfies,
+        by class; or by server, if a step says "each"; and each class, or server, with its columns.
+
+        Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
+        no more room than these servers have; those of a type, of one size, or of a limit are at
+        most what a server holds times these servers; types apart are on different servers, which
+        have columns too. All that is requested is placed. In each zone a zonal rule counts at least
+        some number, a column, and at most so many more as it allows.
+        """
+        program, kinds, each = Program(), Kinds(), made.get("each", False) is True
+        owed = [whole(n, "what is requested") for n in self.request]
+        placed: list[Terms] = [[] for _ in owed]
+        sizes: dict[tuple[int, ...], list[int]] = {}
+        for i, size in enumerate(self.size):
+            sizes.setdefault(tuple(size), []).append(i)
+        for c, room in enumerate(self.room):
+            holds = dict[int, int]()  # how many VMs of a type a server holds
+            limits = list(self.limits)
+            for alike in sizes.values():
+                fit = min(r // d for r, d in zip(room, self.size[alike[0]], strict=True) if d)
+                limits.append((alike, fit))
+                holds.update({i: min(fit, owed[i]) for i in alike if self.allowed[i][c]})
+            for group, top in limits:
+                if len(group) == 1 and group[0] in holds:
+                    holds[group[0]] = min(top, holds[group[0]])
+            times, many = (numbers[c], 1) if each else (1, numbers[c])
+            spend(times * (20 * len(limits) + (5 + 2 * len(room)) * len(owed)))
+            for _ in range(times):
+                used = program.column(many)
+                on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
+                kinds.append((c, used, on))
+                for k, space in enumerate(room):
+                    taken = [(j, self.size[i][k]) for i, j in on.items()]
+                    program.at_most([*taken, (used, -space)], 0)
+                for i, j in on.items():
+                    placed[i].append((j, 1))
+                    program.at_most([(j, 1), (used, -holds[i])], 0)
+                for group, top in limits:
+                    if len(group) > 1:
+                        here = [(on[i], 1) for i in group if i in on]
+                        program.at_most([*here, (used, -top)], 0)
+                holding = dict[int, int]()  # how many of the servers hold VMs of a type
+                for pair in [pair for pair in self.apart if all(i in on for i in pair)]:
+                    for i in sorted(pair - set(holding)):
+                        holding[i] = program.column(many)
+                        program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
+                    program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
+        for terms, n in zip(placed, owed, strict=True):
+            program.equal(terms, n)
+        for group, zones, top, skew in self.zonal:
+            total, number = sum(owed[i] for i in group), max(1, len(zones))
+            least = program.column(total // number)
+            top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
+            for zone in zones:
+                spend(len(kinds) * len(group))
+                within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
+                program.at_most(within, top)
+                if skew < total:
+                    program.at_most([*within, (least, -1)], skew)
+                    program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
+        return program, kinds
 
     def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
                  least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
@@ -1510,10 +1621,9 @@ class Packing:
                     reach, left, k = reach + full[k][1], left - full[k][0], k + 1
                 if k < len(line):
                     reach += line[k][2] * left // line[k][4]
-                self.left -= k - at
-                spend(len(counts) + len(room))
-                if self.left < 0 or max(len(found), len(stack) // 10) > MOST_FOUND:
-                    raise Refused("the search for fillings is longer than it may be")
+                spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
+                if max(len(found), len(stack) // 10) > MOST_FOUND:
+                    raise Refused("there are more fillings than this program has memory for")
                 if reach < least:
                     break
                 rest = [f - copies * d for f, d in zip(free, size, strict=True)]
@@ -1538,9 +1648,10 @@ class Priced:
     tree shows that no whole numbers are like this; so there is no such answer.
     """
 
-    def __init__(self, given: Packing, owed: list[int], cost: list[int], step: object) -> None:
-        needed = "prices scale rents weights"
-        _, made = step_of(step, prices=f"{needed}|target sums tree leaves cuts")
+    kind = "prices scale rents weights|target sums tree leaves cuts"
+
+    def __init__(self, given: Packing, owed: list[int], cost: list[int],
+                 made: dict[str, object]) -> None:  # fmt: skip
         self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
@@ -1581,17 +1692,13 @@ class Priced:
         paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
         sums = listed(self.made["sums"], "sums")
-        if len(sums) * len(kinds) > 10**7:
-            raise Refused("so many sums that this would take too long")
+        refuse(len(sums) * len(kinds) > 10**7, "so many sums take too long")
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
             spend(len(pairs) * len(kinds))
-            counted = [
-                k
-                for k, (c, filling) in enumerate(self.found)
-                if kind in (-1, c) and all(filling.get(i, 0) >= n for i, n in pairs)
-            ]
+            counted = [k for k, (c, filling) in enumerate(self.found) if kind in (-1, c)
+                       and all(filling.get(i, 0) >= n for i, n in pairs)]  # fmt: skip
             total = program.column(sum(program.high[k] for k in counted))
             program.equal([*((k, 1) for k in counted), (total, -1)], 0)
         return program
@@ -1601,30 +1708,112 @@ class Priced:
         if "sums" in self.made:
             self.program().impossible(self.made)
             return self.target + 1 if self.scale else None
-        if not self.scale and self.gain <= 0:
-            raise Refused("the prices prove nothing")
+        refuse(not self.scale and self.gain <= 0, "the prices prove nothing")
         return -(-self.gain // self.scale) if self.scale else None
 
 
+def servers_program(
+    given: Packing, cost: list[int], below: int | None, made: Step
+) -> tuple[Program, Kinds]:
+    """What every answer satisfies, or every one that costs less, its cost being the last row."""
+    vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
+    numbers = [vms if n is None else min(n, vms) for n in given.servers]
+    if below is not None:
+        numbers = [min(n, max(below - 1, 0) // c) for n, c in zip(numbers, cost, strict=True)]
+    program, kinds = given.program(numbers, made)
+    paid = [(used, cost[c]) for c, used, _ in kinds]
+    program.at_most(*((paid, below - 1) if below is not None else ([], 0)))
+    return program, kinds
+
+
 def packing_servers(case: Case, costs: bool = False) -> list[Found]:
-    """The fewest servers that hold all that is requested, or (`costs`) the cheapest."""
-    given, found = Packing(case), Found()
+    """The fewest servers that hold all that is requested, or (`costs`) the cheapest: by prices, or
+    by a tree that shows that nothing is below a cost, or that there is no answer ("prop").
+    """
+    given, found = Packing(case, ruled=True), Found()
     owed = [whole(n, "what is requested") for n in given.request]
     cost = given.cost if costs else [1] * len(given.room)
-    if given.partial:
-        raise Refused("not everything has to be served: the fewest servers are none")
+    refuse(given.partial, "not everything has to be served: the fewest servers are none")
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for step in case.steps[0]:
-        bound = Priced(given, owed, cost, step).bound()
+        kind, made = step_of(step, prices=Priced.kind, prop="tree|below each leaves cuts")
+        if kind == "prices":
+            bound = Priced(given, owed, cost, made).bound()
+        else:
+            bound = whole(made["below"], "below") if "below" in made else None
+            servers_program(given, cost, bound, made)[0].impossible(made)
         found.infeasible = found.infeasible or bound is None
         found.at_least(Fraction(bound or 0))
     return [found]
 
 
-def packing_cost(case: Case) -> list[Found]:
-    """The cheapest servers that hold all that is requested."""
-    return packing_servers(case, costs=True)
+def moves_program(
+    given: Packing, servers: int, below: int | None, made: Step
+) -> tuple[Program, Kinds]:
+    """What every answer on so many servers satisfies, or every one with fewer moves, which is the
+    last row. Columns besides those of `Packing.program`: of each server with VMs now, whether it is
+    kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
+    server, if these are told apart) no more are kept than are in use, and no more VMs stay than are
+    there then.
+    """
+    numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
+    program, kinds = given.program(numbers, made)
+    program.at_most([(used, 1) for _, used, _ in kinds], servers)
+    for c, room in enumerate(given.room):
+        spend(5 * (len(kinds) + len(given.placed)))
+        there = [(used, on) for kind, used, on in kinds if kind == c]
+        now = [(m - first, held) for m, (kind, held) in given.placed.items() if kind == c]
+        first += numbers[c]
+        parts = [(there, [held for _, held in now])]
+        if made.get("each", False) is True:
+            parts = [([there[m]], [held]) for m, held in now]
+        for columns, rows in parts:
+            kept, still = Terms(), dict[int, Terms]()
+            for held in rows:
+                kept.append((program.column(1), 1))
+                own = {i: program.column(n) for i, n in held.items() if i in columns[0][1]}
+                for i, j in own.items():
+                    program.at_most([(j, 1), (kept[-1][0], -held[i])], 0)
+                    still.setdefault(i, []).append((j, 1))
+                for k, space in enumerate(room):
+                    taken = [(j, given.size[i][k]) for i, j in own.items()]
+                    program.at_most([*taken, (kept[-1][0], -space)], 0)
+            program.at_most([*kept, *((used, -1) for used, _ in columns)], 0)
+            for i, terms in still.items():
+                program.at_most([*terms, *((on[i], -1) for _, on in columns)], 0)
+                stay += terms
+    fewer = [(j, -1) for j, _ in stay]
+    program.at_most(*(([], 0) if below is None else (fewer, below - 1 - given.placed_vms)))
+    return program, kinds
+
+
+def packing_moves(case: Case) -> list[Found]:
+    """The fewest VMs that leave their server, where so many servers may be in use as the option
+    says. A step "witness" says on which server each row of the answer is; or a tree shows that
+    there are no fewer moves, or that there is no answer ("prop").
+    """
+    given, found = Packing(case, ruled=True), Found(None, Fraction(0))
+    servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
+    if given.partial or sum(map(any, given.rows)) > servers:
+        raise Refused("the answer uses more servers, or not everything has to be served")
+    for step in case.steps[0]:
+        kind, made = step_of(step, witness="on", prop="tree|below each leaves cuts")
+        if kind == "witness":
+            on, moves = wholes(made["on"], "on", len(given.rows), 0), total
+            if len(set(on)) < len(on) or not given.answered:
+                raise Refused("two rows of the answer are on one server, or there is no answer")
+            for place, c, row in zip(on, given.kinds, given.rows, strict=True):
+                refuse(given.class_of(place) != c, "a row is on a server of another class")
+                held = given.placed.get(place, (c, {}))[1]
+                moves -= sum(min(n, row[i]) for i, n in held.items())
+            found.value = Fraction(moves)
+            continue
+        below = whole(made["below"], "below") if "below" in made else None
+        moves_program(given, servers, below, made)[0].impossible(made)
+        found.infeasible = found.infeasible or below is None
+        found.at_least(Fraction(below or 0))
+    return [found]
 
 
 class Shares:
@@ -1636,8 +1825,7 @@ class Shares:
             if number is None:
                 raise Refused("the number of servers is not fixed")
             there = [n + number * r for n, r in zip(there, room, strict=True)]
-        if not given.partial and any(given.request):
-            raise Refused("a request is no cap")
+        refuse(not given.partial and any(given.request), "a request is no cap")
         parts = [[Fraction(d, max(n, 1)) for d, n in zip(row, there, strict=True)]
                  for row in given.size]  # fmt: skip
         self.given, self.unit = given, [max(part) for part in parts]
@@ -1702,8 +1890,7 @@ def packing_share(case: Case) -> list[Found]:
             kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
             kind, made = step_of(step, **kinds)
             if kind == "prop":
-                if not given.answered:
-                    raise Refused("a tree is about an answer, and there is none")
+                refuse(not given.answered, "a tree is about an answer, and there is none")
                 shares.program(level).impossible(made)
                 found[-1].at_most(shares.order[level])
                 continue
@@ -1712,7 +1899,8 @@ def packing_share(case: Case) -> list[Found]:
             owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
             wanted = zip(owed, given.request, strict=True)
             content = any(most is not None and most < number for number, most in wanted)
-            prices = None if content else Priced(given, owed, given.cost, made.get("prices"))
+            _, hint = (None, None) if content else step_of(made.get("prices"), prices=Priced.kind)
+            prices = None if hint is None else Priced(given, owed, given.cost, hint)
             if share < 0 or (prices and prices.bound() is not None):
                 raise Refused("it is not shown that nothing gives everybody more")
             found[-1].at_most(share)
@@ -1734,11 +1922,10 @@ def packing_utilization(case: Case) -> list[Found]:
     there = [j for j, space in enumerate(sums[0]) if space]
     parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
     exact_weights = [sum(part, Fraction(0)) for part in parts]
-    unit = math.lcm(*(w.denominator for w in exact_weights))
+    unit = common([w.denominator for w in exact_weights])
     weight = [int(w * unit) for w in exact_weights]
     begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
-    if not given.partial and any(given.request):
-        raise Refused("a request is no cap")
+    refuse(not given.partial and any(given.request), "a request is no cap")
     if given.answered:
         used = sum(n * w for n, w in zip(given.total, weight, strict=True))
         found.value = begin + Fraction(used, unit)
@@ -1755,13 +1942,15 @@ def packing_utilization(case: Case) -> list[Found]:
                 raise Refused(f"a filling of class {c} is worth more than its rent")
         most = sum(r * n for r, n in zip(rents, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
-            if cap is None and price < w * over:
-                raise Refused("VMs without a cap have a price below what they add")
+            refuse(cap is None and price < w * over, "a price without a cap is below what VMs add")
             most += max(0, w * over - price) * (cap or 0)
         shared = math.gcd(*weight)
         found.at_most(begin + Fraction(most // (over * shared) * shared, unit))
     return [found]
 
+
+# -------------------------------------------------------------------------------------------------
+# Part 6. The game of packing: servers that choose their VMs one after the other.
 
 Row = tuple[int, ...]
 Powers = tuple[Fraction, ...]
@@ -1794,9 +1983,8 @@ class Play:
         total = [0] * len(given.room[0])
         for number, room in zip(self.servers, given.room, strict=True):
             total = [n + number * r for n, r in zip(total, room, strict=True)]
-        share = [
-            [Fraction(d, n or 1) for d, n in zip(row, total, strict=True)] for row in given.size
-        ]
+        parts = [list(zip(row, total, strict=True)) for row in given.size]
+        share = [[Fraction(d, n or 1) for d, n in row] for row in parts]
         wish = [[part / max(row) for part in row] for row in share]
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
@@ -1807,23 +1995,15 @@ class Play:
         self.kinds = [c for _, c in order for _ in range(self.servers[c])]
         self.choices = [moves[c][1] for c in self.kinds]
 
-    def spend(self, steps: int) -> None:
-        """Count the steps, which may not be endless."""
-        self.given.left -= steps
-        if self.given.left < 0:
-            raise Refused("the game is too large to be played again")
-
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """eq. 11's least utilization, and the combinations in lexicographic order, with
-        skewness^2.
-        """
+        """eq. 11's least utilization, and the combinations in order, with skewness^2."""
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
             longer = list[tuple[Row, list[int]]]()
             for row, free in rows:
                 fits = [f // d for f, d in zip(free, size, strict=True) if d]
                 most = min(fits if cap is None else [cap, *fits])
-                self.spend((most + 1) * (10 + len(free)))
+                spend((most + 1) * (300 + 30 * len(free)))
                 for n in range(most + 1):
                     left = [f - n * d for f, d in zip(free, size, strict=True)]
                     longer.append(((*row, n), left))
@@ -1844,7 +2024,7 @@ class Play:
     def variance(self, total: Row) -> Powers:
         """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
-            self.spend(20 * len(total))
+            spend(600 * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
             powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
             once = self.over == 1
@@ -1865,7 +2045,7 @@ class Play:
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
         """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
         powers, uneven = worth
-        self.spend(bits // 8 * len(powers) * self.over)
+        spend(4 * bits * len(powers) * self.over)
         sums = [powers[0]] * 2
         if self.over > 1:
             roots = sum(self.root(power, self.over, bits) for power in powers)
@@ -1885,22 +2065,18 @@ class Play:
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
     def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-        """What a server may choose, with skewness^2 and the counts then; nothing where caps allow
-        none of its set.
-        """
+        """What a server may choose, with skewness^2 and the counts then; else nothing."""
         found, nothing = [], (0,) * len(total)
         for row, uneven in self.choices[place]:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
             if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
                 found.append((row, uneven, more))
-        self.spend(5 * len(self.choices[place]))
+        spend(150 * len(self.choices[place]))
         idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
         return found or [(nothing, idle, total)]
 
     def least(self) -> Fraction:
-        """What no play is worth less than: servers x v + the sum of skewness. Counts alone matter
-        to the rest; all roots are rounded down.
-        """
+        """No play is worth less: servers x v + the sum of skewness, roots rounded down."""
         sums = {(0,) * len(self.cap): 0}
         for place in range(len(self.kinds)):
             after = dict[Row, int]()
@@ -1909,11 +2085,8 @@ class Play:
                     worth = done + self.root(uneven, 2, 256)
                     after[more] = min(worth, after.get(more, worth))
             sums = after
-        totals = [
-            len(self.kinds) * self.around((self.variance(total), Fraction(0)), 256)[0] + done
-            for total, done in sums.items()
-        ]
-        return Fraction(min(totals), 2**256)
+        around = {total: self.around((self.variance(total), Fraction(0)), 256) for total in sums}
+        return Fraction(min(len(self.kinds) * around[t][0] + sums[t] for t in sums), 2**256)
 
     def worth(self) -> Fraction:
         """What the answer is worth, rounded up, if it is a play, its servers in order."""
@@ -1924,8 +2097,7 @@ class Play:
         for place, c in enumerate(self.kinds):
             own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
             choice = [entry for entry in self.after(total, place) if entry[0] == own]
-            if not choice:
-                raise Refused("the answer is no play of the game")
+            refuse(not choice, "the answer is no play of the game")
             worth += self.root(choice[0][1], 2, 256) + 1
             total = choice[0][2]
         high = self.around((self.variance(total), Fraction(0)), 256)[1]
@@ -1961,12 +2133,9 @@ def packing_play(case: Case) -> list[Found]:
     for step in case.steps[0]:
         step_of(step, recompute="")
         play = Play(given, case.options)
-        sides = [(play.kinds, play.play()), (given.kinds, map(tuple, given.rows))]
-        own, shown = (
-            sorted((kind, row) for kind, row in zip(kinds, rows, strict=True) if any(row))
-            for kinds, rows in sides
-        )
-        if given.answered and own == shown:
+        own = sorted(used for used in zip(play.kinds, play.play(), strict=True) if any(used[1]))
+        rows = zip(given.kinds, map(tuple, given.rows), strict=True)
+        if given.answered and own == sorted(used for used in rows if any(used[1])):
             found.epsilon = {"regret": Fraction(0)}
     return [found]
 
@@ -1982,7 +2151,7 @@ def packing_joint(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 6. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+# Part 7. Admission: jobs on virtual machines (VMs) whose cores are of several types.
 
 
 class Admission:
@@ -2039,9 +2208,7 @@ class Admission:
 
     def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
             held: dict[int, bool]) -> int:  # fmt: skip
-        """What no set of jobs on a VM is worth more than beyond its price, times `over` and
-        `unit`.
-        """
+        """No set of jobs on a VM is worth more beyond its price, times `over` and `unit`."""
         if isinstance(node, dict):
             made = fields(node, "job in out", what="a node")
             job = whole(made["job"], "job", 0, len(prices) - 1)
@@ -2081,7 +2248,7 @@ def admission_jobs(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 7. NUMA: long-run flows of tasks from the memory of their data to processors.
+# Part 8. NUMA: long-run flows of tasks from the memory of their data to processors.
 
 
 class Flows:
@@ -2110,8 +2277,7 @@ class Flows:
         self.share = [[a * b for b in places] for a in kinds]
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
-        if min(ht, pci, hops) < 0:
-            raise Refused("an energy is below 0")
+        refuse(min(ht, pci, hops) < 0, "an energy is below 0")
         joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
         self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
         for mean, near, blade, rate in zip(*rest, strict=True):
@@ -2119,9 +2285,8 @@ class Flows:
             self.time.append([mean * factor for factor in (1, *slow, blade)])
             self.energy.append([rate * mean * 8 * joule / 10**6 for joule in joules])
         at = [(p // (rows * columns), p // columns % rows, p % columns) for p in self.processors]
-        self.away = [
-            [abs(i - k) + abs(j - n) if a == b else far for b, k, n in at] for a, i, j in at
-        ]
+        self.away = [[abs(i - k) + abs(j - n) if a == b else far for b, k, n in at]
+                     for a, i, j in at]  # fmt: skip
         self.work, self.joules = [Fraction(0)] * len(at), Fraction(0)
         if case.witness is not None:
             self._answer(fields(case.witness, "split", what="the answer")["split"])
@@ -2138,8 +2303,7 @@ class Flows:
                     part = share * Fraction(number, sum(n for _, n in here))
                     self.work[p] += part * self.time[k][self.away[memory][p]]
                     self.joules += part * self.energy[k][self.away[memory][p]]
-        if parts:
-            raise Refused("the answer splits tasks that there are not")
+        refuse(parts, "the answer splits tasks that there are not")
 
     def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
         """At prices of a second of a core: what all cores earn, and what a task costs at least.
@@ -2150,8 +2314,7 @@ class Flows:
         """
         _, made = step_of(step, dual="prices")
         prices, over = rationals(made["prices"], "prices", len(self.processors))
-        if min(prices) < 0:
-            raise Refused("a price is below 0")
+        refuse(min(prices) < 0, "a price is below 0")
         cost = Fraction(0)
         for m, far in enumerate(self.away):
             least: dict[int, int] = {}  # price at each distance
@@ -2186,30 +2349,26 @@ def numa_power(case: Case) -> list[Found]:
     given, found = Flows(case), Found(None, Fraction(0))
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
-    if rate <= 0:
-        raise Refused("the throughput is not above 0")
+    refuse(rate <= 0, "the throughput is not above 0")
     for step in case.steps[0]:
         earned, cost = given.priced(step, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
         earned, cost = given.priced(step, joules=True)
         found.at_least(rate * cost - earned)
     if case.witness is not None:
-        if rate * max(given.work) > given.cores:
-            raise Refused("the answer gives a processor more work than it can do")
+        refuse(rate * max(given.work) > given.cores, "the answer overfills a processor")
         found.value = rate * given.joules
     return [found]
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 8. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# Part 9. Scheduling: organizations that pool machines and send jobs; only what is done before the
 # horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
 # ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
 
 
 class Scheduling:
-    """An instance and its answer; `queues`: the jobs of each organization in the order they
-    start.
-    """
+    """An instance and its answer; `queues`: each organization's jobs as they start."""
 
     def __init__(self, case: Case) -> None:
         made = fields(case.document, "machines job horizon", "names", "the instance")
@@ -2236,13 +2395,11 @@ class Scheduling:
                 raise Refused("a job of the answer starts nowhere, or before its release")
         for queue in self.queues:
             begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
-            if begins != sorted(begins):
-                raise Refused("jobs of an organization start out of order")
+            refuse(begins != sorted(begins), "jobs of an organization start out of order")
         runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
         free = dict[int, int]()
         for place, begin, j in runs:
-            if begin < free.get(place, 0):
-                raise Refused("two jobs of the answer overlap on a machine")
+            refuse(begin < free.get(place, 0), "two jobs of the answer overlap on a machine")
             free[place] = begin + self.length[j]
 
     def worth(self, start: list[int]) -> tuple[int, list[int]]:
@@ -2290,8 +2447,7 @@ class Scheduling:
         times = wholes(made["times"], "times", len(prices), 0, self.horizon - 1)
         if min(prices) < 0 or times[0] or times != sorted(set(times)):
             raise Refused("a price is below 0, or times do not increase from 0 on")
-        if len(times) * len(self.owner) > 10**6:
-            raise Refused("so many times and jobs that this would take too long")
+        refuse(len(times) * len(self.owner) > 10**6, "so many times and jobs take too long")
         spend(50 * len(times) * len(self.owner))
         paid = [0]
         for price, begin, end in zip(prices, times, [*times[1:], self.horizon], strict=True):
@@ -2328,20 +2484,17 @@ class Shapley:
     """
 
     def __init__(self, given: Scheduling, later: int) -> None:
-        self.given, self.later, self.left = given, later, MOST_STEPS
+        self.given, self.later = given, later
         self.past: dict[int, list[tuple[int, list[int]]]] = {}
         self.start = list[int]()
-        if len(given.machines) > 13:
-            raise Refused("so many organizations that playing all coalitions would take too long")
+        refuse(len(given.machines) > 13, "so many coalitions would take too long")
         for coalition in range(1, 1 << len(given.machines)):
             self.past[coalition] = []
             self.start = self.play(coalition)
 
     @staticmethod
     def ages(sums: list[int], t: int) -> int:
-        """The sum of age(t - x), given the number of the times x, their sum, and that of
-        squares.
-        """
+        """The sum of age(t - x), given how many x there are, their sum, and their squares'."""
         return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
 
     def phi(self, members: list[int], t: int) -> dict[int, int]:
@@ -2360,13 +2513,11 @@ class Shapley:
             for u in members:
                 phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
             part = (part - 1) & whole_coalition
-            self.left -= size
+            spend(10 + 4 * size)
         return phi
 
     def play(self, coalition: int) -> list[int]:
-        """The start of each job in a coalition's schedule, -1 for none; its worth goes to
-        `past`.
-        """
+        """The start of each job for a coalition, -1 for none; its worth goes to `past`."""
         given, members = self.given, [u for u in range(13) if coalition >> u & 1]
         start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
         past, running = self.past[coalition], list[tuple[int, int]]()
@@ -2390,23 +2541,17 @@ class Shapley:
                     come[u] += 1
                 ready[u] = jobs[heads[u] : min(come[u], heads[u] + free)][::-1]  # the next one last
                 spend(2 * len(ready[u]))
-            several = (
-                sum(map(len, ready.values())) > free
-                and [*ready.values()].count([]) < len(members) - 1
-            )
+            queues = list(ready.values())
+            several = sum(map(len, queues)) > free and queues.count([]) < len(members) - 1
             phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
             while free and any(ready.values()):
-                rank = [
-                    (unit * self.ages(own[u], t + later) - phi[u], u) for u in members if ready[u]
-                ]
-                u = min(rank)[1]
+                able = [u for u in members if ready[u]]
+                _, u = min((unit * self.ages(own[u], t + later) - phi[u], u) for u in able)
                 j, free, heads[u] = ready[u].pop(), free - 1, heads[u] + 1
                 start[j] = t
                 running.append((t + given.length[j], u))
                 count(u, t, 1)
-            self.left -= len(running) + len(members)
-            if self.left < 0:
-                raise Refused("playing all coalitions takes longer than it may")
+            spend(30 * (len(running) + len(members)))
             queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
             if not queued:
                 break
@@ -2417,13 +2562,10 @@ class Shapley:
 
 
 def scheduling_ref(case: Case) -> list[Found]:
-    """Unfairness: how far the organizations' utilities are from REF's in all, per unit of its
-    work.
-    """
+    """Unfairness: how far utilities are from REF's in all, per unit of its work."""
     given, found = Scheduling(case), Found()
     reading = case.options.get("reading", "figure")
-    if reading not in ("figure", "definition"):
-        raise Refused("reading is neither figure nor definition")
+    refuse(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     for step in case.steps[0]:
         step_of(step, recompute="")
         units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
@@ -2448,13 +2590,8 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
     return [found]
 
 
-def scheduling_utility(case: Case) -> list[Found]:
-    """The most total utility."""
-    return scheduling_most(case, utility=True)
-
-
 # -------------------------------------------------------------------------------------------------
-# Part 9. Groups: jobs of T types on machines of several classes, several jobs on a machine.
+# Part 10. Groups: jobs of T types on machines of several classes, several jobs on a machine.
 
 
 class Groups:
@@ -2485,12 +2622,9 @@ class Groups:
             self.rows, self.unit = self._per_class("penalty", len(self.count))
         else:
             self._read_curves()
-        self.columns = [
-            (place, group, cost)
-            for place in range(len(self.seats))
-            for group in self._groups(place)
-            if (cost := self.cost(place, group)) is not None
-        ]
+        able = [(c, group) for c in range(len(self.seats)) for group in self._groups(c)]
+        costs = [(c, group, self.cost(c, group)) for c, group in able]
+        self.columns = [(c, group, cost) for c, group, cost in costs if cost is not None]
         self.total: int | None = None
         if case.witness is not None:
             self._answer(fields(case.witness, "members where number", what="the answer"))
@@ -2505,16 +2639,16 @@ class Groups:
     def _per_class(self, name: str, width: int) -> tuple[list[list[list[int | None]]], int]:
         """A field of T rows, the same for all classes or for each its own."""
         value = listed(self.made[name], name)
-        first = listed(value[0], name)
+        first, size, classes = listed(value[0], name), len(self.count), len(self.seats)
         deep = bool(first) and isinstance(first[0], list)
-        blocks = listed(value, name, len(self.seats)) if deep else [value] * len(self.seats)
-        size = len(self.count)
+        blocks = listed(value, name, classes) if deep else [value]
         rows = [row for block in blocks for row in listed(block, name, size)]
         numbers, unit = scaled([v for row in rows for v in listed(row, name, width)], name)
         if max(abs(number or 0) for number in numbers) > unit:
             raise Refused(f"{name} holds a number that is not from -1 to 1")
         parts = [numbers[k : k + width] for k in range(0, len(numbers), width)]
-        return [parts[k : k + size] for k in range(0, len(parts), size)], unit
+        made = [parts[k : k + size] for k in range(0, len(parts), size)]
+        return made if deep else made * classes, unit
 
     def _read_curves(self) -> None:
         """Curves at knots; `unit` has every slope as a whole number."""
@@ -2523,10 +2657,9 @@ class Groups:
         both = [whole(v, "a pressure", 0) for v in scaled([*loads, *knots], "pressure")[0]]
         self.load, self.knots = both[: len(loads)], both[len(loads) :]
         gaps = [b - a for a, b in zip(self.knots, self.knots[1:], strict=False)]
-        if min(gaps, default=1) < 1:
-            raise Refused("knots do not rise")
+        refuse(min(gaps, default=1) < 1, "knots do not rise")
         self.rows, unit = self._per_class("sensitivity", len(knots))
-        self.steps = math.lcm(*gaps) if gaps else 1
+        self.steps = common(gaps)
         self.unit = unit * self.steps
 
     def _read_table(self, entries: list[object]) -> None:
@@ -2548,15 +2681,15 @@ class Groups:
         """Every group for a class that the jobs can form, also forbidden ones."""
         there = [a for a, number in enumerate(self.count) if number]
         seats, least = self.seats[place], max(1, self.seats[place] - self.spare)
+        spend(5 * len(self.count))
         if not self.machines[place]:
             return []
         if "table" in self.made:
+            spend(20 * len(self.table))
             known = {group for of, group in self.table if of in (-1, place)}
             listing = sorted(known | {(a,) for a in there})
         else:
-            sizes = range(least, seats + 1)
-            if sum(math.comb(len(there) + k - 1, k) for k in sizes) > MOST_GROUPS:
-                raise Refused(f"more than {MOST_GROUPS} groups can be formed")
+            spend((10 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
             listing, longer = list[tuple[int, ...]](), [tuple[int, ...]()]
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
@@ -2573,6 +2706,7 @@ class Groups:
         the sum of its penalties from the others, at most 1; or its curve, a straight line between
         knots, at the sum of the others' pressures.
         """
+        spend(40 + 2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
         if "table" in self.made:
             alone = [0] if len(group) == 1 else None
             found = self.table.get((place, group), self.table.get((-1, group), alone))
@@ -2590,13 +2724,15 @@ class Groups:
         return total
 
     def _on_curve(self, row: list[int | None], at: int) -> int:
-        values, knots = [whole(value, "sensitivity") for value in row], self.knots
+        knots = self.knots
+        spend(len(knots))
         at = min(max(at, knots[0]), knots[-1])
         k = max(k for k, knot in enumerate(knots) if knot <= at)
+        value, after = (whole(n, "sensitivity") for n in (row[k], row[min(k + 1, len(row) - 1)]))
         if knots[k] == at:
-            return values[k] * self.steps
-        slope = (values[k + 1] - values[k]) * (self.steps // (knots[k + 1] - knots[k]))
-        return values[k] * self.steps + slope * (at - knots[k])
+            return value * self.steps
+        slope = (after - value) * (self.steps // (knots[k + 1] - knots[k]))
+        return value * self.steps + slope * (at - knots[k])
 
     def _answer(self, made: dict[str, object]) -> None:
         """Every job is placed once, in groups that may be formed, on machines that there are."""
@@ -2607,8 +2743,7 @@ class Groups:
         placed, used, self.total = [0] * len(self.count), [0] * len(self.seats), 0
         for row, place, many in zip(rows, where, number, strict=True):
             group = tuple(sorted(a for a in wholes(row, "members", None, -1) if a >= 0))
-            if (place, group) not in costs:
-                raise Refused("the answer has a group that may not be formed, or is too large")
+            refuse((place, group) not in costs, "the answer has a group that may not be formed")
             for a in group:
                 placed[a] += many
             used[place] += many
@@ -2631,6 +2766,8 @@ class Groups:
         and one with the group S on c no less than that and rest of S - r[c].
         """
         prices, over = rationals(made["prices"], "prices", len(self.count))
+        digits = max(map(int.bit_length, [over, *prices]))
+        spend(len(self.columns) * (20 + 2 * max(self.seats) + digits // 16))
         rest = [cost * over - sum([prices[a] for a in group]) for _, group, cost in self.columns]
         least = [0] * len(self.seats)
         for (place, _, _), more in zip(self.columns, rest, strict=True):
@@ -2646,6 +2783,7 @@ class Groups:
         """
         total, more, over = (0, [0] * len(self.columns), 1) if made is None else self.priced(made)
         program, cost = Program(), Terms()
+        spend(20 * len(self.columns))
         of_type: list[Terms] = [[] for _ in self.count]
         of_class: list[Terms] = [[] for _ in self.seats]
         for (place, group, each), extra in zip(self.columns, more, strict=True):
@@ -2706,7 +2844,8 @@ METHODS = {
     ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
     ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
     ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "min-cost"): ("", (("cost", "min"),), packing_cost),
+    ("packing", "min-cost"): ("", (("cost", "min"),), lambda case: packing_servers(case, True)),
+    ("packing", "fewest-moves"): ("servers", (("moves", "min"),), packing_moves),
     ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
     ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
     ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
@@ -2718,7 +2857,8 @@ METHODS = {
         "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
     ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
     ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
-    ("scheduling", "max-utility"): ("", (("utility", "max"),), scheduling_utility),
+    ("scheduling", "max-utility"): (
+        "", (("utility", "max"),), lambda case: scheduling_most(case, True)),
     ("numa", "fluid"): (
         "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
         numa_fluid),

@@ -1,4 +1,4 @@
-"""Who is owed what on a cluster, in words, and fair-share weights that would have been nearer."""
+"""Who is owed what on a cluster, in words; and weights or QOS that would have been nearer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from shlex import quote
 
 import numpy as np
 
+from ..analysis.scheduling.audit import window_notes
 from ..analysis.scheduling.causes import Cause
-from ..analysis.scheduling.fairness import HOUR, Fairness, fit_shares, moment
+from ..analysis.scheduling.fairness import HOUR, Fairness, moment
+from ..analysis.scheduling.fit import Fitted, fit
 from ..instances.problem.errors import InvalidOption
 from ..instances.problem.text import printable
 from ..instances.scheduling.accounts import waits
@@ -32,27 +34,30 @@ def fairness_lines(judged: Fairness) -> list[str]:
     """What is known of a cluster's accounts: debts, causes, what would have happened alone, and
     what the numbers rest on.
     """
-    lines = [_first(judged), f"  {_when(judged)}"]
+    lines = [headline(judged), f"  {period(judged)}"]
     even = []
+    if not judged.work.any():
+        return wrapped([*lines, *(f"  {words}" for words in rests_on(judged))])
     largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
     for u in np.argsort(-judged.owed, kind="stable").tolist():
-        if abs(judged.owed[u]) <= _known_to(judged, u):
+        if abs(judged.owed[u]) <= known_to(judged, u):
             even.append(judged.names[u])
             continue
         lines.append(f"  {_debt(judged, u)}")
         if u not in largest:
             continue
-        lines += [f"    {_because(judged, u, cause)}" for cause in judged.causes(u)]
-        lines.append(f"    {_alone(judged, u)}")
+        lines += [f"    {because(judged, u, cause)}" for cause in judged.causes(u)]
+        lines.append(f"    {alone_words(judged, u)}")
     if even:
         lines.append(f"  even: {_some(even)}")
-    lines += [f"  {words}" for words in _rests_on(judged)]
+    lines += [f"  {words}" for words in rests_on(judged)]
     return wrapped(lines)
 
 
 def emit_slurm(judged: Fairness) -> str:
-    """Commands that set the accounts' fair shares to weights fitted to the fair schedule, with what
-    that would have changed. Nothing here runs them.
+    """Commands that set weights for fair share, or give accounts a QOS, fitted to the fair
+    schedule, with what that would have changed; the nearer of the two, the other as a comment.
+    Nothing here runs them.
 
     Raises
     ------
@@ -61,34 +66,73 @@ def emit_slurm(judged: Fairness) -> str:
     """
     if judged.found.kind != "account":
         raise InvalidOption(
-            "emit is slurm, which sets shares of accounts; leave out by and mapping"
+            "emit is slurm, which sets shares of accounts; leave out by, mapping and schedule"
         )
-    fit = fit_shares(judged)
+    found = fit(judged)
+    later = found.now.later is not None
     lines = [
-        "# A suggestion, fitted to the past: fair share with these weights, against the fair",
-        "# schedule, in seconds by which a unit of work comes too late or too early on average:",
-        f"#   this log {fit.error_log:.3g}; fair share as it is {fit.error_now:.3g}; "
-        f"with these weights {fit.error:.3g}",
+        "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
+        "# seconds by which a unit of work comes too late or too early on average"
+        + (", in the" if later else ":"),
+        *["# windows that it was fitted to and in later ones, which the fit did not see:"] * later,
     ]
-    if fit.error_later is not None:
-        lines.append(
-            f"#   in the later windows, which the fit did not see: as it is "
-            f"{fit.error_now_later:.3g}; with these weights {fit.error_later:.3g}"
-        )
+    for name, each in (
+        ("this log", found.log),
+        ("fair share as it is", found.now),
+        ("fair share with these weights", found.weights),
+        ("fair share with these QOS", found.levels),
+    ):
+        rest = "" if each.later is None else f"{amount(each.later):>10}"
+        lines.append(f"#   {name:30}{amount(each.error):>10}{rest}")
     lines += [
-        "# A simulation of fair share by use alone: half lives, age, QOS, memory and partitions",
-        "# are not in it. Look at it before you run it.",
+        "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
+        "# memory and partitions are not in it. Look at it before you run it.",
     ]
-    if fit.error >= 0.99 * fit.error_now:
-        lines.append("# No weights were found that are nearer than those there are.")
-        return "\n".join(lines) + "\n"
-    for name, weight in zip(judged.names, fit.weights.tolist(), strict=True):
-        if printable(name) != name or name.startswith("("):
-            lines.append(f"# no account to be named in a command: {printable(name)}, {weight}")
-        else:
-            where = quote(f"name={name}")
-            lines.append(f"sacctmgr -i modify account where {where} set fairshare={weight}")
+    best = found.best
+    if best is None:
+        lines.append("# Nothing was found that is nearer than what there is: change nothing.")
+    for each, title, commands in (
+        (found.weights, "weights", _weights(judged, found.weights)),
+        (found.levels, "QOS", _qualities(judged, found.levels)),
+    ):
+        if each is best:
+            lines += [f"# {title}, the nearer:", *commands]
+        elif each.nearer(found.now):
+            lines += [f"# {title} instead of the other, not as near:"]
+            lines += [line if line.startswith("#") else f"# {line}" for line in commands]
     return "\n".join(lines) + "\n"
+
+
+def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
+    return [
+        _modified(name, f"fairshare={weight}")
+        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
+    ]
+
+
+def _qualities(judged: Fairness, fitted: Fitted) -> list[str]:
+    """A QOS for each level above the lowest, and the accounts that get it by default."""
+    highest = int(fitted.values.max())
+    lines = [
+        "# (It takes PriorityType=priority/multifactor with a PriorityWeightQOS far above",
+        "# PriorityWeightFairshare, and no other QOS of so high a priority. A job's --qos",
+        "# and a user's own default QOS go before the account's.)",
+    ]
+    for level in range(1, highest + 1):
+        name = f"cotenant{level}"
+        lines.append(f"sacctmgr -i add qos {name} priority={1000 * level // highest}")
+        lines += [
+            _modified(account, f"qos+={name} defaultqos={name}")
+            for account, mine in zip(judged.names, fitted.values.tolist(), strict=True)
+            if mine == level
+        ]
+    return lines
+
+
+def _modified(account: str, change: str) -> str:
+    if printable(account) != account or account.startswith("("):
+        return f"# no account to be named in a command: {printable(account)}, {change}"
+    return f"sacctmgr -i modify account where {quote(f'name={account}')} set {change}"
 
 
 def amount(hours: float) -> str:
@@ -106,7 +150,8 @@ def span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def _first(judged: Fairness) -> str:
+def headline(judged: Fairness) -> str:
+    """Who is judged, on how many CPUs, in which shares."""
     found, names = judged.found, judged.names
     total = int(judged.machines.sum())
     begin = f"{len(names)} {_who(judged)} on {total:,} CPUs ({found.machines_from}), "
@@ -127,20 +172,24 @@ def _who(judged: Fairness) -> str:
     return f"{found.kind}{many}"
 
 
-def _when(judged: Fairness) -> str:
+def period(judged: Fairness) -> str:
+    """When, how much work was done, and what part of it is owed."""
     log = judged.found.log
     first, last = judged.audits[0], judged.audits[-1]
     begin, end = first.judged.begin, last.judged.begin + last.instance.horizon
     count = len(judged.audits)
     cut = f" in {count} windows" if count > 1 else ""
     empty = f" ({judged.empty} more without jobs)" if judged.empty else ""
+    span_of_time = f"{moment(log, begin)} to {moment(log, end)}{cut}{empty}"
+    if not judged.work.any():
+        return f"{span_of_time}: no work was done, so there are no debts."
     return (
-        f"{moment(log, begin)} to {moment(log, end)}{cut}{empty}, {amount(judged.work.sum())} core "
-        f"hours of work; {100 * judged.share_owed:.2g} % of it is owed by some to others."
+        f"{span_of_time}, {amount(judged.work.sum())} core hours of work; "
+        f"{100 * judged.share_owed:.2g} % of it is owed by some to others."
     )
 
 
-def _known_to(judged: Fairness, u: int) -> float:
+def known_to(judged: Fairness, u: int) -> float:
     """How large a debt must be to be one."""
     spread = 0.0 if judged.spread is None else float(judged.spread[u])
     return max(spread, float(judged.error[u]), EVEN * float(judged.work.sum()))
@@ -167,7 +216,8 @@ def _debt(judged: Fairness, u: int) -> str:
     )
     delay = float(judged.delay[u]) * HOUR
     if not work:
-        return f"{text}: it had no work done, and its CPUs served the others."
+        lent = any(cause.kind == "lent" and cause.loser == u for cause in judged.causes(u))
+        return f"{text}: it had no work done{', and its CPUs served the others' * lent}."
     if abs(delay) > max(each.instance.horizon for each in judged.audits):
         return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
     return (
@@ -176,7 +226,8 @@ def _debt(judged: Fairness, u: int) -> str:
     )
 
 
-def _because(judged: Fairness, u: int, cause: Cause) -> str:
+def because(judged: Fairness, u: int, cause: Cause) -> str:
+    """One of the largest flows of an account, with the jobs most concerned."""
     hours = f"{amount(cause.amount / HOUR)} core hours: "
     loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
     ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
@@ -194,7 +245,8 @@ def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
     return f"job{'s' * (len(jobs) != 1)} {names}"
 
 
-def _alone(judged: Fairness, u: int) -> str:
+def alone_words(judged: Fairness, u: int) -> str:
+    """What an account's jobs would have met on its own CPUs."""
     each, cpus = judged.alone[u], int(judged.machines[u])
     if not cpus:
         return "alone, without CPUs of its own, it would have run nothing"
@@ -212,7 +264,7 @@ def _alone(judged: Fairness, u: int) -> str:
     )
 
 
-def _rests_on(judged: Fairness) -> Iterator[str]:
+def rests_on(judged: Fairness) -> Iterator[str]:
     """What the numbers rest on, and what they do not see."""
     found = judged.found
     eligible = found.log.eligible is not None and found.submitted is not None
@@ -241,10 +293,9 @@ def _rests_on(judged: Fairness) -> Iterator[str]:
     yield "; ".join(GAME[name] for name in references)
     if judged.spread is None:
         yield "how much the order of ties moves this was not tried: it would take too long"
-    yield "memory, GPUs, licenses and reservations are not seen"
-    notes = [*found.notes]
-    for each in judged.audits:
-        notes += [note for note in each.notes if note not in notes]
+    if not judged.audits[0].judged.told:
+        yield "memory, GPUs, licenses and reservations are not seen"
+    notes = [*found.notes, *window_notes([each.judged for each in judged.audits])]
     most = 3 * NAMED
     yield from (f"note: {note}" for note in notes[:most])
     if len(notes) > most:

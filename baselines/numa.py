@@ -60,10 +60,11 @@ _COMMON = """
         in proportion.
     report : progress, see `cotenant.solve`.
     tasks : tasks that are measured.
-    warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
+    warmup : tasks before them, and after them, that are not measured; a tenth of `tasks` when not
+        given.
     placement : an arriving task takes the "nearest" idle core it accepts, or any of them at
         "random".
-    engine : "compiled", or "python" for the plain twin (slow).
+    engine : "compiled", or "python" for the same without compilation (slow).
 
     Returns
     -------

@@ -603,7 +603,9 @@ def _work(batch: list[tuple[Subject, str, bytes]], folder: Path, writer: int) ->
             came["what"] = "unclear"
         os.write(writer, json.dumps(came).encode() + b"\n")
         for other in place.iterdir():
-            if other.name != "errors":
+            if other.is_dir():
+                shutil.rmtree(other)
+            elif other.name != "errors":
                 other.unlink()
     shutil.rmtree(place)
 

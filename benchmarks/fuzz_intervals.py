@@ -1,12 +1,14 @@
 """Certain and possible blocking pairs, and what is solved with them, against enumeration over boxes
 and pairings of at most eight agents.
 
-Run from anywhere:  python benchmarks/fuzz_intervals.py [--number 10000] [--seed 0] [--solve 1]
+Run from anywhere:
+    python benchmarks/fuzz_intervals.py [--number 10000] [--seed 0] [--solve 1] [--shares]
 
 Of every pairing of a drawn instance: the three counts, the agents advised to leave, the least
 alpha, and whether it is stable in every corner of the box (the theorem). Of the instance: the
 fewest certainly and possibly blocking pairs with the least penalty, the least worst-case penalty,
-and robust alpha with its two sides. Prints what was looked at; exit code 1 at the first difference.
+and robust alpha with its two sides. With --shares programs are solved as those of very many agents
+are (`solvers.colocation.shares`). Prints what was looked at; exit code 1 at the first difference.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import interval_cases
 
+from cotenant.solvers.colocation import blocking, shares
+
 TOLD = 500
 """Instances after which the numbers so far are printed."""
 
@@ -31,7 +35,10 @@ def main() -> None:
     command.add_argument("--number", type=int, default=10_000)
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--solve", type=int, default=1, help="solve every so many instances")
+    command.add_argument("--shares", action="store_true", help="solve as for very many agents")
     chosen = command.parse_args()
+    if chosen.shares:
+        blocking.MANY, shares.CLEAR = range(1, 2**40), 1
     rng, seen = np.random.default_rng(chosen.seed), Counter[str]()
     while seen["instances"] < chosen.number:
         if (case := interval_cases.draw(rng)) is not None:

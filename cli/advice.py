@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from ..analysis.report.console import (
     waiting,
 )
 from ..instances.problem.text import printable
-from .arguments import Json, Options
+from .arguments import Json, Options, Schedule
 from .codes import NO_ANSWER
 from .functions import given_method
 from .measuring import Voids
@@ -164,9 +165,10 @@ def fairness(
         typer.Argument(
             metavar="SACCT",
             help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
-            "Standard Workload Format log; - is standard input.",
+            "Standard Workload Format log; - is standard input. Or an instance, with --schedule.",
         ),
     ],
+    schedule: Schedule = None,
     nodes: Annotated[
         str | None,
         typer.Option(metavar="SCONTROL", help="What `scontrol show node -o` prints: the CPUs."),
@@ -230,12 +232,17 @@ def fairness(
     emit: Annotated[
         str | None,
         typer.Option(
-            metavar="FORM", help="slurm: print fair-share weights that would have been nearer."
+            metavar="FORM",
+            help="slurm: print fair-share weights or a QOS that would have been nearer.",
         ),
     ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -250,7 +257,11 @@ def fairness(
         raise InvalidOption(f"emit is {emit!r}; expected slurm")
     if picture is not None:
         require_folder(picture)
-    texts, documents, worst = [], [], 0.0
+    if report is not None:
+        from ..analysis.report.page import require_report
+
+        require_report(report, log, *filter(None, (nodes, shares, schedule)))
+    texts, documents, worst, parts = [], [], 0.0, []
     for name in partition or [None]:  # type: ignore[list-item]
         source = Source(
             nodes=nodes, shares=shares, release=release, waiting=judge_waiting,  # type: ignore[arg-type]
@@ -258,9 +269,11 @@ def fairness(
         )  # fmt: skip
         with waiting("playing the coalitions' schedules"):
             judged = judge(
-                log, source, windows=window, reference=reference, orderings=orderings,  # type: ignore[arg-type]
+                log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
+                orderings=orderings,
             )  # fmt: skip
         worst = max(worst, judged.share_owed)
+        parts.append((name, judged))
         if picture is not None:
             _drawn(judged.picture(), picture, name)
         if emit is not None:
@@ -270,6 +283,10 @@ def fairness(
         else:
             texts += [f"partition {name}:"] if name is not None else []
             texts += fairness_lines(judged)
+    if report is not None:
+        from ..advice.fairness_report import write_fairness_report
+
+        say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json and emit is None:
         print_json(documents if len(documents) > 1 else documents[0])
     screen = console()

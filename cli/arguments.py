@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..analysis.report.console import Form
+from ..instances.problem.errors import InvalidOption
 
 __all__ = [
     "As",
@@ -16,9 +17,12 @@ __all__ = [
     "Json",
     "Options",
     "Parts",
+    "Schedule",
     "SummaryOnly",
     "TimeLimit",
+    "Width",
     "listed",
+    "require_latex",
 ]
 
 Options = Annotated[
@@ -27,6 +31,13 @@ Options = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 As = Annotated[Form, typer.Option("--format", help="How tables are printed; wide: every column.")]
+Schedule = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RESULT.json",
+        help="With an instance: the answer to be judged, as `solve --out` writes it.",
+    ),
+]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
 ]
@@ -52,6 +63,12 @@ InstancesShown = Annotated[
         help="How many instances of a problem have their pictures on the page (4 if not given).",
     ),
 ]
+Width = Annotated[
+    float | None,
+    typer.Option(
+        "--width", metavar="CM", help="Width of the line that tables of --format latex must fit."
+    ),
+]
 SummaryOnly = Annotated[
     bool,
     typer.Option(
@@ -63,3 +80,9 @@ SummaryOnly = Annotated[
 def listed(given: list[str] | None) -> list[str]:
     """Names with commas between them, or given one by one."""
     return [name for each in given or [] for part in each.split(",") if (name := part.strip())]
+
+
+def require_latex(width: float | None, form: Form) -> None:
+    """Refuse a width for tables that are not in LaTeX, before any work."""
+    if width is not None and form is not Form.LATEX:
+        raise InvalidOption("--width is for tables in LaTeX; add --format latex")

@@ -38,9 +38,12 @@ from .arguments import (
     Json,
     Options,
     Parts,
+    Schedule,
     SummaryOnly,
     TimeLimit,
+    Width,
     listed,
+    require_latex,
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
@@ -131,6 +134,7 @@ def solve(
             metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
         ),
     ] = None,
+    width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -146,6 +150,7 @@ def solve(
     from ..instances.problem.described import SHOWN
     from ..instances.problem.options import parse_options
 
+    require_latex(width, form)
     if is_parts(file):
         require_writable(log)
         if parts.solve_folder(
@@ -159,6 +164,7 @@ def solve(
             log=log,
             as_json=as_json,
             form=form,
+            width=width,
         ):
             _interrupted("the best prices so far are kept")
         return
@@ -196,7 +202,7 @@ def solve(
 
             most = SHOWN if form is Form.TABLE else None
             facts = result_table(result, analysis_of(instance.problem).metric_table)
-            print_tables([facts, *answer_tables(result, most)], form)
+            print_tables([facts, *answer_tables(result, most)], form, width=width)
         interrupted |= put_off.interrupted
     if interrupted:
         _interrupted(
@@ -278,10 +284,7 @@ def compare(
     instances_shown: InstancesShown = None,
     summary_only: SummaryOnly = False,
     columns: Columns = None,
-    width: Annotated[
-        float | None,
-        typer.Option(metavar="CM", help="Width of the line that tables of --format latex fit."),
-    ] = None,
+    width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -298,8 +301,7 @@ def compare(
 
     if report is None and (summary_only or instances_shown is not None):
         raise InvalidOption("--summary-only and --instances-shown are for a page; add --report")
-    if width is not None and form is not Form.LATEX:
-        raise InvalidOption("--width is for tables in LaTeX; add --format latex")
+    require_latex(width, form)
     named = listed(columns)
     given = read_all(files)
     require_columns(dict.fromkeys(instance.problem for instance in given.instances), named)
@@ -516,6 +518,7 @@ def methods(
         ),
     ] = None,
     method: Annotated[str | None, typer.Argument(help="A method of the problem.")] = None,
+    width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -529,6 +532,7 @@ def methods(
     from ..instances.problem import UnknownName
     from ..instances.problem.options import described
 
+    require_latex(width, form)
     if name is None or name in PROBLEM_NAMES or method is not None:
         found = catalog.methods(name) if method is None else [catalog.find(name or "", method)]
     else:
@@ -549,10 +553,11 @@ def methods(
             ]
         )
     elif one:
-        print_tables([table for m in found for table in method_tables(m)], form)
+        print_tables([table for m in found for table in method_tables(m)], form, width=width)
     else:
         narrow = form is Form.TABLE and console().width < NARROW
-        print_tables(methods_in_words(found) if narrow else [methods_table(found)], form)
+        shown = methods_in_words(found) if narrow else [methods_table(found)]
+        print_tables(shown, form, width=width)
     if not as_json and (words := proofs.proof_words(found)):
         console().print(words, highlight=False)
 
@@ -901,10 +906,11 @@ def audit(
     log: Annotated[
         str,
         typer.Argument(
-            help="What sacct prints, a Standard Workload Format log (.swf, .swf.gz), or an "
-            "accounting CSV (-o form=accounting-csv)."
+            help="What sacct prints, a Standard Workload Format log (.swf, .swf.gz), an "
+            "accounting CSV (-o form=accounting-csv), or an instance with --schedule."
         ),
     ],
+    schedule: Schedule = None,
     option: Options = None,
     time_limit: Annotated[
         float | None,
@@ -922,6 +928,7 @@ def audit(
 ) -> None:
     """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed,
     over time; each account is an organization. `advise fairness` says it in words, with causes.
+    An instance is judged with the answer of --schedule.
 
     Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points
     and those of a window of a log.
@@ -929,10 +936,11 @@ def audit(
     from ..analysis.scheduling.audit import audit_file, audit_tables
     from ..instances.problem.files import write_text
     from ..instances.problem.options import parse_options
+    from ..instances.problem.rules import HOUSE
 
-    options = parse_options(audit_file, option or [], "the audit")
+    options = parse_options(audit_file, option or [], "the audit", HOUSE | {"schedule"})
     require_writable(out)
-    found = audit_file(log, time_limit=time_limit, **options)
+    found = audit_file(log, schedule=schedule, time_limit=time_limit, **options)
     if out is not None:
         write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
     if as_json:
@@ -1097,7 +1105,8 @@ def _fail(error: Exception, code: int) -> int:
 
 def _written(paths: list[Path]) -> None:
     others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
-    say(f"{paths[0]}: {paths[0].stat().st_size / 1e6:.1f} MB{others}")
+    size = paths[0].stat().st_size
+    say(f"{paths[0]}: {f'{size / 1e6:.1f} MB' if size >= 1e6 else f'{size / 1e3:.0f} kB'}{others}")
 
 
 def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:

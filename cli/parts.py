@@ -42,6 +42,7 @@ def solve_folder(
     log: Path | None,
     as_json: bool,
     form: Form,
+    width: float | None,
 ) -> bool:
     """`cotenant solve` of a market in parts; whether it was interrupted."""
     from ..analysis.market.parts import method_named, solve_parts
@@ -78,7 +79,8 @@ def solve_folder(
             facts |= {f"certificate: {name}": value for name, value in result.certificate.items()}
             if result.notes:
                 facts["on the way"] = "; ".join(result.notes)
-            print_tables([facts_table(facts, f"{method} on {result.header.name}")], form)
+            title = f"{method} on {result.header.name}"
+            print_tables([facts_table(facts, title)], form, width=width)
         return result.stop.value == "interrupted" or put_off.interrupted
 
 

@@ -129,8 +129,8 @@ def proof_words(methods: list[Method]) -> str:
         ", ".join(named[method] for method in exact if bool(method.prover) == has)
         for has in (True, False)
     )
-    parts = [f"proof: a file, by cotenant prove: {filed}"] * bool(filed) + [
-        f"proof: claimed: {claimed}"
+    parts = [f"proof as a file (cotenant prove): {filed}"] * bool(filed) + [
+        f"no proof as a file: {claimed}"
     ] * bool(claimed)
-    parts += [f"proof: claimed: {named[m]}: {m.claimed}" for m in exact if m.claimed]
+    parts += [f"no proof as a file: {named[m]}: {m.claimed}" for m in exact if m.claimed]
     return "\n".join(parts)

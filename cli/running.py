@@ -56,15 +56,18 @@ def run(
         int | None,
         typer.Option(metavar="N", help="Divide this computer into N machines instead."),
     ] = None,
+    seats: Annotated[
+        int, typer.Option(metavar="K", help="Jobs on a machine; more than 2 by methods of groups.")
+    ] = 2,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             "-m",
             "--method",
-            help="Pairs each epoch's jobs; or your own, module:function.",
+            help="Places each epoch's jobs (stable, or core of groups); or your module:function.",
             autocompletion=method_names,
         ),
-    ] = "stable",
+    ] = None,
     option: Options = None,
     epoch: Annotated[
         float, typer.Option(metavar="S", help="Seconds from one decision to the next.")
@@ -95,20 +98,18 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Do the jobs of a queue on machines, paired in epochs by what was measured of them.
+    """Do the jobs of a queue on machines, put together in epochs by what was measured of them.
 
     The same command goes on where it was cut. Ctrl-C begins nothing new and waits for what runs;
     a second one kills it. Exit 1 when a job failed or is lost.
     """
     from ..analysis.report.page import require_report
-    from ..catalog import find
     from ..instances.problem.options import parse_options
-    from ..running.run import agent_options
+    from ..running.run import agent_options, method_of
     from ..running.run import run as running
     from ..solvers.interrupts import exit_code
 
-    chosen = given_method(method)
-    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    chosen, function, _ = method_of(None if method is None else given_method(method), seats)
     options = parse_options((function, agent_options), option or [], f"method {method!r}")
     require_report(report, queue, store)
     with waiting("running") as show:
@@ -117,6 +118,7 @@ def run(
             store,
             dask=dask,
             local=local,
+            seats=seats,
             method=chosen,
             options=options,
             epoch=epoch,
@@ -157,7 +159,8 @@ def status_words(status: Status) -> str:
             f"  penalty {100 * status.measured:.1f} (predicted {100 * status.predicted:.1f} "
             f"+-{100 * status.half:.1f})"
         )
-    words += f"  advised to leave: {status.certain} (certain), {status.possible} (possible)"
+    if status.certain is not None and status.possible is not None:
+        words += f"  advised to leave: {status.certain} (certain), {status.possible} (possible)"
     return words + (f"  void {status.void} ({status.why})" if status.void else "")
 
 

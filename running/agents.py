@@ -20,6 +20,9 @@ from ..instances.colocation.stability import blocking_pairs
 Types = tuple[int, ...]
 """The types on one machine, by seat."""
 
+Place = tuple[int, int]
+"""An agent: its group, by the place in a list of groups, and its seat."""
+
 
 @dataclass(frozen=True)
 class Assessment:
@@ -48,9 +51,9 @@ def assess(problem: Colocation, pairing: Pairing, alpha: float) -> Assessment:
     )
 
 
-def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[int, int, int, int]]:
+def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[Place, ...]]:
     """Pairs of agents that leave together, each agent at most once, those of the largest summed
-    gain first: (group, seat, group, seat), by their places in `placed`.
+    gain first; by their places in `placed`.
 
     An agent whose co-runner left is not beside it any more, and stays this time.
     """
@@ -60,14 +63,14 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[int, 
         for other in entry.alternatives
     ]
     gains = {(kind, beside, other) for _, kind, beside, other in options}
-    free: dict[tuple[int, int | None], list[tuple[int, int]]] = {}
+    free: dict[tuple[int, int | None], list[Place]] = {}
     for place, types in reversed(list(enumerate(placed))):
         for seat, kind in enumerate(types):
             beside = types[1 - seat] if len(types) > 1 else None
             free.setdefault((kind, beside), []).append((place, seat))
     gone: set[int] = set()
 
-    def take(there: tuple[int, int | None]) -> tuple[int, int] | None:
+    def take(there: tuple[int, int | None]) -> Place | None:
         """An agent of this type beside that one whose group still is whole."""
         agents = free.get(there, [])
         while agents:
@@ -75,7 +78,7 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[int, 
                 return agent
         return None
 
-    found: list[tuple[int, int, int, int]] = []
+    found: list[tuple[Place, ...]] = []
     for _, kind, mine, other in sorted(options, key=lambda option: (option[0], option[1])):
         for there in [at for at in free if at[0] == other and (other, at[1], kind) in gains]:
             while (one := take((kind, mine))) is not None:
@@ -85,11 +88,11 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[int, 
                     free[kind, mine].append(one)
                     break
                 gone.add(two[0])
-                found.append((*one, *two))
+                found.append((one, two))
     return found
 
 
-def counted(names: Sequence[str], pairs: Sequence[Types]) -> str:
-    """Pairs of types in words, the most frequent first."""
-    times = Counter(" and ".join(names[kind] for kind in types) for types in pairs)
-    return ", ".join(f"{number} x {pair}" for pair, number in times.most_common())
+def counted(names: Sequence[str], groups: Sequence[Types]) -> str:
+    """Groups of types in words, the most frequent first."""
+    times = Counter(" and ".join(names[kind] for kind in types) for types in groups)
+    return ", ".join(f"{number} x {group}" for group, number in times.most_common())

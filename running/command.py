@@ -102,7 +102,7 @@ class Computer:
         keep_errors: bool = False,
     ) -> Visit:
         """Run members at the same time; see `visit.Machine`."""
-        seats = (self.seats.first, self.seats.second)
+        seats = self.seats.parts[:2]
         placed = seats[::-1] if swapped else seats
         return self._visit(
             [
@@ -122,7 +122,7 @@ class Computer:
         """
         given = []
         for seat, (job, cpus, output) in enumerate(
-            zip(jobs, (self.seats.first, self.seats.second), outputs, strict=False)
+            zip(jobs, self.seats.parts, outputs, strict=False)
         ):
             limit = math.inf if job.timeout is None else job.timeout
             member = self._member(job, cpus, limit, False)
@@ -226,7 +226,7 @@ class Computer:
 
 
 def _members(answers: list[dict[str, Any]], offset: float) -> tuple[Member, ...]:
-    """Members with the share of each run in which the other one ran."""
+    """Members with the share of each run in which the others ran, on average over them."""
     times = [
         [(run["begin"], run["end"]) for run in answer["runs"]]
         + ([tuple(answer["cut"])] if answer["cut"] else [])
@@ -244,7 +244,7 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[Member, ...]
                     begin=begin + offset,
                     wall=end - begin,
                     cpu=run["cpu"],
-                    covered=together / (end - begin),
+                    covered=together / (end - begin) / max(1, len(answers) - 1),
                     exit=run["exit"],
                     preemptions=run["preemptions"],
                     memory=run["memory"],

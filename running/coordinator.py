@@ -1,4 +1,4 @@
-"""The coordinator: epochs in which the jobs that wait are paired on the machines that are free,
+"""The coordinator: epochs in which the jobs that wait are grouped on the machines that are free,
 begun there, and heard of again.
 
 Everything that is decided is in the store before it is done, and everything that is done once it is
@@ -11,26 +11,28 @@ import json
 import math
 import time
 import uuid
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from ..analysis.colocation.batches import Policy, pair_oldest
+from ..analysis.colocation.batches import Policy
 from ..analysis.run.workers import Interrupts
-from ..instances.colocation.instance import Colocation, Pairing
 from ..instances.problem.errors import EngineError, InvalidFile
-from .agents import Assessment, assess, counted, leaving
+from .agents import counted
 from .command import ENDED
+from .decisions import Decider, Decision, PairDecider
 from .dispatch import Ended, Machines
+from .group_beliefs import GroupDecider
 from .knowledge import Knowledge
 from .ledger import Entry, Group, Ledger, State
 from .lineup import Lineup
 from .machine import fingerprint
 from .queue import QueuedJob
 from .standing import Counts, Settings, Status, Summary
+from .statistics import GROUP_COVERED
 from .store import Look, Store
 from .visit import Member
 
@@ -63,7 +65,7 @@ class Coordinator:
     running : groups that an earlier command began.
     knowledge : of the penalties.
     machines : where groups run.
-    policy : pairs a batch; see `batches.Policy`.
+    policy : pairs a batch (see `batches.Policy`), or groups it where machines have more seats.
     settings, session : of this command.
     progress : called when something changed.
     tell : called with a line that a person should read.
@@ -86,11 +88,16 @@ class Coordinator:
         accepts: Callable[[Mapping[str, str]], str] = lambda facts: "",
     ) -> None:
         self.store, self.ledger = store, Ledger(store)
-        self.knowledge, self.machines, self.policy = knowledge, machines, policy
+        self.knowledge, self.machines = knowledge, machines
         self.settings, self._session = settings, session
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
         self._accepts = accepts
+        self._decider: Decider = (
+            PairDecider(knowledge, policy, settings.alpha)
+            if settings.seats == 2
+            else GroupDecider(knowledge, policy, settings.alpha, settings.seats)
+        )
         self._counts = Counts()
         self._names = knowledge.instance().names
         self.lineup = Lineup(self._names)
@@ -156,44 +163,37 @@ class Coordinator:
         self._show()
 
     def decide(self) -> None:
-        """One epoch: pair the oldest jobs on the free machines, ask their agents, begin them."""
+        """One epoch: group the oldest jobs on the free machines, ask their agents, begin them."""
         free, begin = self._free(), self.machines.now()
         clock = time.perf_counter()
-        instance = self.knowledge.instance()
         waiting = self.lineup.queue.waiting + sum(map(len, self._reserved))
         placed = self._reserved[: len(free)]
         room = len(free) - len(placed)
-        found = None
-        if room:
-            found = pair_oldest(instance, self.policy, self.lineup.queue, room, self.random())
+        found = self._decider.place(self.lineup.queue, room, self.random()) if room else None
         notes: list[str] = []
         left: list[tuple[int, ...]] = []
-        assessment = None
         if found is not None:
-            problem, pairing, batch = found
-            assessment = assess(problem, pairing, self.settings.alpha)
-            pairs = self._named(pairing, self.lineup.take(batch))
+            made = self._named(found)
             if self.settings.agents == "strict":
-                pairs, left = self._broken(assessment, pairs, notes)
+                made, left = self._broken(found, made, notes)
             placed = [
                 *placed,
-                *self._references(pairs, len(free) - len(placed) - len(pairs), begin),
+                *self._references(made, len(free) - len(placed) - len(made), begin),
             ]
         groups = [
-            self._group(numbers, machine, instance)
-            for numbers, machine in zip(placed, free, strict=False)
+            self._group(numbers, machine) for numbers, machine in zip(placed, free, strict=False)
         ]
         decided = time.perf_counter() - clock
-        means = self._means(groups, instance)
+        means = self._means(groups)
         row = {
             "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
             "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
             "placed": sum(len(group.jobs) for group in groups), **means,
-            "certain": assessment and assessment.certain,
-            "possible": assessment and assessment.possible, "note": "; ".join(notes),
+            "certain": found and found.certain, "possible": found and found.possible,
+            "note": "; ".join(notes),
         }  # fmt: skip
         try:
-            ready = [self._ready(group, instance) for group in groups]
+            ready = [self._ready(group) for group in groups]
             self.ledger.begin_epoch(row, groups, begin)
         except InvalidFile:  # nothing was begun
             for group in groups[len(self._reserved[: len(free)]) :]:
@@ -203,9 +203,8 @@ class Coordinator:
         self._reserved = [*self._reserved[len(free) :], *left]
         self._epoch, self._last = self._epoch + 1, begin
         self._counts.epochs += 1
-        if assessment is not None:
-            self._counts.certain = assessment.certain
-            self._counts.possible = assessment.possible
+        if found is not None:
+            self._counts.certain, self._counts.possible = found.certain, found.possible
         for note in notes:
             self._tell(f"epoch {row['id']}: {note}")
         for here, ordered in ready:
@@ -253,61 +252,52 @@ class Coordinator:
                 )
         return sorted(there.keys() - busy - self._refused)
 
-    @staticmethod
-    def _named(pairing: Pairing, jobs: list[deque[int]]) -> list[tuple[int, ...]]:
-        """A pairing of types as groups of jobs."""
-        found: list[tuple[int, ...]] = []
-        for first, second, pairs in zip(
-            pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
-        ):
-            found += [(jobs[first].popleft(), jobs[second].popleft()) for _ in range(pairs)]
-        for kind, number in enumerate(pairing.single.tolist()):
-            found += [(jobs[kind].popleft(),) for _ in range(number)]
-        return found
+    def _named(self, found: Decision) -> list[tuple[int, ...]]:
+        """The groups of types of a decision as groups of jobs."""
+        jobs = self.lineup.take(found.batch)
+        return [tuple(jobs[kind].popleft() for kind in types) for types in found.groups]
 
     def _broken(
-        self, assessment: Assessment, pairs: list[tuple[int, ...]], notes: list[str]
+        self, found: Decision, made: list[tuple[int, ...]], notes: list[str]
     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """The groups that stay, and the pairs that leave to be together at the next epoch; whom
+        """The groups that stay, and the agents that leave to be together at the next epoch; whom
         they leave goes back to the queue.
         """
-        gone = leaving(assessment.advice, [self.lineup.kinds(numbers) for numbers in pairs])
-        together: list[tuple[int, ...]] = [(pairs[g][s], pairs[h][t]) for g, s, h, t in gone]
-        leave = {number for pair in together for number in pair}
-        broken = {place for g, _, h, _ in gone for place in (g, h)}
+        gone = found.leaving([self.lineup.kinds(numbers) for numbers in made])
+        together = [tuple(made[place][seat] for place, seat in agents) for agents in gone]
+        leave = {number for numbers in together for number in numbers}
+        broken = {place for agents in gone for place, _ in agents}
         for place in broken:
-            self.lineup.put_back(number for number in pairs[place] if number not in leave)
+            self.lineup.put_back(number for number in made[place] if number not in leave)
         if together:
-            told = counted(
-                self._names, [tuple(sorted(self.lineup.kinds(pair))) for pair in together]
-            )
+            told = counted(self._names, [tuple(sorted(self.lineup.kinds(one))) for one in together])
             notes.append(f"left their co-runners to be together next: {told}")
-        return [pair for place, pair in enumerate(pairs) if place not in broken], together
+        return [one for place, one in enumerate(made) if place not in broken], together
 
     def _references(
-        self, pairs: list[tuple[int, ...]], spare: int, now: float
+        self, made: list[tuple[int, ...]], spare: int, now: float
     ) -> list[tuple[int, ...]]:
         """The groups, some of them split where a type has no fresh run alone."""
         mode = self.settings.references
         if mode == "never" or (mode == "spare" and spare < 1):
-            return pairs
-        alone = {self.lineup.kinds(pair)[0] for pair in pairs if len(pair) == 1}
-        jobs = self.ledger.jobs([number for pair in pairs for number in pair])
+            return made
+        alone = {self.lineup.kinds(one)[0] for one in made if len(one) == 1}
+        jobs = self.ledger.jobs([number for one in made for number in one])
         found: list[tuple[int, ...]] = []
         back: list[int] = []
-        for pair in pairs:
+        for one in made:
             stale = [
                 number
-                for number, kind in zip(pair, self.lineup.kinds(pair), strict=True)
+                for number, kind in zip(one, self.lineup.kinds(one), strict=True)
                 if kind not in alone
                 and _words(jobs[number]) in self._commands  # else nothing is like it
                 and not self.knowledge.seen.fresh(self._job_row(jobs[number]), now)
             ]
-            if len(pair) == 1 or not stale or (spare < 1 and mode == "spare"):
-                found.append(pair)
+            if len(one) == 1 or not stale or (spare < 1 and mode == "spare"):
+                found.append(one)
                 continue
-            rest = tuple(number for number in pair if number != stale[0])
-            alone |= set(self.lineup.kinds(pair if spare else stale[:1]))
+            rest = tuple(number for number in one if number != stale[0])
+            alone |= set(self.lineup.kinds(one if spare and len(rest) == 1 else stale[:1]))
             found.append((stale[0],))
             if spare:
                 found.append(rest)
@@ -317,41 +307,28 @@ class Coordinator:
         self.lineup.put_back(back)
         return found
 
-    def _group(self, numbers: tuple[int, ...], machine: str, instance: Colocation) -> Group:
-        kinds = self.lineup.kinds(numbers)
-        predicted = (
-            tuple(float(instance.penalty[kinds[s], kinds[1 - s]]) for s in range(2))
-            if len(kinds) == 2
-            else (0.0,)
-        )
+    def _group(self, numbers: tuple[int, ...], machine: str) -> Group:
+        predicted = self._decider.losses(self.lineup.kinds(numbers)).penalty
         return Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted)
 
-    def _means(self, groups: Sequence[Group], instance: Colocation) -> dict[str, float | None]:
+    def _means(self, groups: Sequence[Group]) -> dict[str, float | None]:
         """The mean penalty believed of the jobs of groups, and the ends of its interval."""
         jobs = sum(len(group.jobs) for group in groups)
         if not jobs:
             return {"penalty": None, "low": None, "high": None}
-        ends = {"penalty": instance.penalty, "low": instance.low, "high": instance.high}
-        totals = dict.fromkeys(ends, 0.0)
-        for group in groups:
-            kinds = self.lineup.kinds(group.jobs)
-            for name, matrix in ends.items():
-                if len(kinds) == 2 and matrix is not None:
-                    totals[name] += matrix[kinds] + matrix[kinds[::-1]]
+        kinds = Counter(self.lineup.kinds(group.jobs) for group in groups)
+        parts = [(self._decider.losses(types), number) for types, number in kinds.items()]
         return {
-            name: None if ends[name] is None else float(total / jobs)
-            for name, total in totals.items()
+            name: sum(number * sum(getattr(losses, name)) for losses, number in parts) / jobs
+            for name in ("penalty", "low", "high")
         }
 
-    def _ready(self, group: Group, instance: Colocation) -> tuple[_Running, list[QueuedJob]]:
+    def _ready(self, group: Group) -> tuple[_Running, list[QueuedJob]]:
         """A group and its commands by seat, all that is known before it begins written down."""
         jobs = self.ledger.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]
-        kinds = self.lineup.kinds(group.jobs)
-        half: tuple[float, ...] = (0.0,) * len(kinds)
-        if instance.low is not None and instance.high is not None and len(kinds) == 2:
-            low, high = instance.low, instance.high
-            half = tuple(float(high[at] - low[at]) / 2 for at in (kinds, kinds[::-1]))
+        held = self._decider.losses(self.lineup.kinds(group.jobs))
+        half = tuple((high - low) / 2 for low, high in zip(held.low, held.high, strict=True))
         rows = [self._job_row(job) for job in ordered]
         return _Running(group, rows, self._machine_rows[group.machine], half), ordered
 
@@ -443,7 +420,7 @@ class Coordinator:
             session=self._session,
             machine=machine,
             round=-group.epoch,
-            kind="pair" if len(here.jobs) == 2 else "alone",
+            kind={1: "alone", 2: "pair"}.get(len(here.jobs), "group"),
             swapped=False,
             state=state,
         )
@@ -478,7 +455,7 @@ class Coordinator:
         for seat, row in enumerate(here.jobs):
             run = next((run for run in look.runs if run[0] == seat), None)
             loss = None
-            if run is not None and len(here.jobs) == 2:
+            if run is not None and _covered(run[3], len(here.jobs)):
                 loss = self.knowledge.seen.loss(
                     row, look.begin, self.knowledge.seen.seconds(run), run[3]
                 )
@@ -549,6 +526,11 @@ class Coordinator:
             seconds=seconds,
             unfinished=unfinished(entries),
         )
+
+
+def _covered(share: float, jobs: int) -> bool:
+    """Whether the others of a group were there for long enough to learn from it."""
+    return jobs == 2 or (jobs > 2 and share >= GROUP_COVERED)
 
 
 def _words(queued: QueuedJob) -> tuple[str, str, str]:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from ..analysis.run.cluster import Cluster
 from ..instances.problem.errors import CotenantError, EngineError, InvalidOption
-from .group import Program, Registered, end_groups, forget, register, run_group
+from .group import Program, Registered, end_groups, forget, register, run_group, run_visit
 from .jobs import Job
 from .topology import divided_cpus, read_topology
 from .visit import Visit
@@ -75,6 +75,7 @@ class Fleet:
     token : of the store.
     cpus : worker's name -> CPUs, see `group.register`.
     programs : that the jobs need.
+    seats : of each machine.
     adopted : groups that an earlier coordinator began -> the machine of each.
     overlap : whether workers of one computer may share CPUs.
     revive : called at every look; starts workers again that ended.
@@ -87,13 +88,14 @@ class Fleet:
         cpus: Mapping[str, str],
         programs: Iterable[Program],
         *,
+        seats: int = 2,
         adopted: Mapping[str, str] | None = None,
         overlap: bool = False,
         revive: Callable[[], None] | None = None,
     ) -> None:
         self._revive = revive or (lambda: None)
         self._cluster, self._token, self._cpus = cluster, token, dict(cpus)
-        self._programs, self._overlap = list(programs), overlap
+        self._programs, self._seats, self._overlap = list(programs), seats, overlap
         self._finished: SimpleQueue[Any] = SimpleQueue()
         self._machines: dict[str, Registered] = {}
         self._going: dict[str, tuple[str, Any]] = {}
@@ -111,14 +113,22 @@ class Fleet:
 
     def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
         """Begin a group on a machine that has none."""
+        self._submit(machine, group, run_group, list(jobs), list(outputs))
+
+    def start_visit(
+        self, machine: str, visit: str, members: Sequence[Job | None], *settings: object
+    ) -> None:
+        """Begin a visit of a measurement on a machine that runs nothing; see `run_visit`."""
+        self._submit(machine, visit, run_visit, list(members), *settings)
+
+    def _submit(self, machine: str, group: str, function: Any, *arguments: Any) -> None:
         try:
             future = self._cluster.client.submit(
-                run_group,
+                function,
                 self._token,
                 self._machines[machine].nonce,
                 group,
-                list(jobs),
-                list(outputs),
+                *arguments,
                 key=f"cotenant-group-{group}",
                 workers=[machine],
                 allow_other_workers=False,
@@ -192,7 +202,8 @@ class Fleet:
         new = [address for address in there if address not in self._machines]
         asked = sorted({*new, *(set(self._adopted.values()) & there)})
         told = self._ask(
-            register, self._token, self._cpus, self._programs, workers=asked, on_error="return"
+            register, self._token, self._cpus, self._programs, self._seats, self._overlap,
+            workers=asked, on_error="return",
         ) if asked else {}  # fmt: skip
         for machine, answer in (told or {}).items():
             if isinstance(answer, CotenantError):
@@ -262,12 +273,19 @@ class Fleet:
         )
 
 
+def programs_of(jobs: Iterable[Job]) -> list[Program]:
+    """What jobs need on their machines, each once."""
+    found = {(job.command[0], str(job.directory), job.environment.get("PATH")) for job in jobs}
+    return sorted(found, key=str)
+
+
 @contextmanager
 def machines_of(
     *, dask: str | None, local: int | None, token: str, programs: Iterable[Program],
-    adopted: Mapping[str, str] | None = None, overlap: bool = False,
+    seats: int = 2, adopted: Mapping[str, str] | None = None, overlap: bool = False,
 ) -> Iterator[Fleet]:  # fmt: skip
-    """The machines of a scheduler's address, or of so many workers of this computer.
+    """The machines of a scheduler's address, or of so many workers of this computer, each of so
+    many seats.
 
     Raises
     ------
@@ -279,7 +297,7 @@ def machines_of(
         cpus: dict[str, str] = {}
         workers = None
         if local is not None:
-            parts = divided_cpus(read_topology(), local, overlap=overlap)
+            parts = divided_cpus(read_topology(), local, seats, overlap=overlap)
             cpus = {str(place): part for place, part in enumerate(parts)}
             dask = held.enter_context(_local_scheduler())
             workers = held.enter_context(_Workers(dask, cpus))
@@ -288,10 +306,10 @@ def machines_of(
             workers.wait_for(cluster.client)
         cluster.prepare([])
         revive = None if workers is None else workers.revive
-        fleet = Fleet(
-            cluster, token, cpus, programs, adopted=adopted, overlap=overlap, revive=revive
-        )
-        yield fleet
+        yield Fleet(
+            cluster, token, cpus, programs, seats=seats, adopted=adopted, overlap=overlap,
+            revive=revive,
+        )  # fmt: skip
 
 
 class _Workers:

@@ -14,7 +14,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +70,12 @@ _LOCK = threading.Lock()
 
 
 def register(
-    token: str, cpus: Mapping[str, str], programs: Sequence[Program], dask_worker: Any = None
+    token: str,
+    cpus: Mapping[str, str],
+    programs: Sequence[Program],
+    seats: int = 2,
+    overlap: bool = False,
+    dask_worker: Any = None,
 ) -> Registered:
     """Become a machine of a store, or say how this one stands.
 
@@ -80,24 +85,29 @@ def register(
     cpus : the worker's name -> the CPUs of its seats; the largest cache's of those that the worker
         may use when it is not named.
     programs : that its jobs need.
+    seats : how many jobs it holds; of what runs already nothing is changed.
+    overlap : whether its seats may share CPUs.
 
     Raises
     ------
     InvalidOption
-        This is no Linux, psutil is missing, or there are no two CPUs.
+        This is no Linux, psutil is missing, or there are too few CPUs.
     """
     with _LOCK:
         here, killed = _HERE.get(token), 0
-        if here is None:
+        if here is None or len(here.seats.parts) != seats:
             require_linux()
             name = str(getattr(dask_worker, "name", ""))
-            seats = choose_seats(read_topology(), cpus.get(name))
-            require_pinning(seats)
+            chosen = choose_seats(read_topology(), cpus.get(name), seats, overlap=overlap)
+            require_pinning(chosen)
+            if here is not None:
+                here.seats = chosen
+        if here is None:
             with suppress(ValueError):  # the terminal's Ctrl-C is for the coordinator
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             nonce = secrets.token_hex(16)
             killed = _take_over(_folder(), nonce)
-            here = _HERE[token] = _Here(seats, nonce)
+            here = _HERE[token] = _Here(chosen, nonce)
         return Registered(
             here.nonce,
             machine_facts(here.seats),
@@ -118,6 +128,30 @@ def run_group(
     -------
     What came of it; None when this is not the process that was asked: nothing was begun.
     """
+    return _once(token, nonce, group, lambda computer: computer.group(jobs, outputs))
+
+
+def run_visit(
+    token: str,
+    nonce: str,
+    visit: str,
+    members: Sequence[Job | None],
+    timeouts: Sequence[float],
+    swapped: bool,
+    keep_errors: bool,
+) -> Visit | None:
+    """Run a visit of a measurement, likewise; see `visit.Machine`."""
+    return _once(
+        token,
+        nonce,
+        visit,
+        lambda computer: computer.visit(
+            members, timeouts, swapped=swapped, keep_errors=keep_errors
+        ),
+    )
+
+
+def _once(token: str, nonce: str, group: str, work: Callable[[Computer], Visit]) -> Visit | None:
     with _LOCK:
         here = _HERE.get(token)
         if here is None or here.nonce != nonce:
@@ -131,7 +165,7 @@ def run_group(
         return here.done.get(group)
     try:
         with here.running[group] as computer:
-            here.done[group] = computer.group(jobs, outputs)
+            here.done[group] = work(computer)
     finally:
         here.running.pop(group, None)
     return here.done[group]

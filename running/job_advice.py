@@ -13,6 +13,10 @@ import numpy as np
 
 from ..analysis.colocation.recommender import Action, Alternative, recommend
 from ..instances.colocation.instance import Colocation, Pairing
+from .agents import Types
+from .decisions import PairDecider
+from .group_agents import GroupAgents, Reading, entry_of
+from .group_beliefs import GroupBeliefs, group_beliefs
 from .knowledge import Knowledge
 from .ledger import Entry, Ledger
 from .profiles import profile_of
@@ -21,14 +25,16 @@ from .store import opened
 
 @dataclass(frozen=True)
 class Partner:
-    """Another type that a job would rather be beside, and that would rather be beside it.
+    """Another type that a job would rather be beside, and that would rather be beside it; on
+    machines of more than two seats types that would all rather be together with it.
 
     Attributes
     ----------
-    kind : its name.
-    willing : how many of them there are in the epoch.
+    kind : its name, or theirs.
+    willing : how many of them there are in the epoch; of several how many sets of jobs.
     gain, least, most : by how much the job's penalty would fall, as measured, and the ends of the
         interval of that.
+    jobs : how many others it would be beside.
     """
 
     kind: str
@@ -36,6 +42,7 @@ class Partner:
     gain: float
     least: float
     most: float
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class JobAdvice:
     ----------
     job : as it stands.
     epoch : in which it was placed last; 0 when it never was.
-    beside : the type that it is beside; "" alone.
+    beside : the types that it is beside; "" alone.
     penalty, low, high : believed of it there; None where it was not placed.
     measured : seen of it; None while nothing is.
     action : None when it was never placed.
@@ -92,7 +99,7 @@ class JobAdvice:
             best = self.certain[0]
             found.append(
                 f"break away: with {best.kind}, gaining {_points(best.gain, best.least, best.most)}"
-                f" points for sure, {best.willing} of them willing"
+                f" points for sure, {_willing(best)}"
             )
         else:
             might = "; no other is possible either"
@@ -133,7 +140,8 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         settings = ledger.run_settings()
         least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
         epoch, groups = ledger.groups_beside(entry.number)
-        whole = Knowledge(profile_of(rows), settings.get("voids")).instance()
+        knowledge = Knowledge(profile_of(rows), settings.get("voids"))
+        whole = knowledge.instance()
         nothing = JobAdvice(
             entry, 0, "", None, None, None, None, None, (), (), least, whole.certainty
         )
@@ -150,24 +158,60 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         seen = rows.rows(
             "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (id, entry.number)
         )[0][0]
-    problem, pairing = _epoch(whole, [tuple(kinds[number] for number in g[1]) for g in groups])
-    other = next((kinds[number] for number in mine if number != entry.number), None)
-    kind = places[entry.kind]
-    certain = _partners(problem, pairing, kind, other, least, "certain")
-    possible = _partners(problem, pairing, kind, other, least, "possible")
-    penalty, low, high = (
-        None if other is None or matrix is None else float(matrix[kind, other])
-        for matrix in (problem.penalty, problem.low, problem.high)
-    )
+    seats = int(settings.get("seats", 2))
+    placed = [tuple(kinds[number] for number in jobs) for _, jobs, _ in groups]
+    types = tuple(kinds[number] for number in mine)
+    seat = mine.index(entry.number)
+    certainty = whole.certainty
+    if seats == 2 and max(map(len, placed)) <= 2:
+        certain, possible = _of_pairs(whole, placed, types, seat, least)
+        held = PairDecider(knowledge, lambda: None, least).losses(types)
+    else:
+        beliefs = group_beliefs(knowledge, max(seats, *map(len, placed)))
+        certain, possible = _of_groups(beliefs, placed, types, seat, least)
+        held = beliefs.losses(types)
+        certainty += f"; {beliefs.words}"
+    alone = len(types) == 1
     return JobAdvice(
-        entry, epoch, "" if other is None else whole.names[other], penalty, low, high, seen,
+        entry, epoch, " and ".join(whole.names[t] for s, t in enumerate(types) if s != seat),
+        None if alone else held.penalty[seat], None if alone else held.low[seat],
+        None if alone else held.high[seat], seen,
         "break away" if certain else "participate", certain,
         tuple(one for one in possible if one.kind not in {sure.kind for sure in certain}),
-        least, whole.certainty,
+        least, certainty,
     )  # fmt: skip
 
 
-def _epoch(whole: Colocation, groups: list[tuple[int, ...]]) -> tuple[Colocation, Pairing]:
+def _of_pairs(
+    whole: Colocation, placed: list[Types], types: Types, seat: int, alpha: float
+) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
+    """With whom a job of a pair would break away, certainly and possibly."""
+    problem, pairing = _epoch(whole, placed)
+    beside = types[1 - seat] if len(types) > 1 else None
+    certain = _partners(problem, pairing, types[seat], beside, alpha, "certain")
+    return certain, _partners(problem, pairing, types[seat], beside, alpha, "possible")
+
+
+def _of_groups(
+    beliefs: GroupBeliefs, placed: list[Types], types: Types, seat: int, alpha: float
+) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
+    """With whom a job of a group would break away, certainly and possibly."""
+    agents = GroupAgents(beliefs.ends, beliefs.measured, beliefs.seats, placed, alpha)
+    names = beliefs.pairs.names
+
+    def partners(reading: Reading) -> tuple[Partner, ...]:
+        return tuple(
+            Partner(
+                " and ".join(names[kind] for kind in one.others), one.sets, one.gain, one.least,
+                one.most, len(one.others),
+            )
+            for one in agents.offers(entry_of(types, seat), reading)
+        )  # fmt: skip
+
+    return partners("certain"), partners("possible")
+
+
+def _epoch(whole: Colocation, groups: list[Types]) -> tuple[Colocation, Pairing]:
     """The instance and the pairing of an epoch's groups of types."""
     count = np.bincount([kind for group in groups for kind in group], minlength=whole.types)
     single = np.bincount([g[0] for g in groups if len(g) == 1], minlength=whole.types)
@@ -206,6 +250,11 @@ def _partner(problem: Colocation, kind: int, beside: int, other: Alternative) ->
         float(low[kind, beside] - high[kind, other.kind]),
         float(high[kind, beside] - low[kind, other.kind]),
     )
+
+
+def _willing(best: Partner) -> str:
+    """How many would come along."""
+    return f"{best.willing} {'of them' if best.jobs == 1 else 'such sets of jobs'} willing"
 
 
 def _points(value: float, low: float | None, high: float | None) -> str:

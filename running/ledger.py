@@ -92,9 +92,13 @@ class Ledger:
             for statement in _TABLES.split(";"):
                 rows.execute(statement)
 
+    def exists(self) -> bool:
+        """Whether a queue was run on the store."""
+        return bool(self.store.rows("SELECT 1 FROM sqlite_master WHERE name = 'queued'"))
+
     def require(self) -> None:
         """Raise InvalidFile for a store that no queue was run on."""
-        if not self.store.rows("SELECT 1 FROM sqlite_master WHERE name = 'queued'"):
+        if not self.exists():
             raise InvalidFile(
                 f"{self.store.path} knows of no queue; `cotenant run QUEUE.toml --store` writes it"
             )

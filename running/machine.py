@@ -25,10 +25,10 @@ def machine_facts(seats: Seats) -> dict[str, str]:
         "processor": cpu.get("model name", platform.machine()),
         "microcode": cpu.get("microcode", "unknown"),
         "kernel": platform.release(),
-        "governor": _first(SYSFS / f"cpu{seats.first[0]}/cpufreq/scaling_governor") or "unknown",
+        "governor": _first(SYSFS / f"cpu{seats.cpus[0]}/cpufreq/scaling_governor") or "unknown",
         "threads of a core": _first(SYSFS / "smt/control") or "unknown",
         "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
-        "seats": f"{cpu_text(seats.first)} | {cpu_text(seats.second)}",
+        "seats": " | ".join(map(cpu_text, seats.parts)),
         "shared": seats.shared,
     }
 

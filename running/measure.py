@@ -64,7 +64,7 @@ def measure(
     seed : of the order, the seats and the first pairs.
     other_machine : whether a store of another machine may get a second matrix.
     runner : who starts and meters the commands.
-    machine : runs the visits; this computer when not given.
+    machine : runs the visits, and tells its `facts`; this computer when not given.
     progress : called before each visit.
 
     Returns
@@ -91,7 +91,7 @@ def measure(
             meter = benchexec() if runner == "benchexec" else ()
             facts |= {"runner": runner} if meter else {}
         else:
-            facts = {"machine": type(machine).__name__}
+            facts = dict(getattr(machine, "facts", {"machine": type(machine).__name__}))
         held.enter_context(locked(store, "--store"))
         rows = held.enter_context(opened(store, new=True))
         place = rows.machine(fingerprint(facts), facts, other=other_machine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -15,34 +15,37 @@ import numpy as np
 
 from ..analysis.colocation.batches import Policy
 from ..analysis.run.lock import locked
-from ..catalog import find
+from ..catalog import find, methods
 from ..instances.colocation.instance import Colocation
 from ..instances.colocation.stability import Alpha
+from ..instances.groups import Groups
+from ..instances.groups.instance import MOST_SEATS
+from ..instances.groups.penalties import MOST_GROUPS, groups_number
 from ..instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
     InvalidFile,
-    InvalidInstance,
     InvalidOption,
-    suggest,
 )
 from ..instances.problem.options import accepts, check_options
 from ..instances.problem.rules import Above, AtLeast, Between, checked
 from ..solvers.outcome import Outcome, Status
 from .coordinator import Coordinator, unfinished
-from .dispatch import machines_of
-from .jobs import Job
+from .dispatch import machines_of, programs_of
 from .knowledge import Knowledge
 from .ledger import Entry, Ledger
-from .measure import measure
 from .profiles import profile_of
-from .queue import QueuedJob, read_queue
+from .queue import read_queue
 from .standing import Agents, References, Settings, Summary
 from .standing import Status as Standing
 from .store import kind_of, opened
+from .unknown import measure_unknown, require_known
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
+
+DEFAULTS = {"colocation": "stable", "groups": "core"}
+"""The method of each problem that decides when none is given."""
 
 
 def agent_options(
@@ -60,27 +63,58 @@ def agent_options(
     return alpha, agents, references
 
 
-def policy_of(
-    method: str | Callable[..., Any], options: Mapping[str, Any], time_limit: float
-) -> Policy:
-    """A colocation method that pairs batches, by name or a function; one that has no answer in time
-    or fails is stood in for by `FALLBACK`.
+def method_of(
+    method: str | Callable[..., Any] | None, seats: int
+) -> tuple[str | Callable[..., Any], Callable[..., Any], str]:
+    """The method that decides for machines of so many seats, its function, and its problem.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        The problem has no such method.
     """
-    function = method if callable(method) else find("colocation", method).resolve()
+    problem = "colocation" if seats == 2 else "groups"
+    chosen = DEFAULTS[problem] if method is None else method
+    if callable(chosen):
+        return chosen, chosen, problem
+    known = [one.name for one in methods(problem)]
+    if chosen not in known and any(
+        chosen == one.name for other in DEFAULTS for one in methods(other)
+    ):
+        raise InvalidOption(
+            f"method is {chosen!r}, which is not for machines of {seats} seats; these are: "
+            f"{', '.join(known)}"
+        )
+    return chosen, find(problem, chosen).resolve(), problem
+
+
+def policy_of(
+    method: str | Callable[..., Any] | None,
+    options: Mapping[str, Any],
+    time_limit: float,
+    seats: int = 2,
+) -> Policy:
+    """A method that places batches on machines of so many seats, by name or a function. One that
+    has no answer in time or fails is stood in for by `FALLBACK`, and one that lists groups where
+    these are too many.
+    """
+    method, function, problem = method_of(method, seats)
     check_options((function, agent_options), options, f"method {method!r}")
     given = {name: value for name, value in options.items() if accepts(function, name)}
     if accepts(function, "time_limit"):
         given["time_limit"] = time_limit
-    fallback = find("colocation", FALLBACK).resolve()
+    fallback = find(problem, FALLBACK).resolve()
 
-    def policy(problem: Colocation, *, rng: np.random.Generator) -> Any:
+    def policy(batch: Colocation | Groups, *, rng: np.random.Generator) -> Any:
+        if isinstance(batch, Groups) and groups_number(batch) > MOST_GROUPS:
+            return fallback(batch, rng=rng)
         try:
-            answer = function(problem, rng=rng, **given)
+            answer = function(batch, rng=rng, **given)
         except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
-            return fallback(problem, rng=rng)
+            return fallback(batch, rng=rng)
         undecided = isinstance(answer, Outcome) and answer.solution is None
         if undecided and answer.status is not Status.INFEASIBLE:
-            return fallback(problem, rng=rng)
+            return fallback(batch, rng=rng)
         return answer
 
     return policy
@@ -93,7 +127,8 @@ def run(
     *,
     dask: str | None = None,
     local: Annotated[int | None, AtLeast(1, "a number of machines")] = None,
-    method: str | Callable[..., Any] = "stable",
+    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2,
+    method: str | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     epoch: Annotated[float, Above(0, "seconds")] = 5.0,
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
@@ -106,7 +141,8 @@ def run(
     progress: Callable[[Standing], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Do the jobs of a queue, two on a machine, paired in epochs by what a store knows of them.
+    """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
+    knows of them.
 
     Parameters
     ----------
@@ -114,14 +150,17 @@ def run(
     store : what `measure` wrote. Every run is added; the same command goes on after a kill.
     dask, local : the scheduler whose workers are the machines, or how many machines this computer
         is divided into; one of them.
-    method, options : the colocation method that pairs each epoch's jobs; with `agent_options`.
+    seats : jobs that a machine holds, on equal parts of its CPUs.
+    method, options : the method that places each epoch's jobs: of the problem colocation for two
+        seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
     epoch : seconds from one decision to the next.
     time_limit : seconds that a decision may take.
     pressure : share of a group's time in which somebody waited for a processor, above which its
         times do not count; as it was measured with when not given.
     voids : what pairs that failed twice when they were measured mean.
     unknown : what to do with types that the store does not know: refuse them, or measure them first
-        on this computer, by a job that may be run again.
+        by a job that may be run again, on this computer or on a worker: the one that the others
+        were measured on.
     other_machine : whether what was measured on machines of another kind is used.
     overlap : whether machines may share CPUs.
     seed : of every draw.
@@ -136,14 +175,20 @@ def run(
         The scheduler went away, or every machine for a minute.
     """
     chosen = dict(options or {})
-    policy = policy_of(method, chosen, time_limit)
+    method, _, _ = method_of(method, seats)
+    policy = policy_of(method, chosen, time_limit, seats)
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
     alpha, agents, references = agent_options(**mine)
     if (dask is None) == (local is None):
         raise InvalidOption("expected one of dask, a scheduler's address, and local, a number")
     jobs = read_queue(queue, here=local is not None)
     if unknown == "measure":
-        _measure_unknown(jobs, store, local, pressure, progress=tell)
+        measured = measure_unknown(
+            jobs, store, dask=dask, pressure=pressure, other_machine=other_machine,
+            overlap=overlap, progress=tell,
+        )  # fmt: skip
+        if measured is not None and measured.stop == "interrupted":
+            return Summary("interrupted", {}, 0, 0, None, None, None, measured.seconds, ())
     elif not os.path.isfile(store):
         raise InvalidFile(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
@@ -153,7 +198,7 @@ def run(
         held.enter_context(locked(store, "--store"))
         rows = held.enter_context(opened(store, new=True))
         profile = profile_of(rows)
-        _require_known(jobs, profile.names)
+        require_known(jobs, profile.names)
         knowledge = Knowledge(profile, voids)
         knowledge.instance()
         ledger = Ledger(rows)
@@ -164,10 +209,6 @@ def run(
             names = json.dumps([job.name for job in jobs])
             return ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
 
-        programs = {
-            (job.job.command[0], str(job.job.directory), job.job.environment.get("PATH"))
-            for job in jobs
-        }
         adopted = ledger.running()
         over = {entry.name for entry in ledger.entries("state IN ('done', 'failed', 'lost')")}
         if not adopted and all(job.name in over for job in jobs):
@@ -178,8 +219,10 @@ def run(
             )
         fleet = held.enter_context(
             machines_of(
-                dask=dask, local=local, token=rows.token, programs=sorted(programs, key=str),
-                adopted={group.id: group.machine for group in adopted}, overlap=overlap,
+                dask=dask, local=local, token=rows.token,
+                programs=programs_of(job.job for job in jobs),
+                seats=seats, adopted={group.id: group.machine for group in adopted},
+                overlap=overlap,
             )
         )  # fmt: skip
 
@@ -202,6 +245,7 @@ def run(
             pressure=profile.settings["pressure"] if pressure is None else pressure,
             voids=voids,
             seed=seed,
+            seats=seats,
         )
         name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
         session = rows.begin_session(
@@ -215,55 +259,3 @@ def run(
             progress=progress, tell=tell, accepts=(lambda _: "") if other_machine else unlike,
         )  # fmt: skip
         return coordinator.run()
-
-
-def _require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
-    for job in jobs:
-        if job.job.name not in names:
-            raise InvalidInstance(
-                f"job {job.name!r}: type", repr(job.job.name),
-                f"a type that the store knows ({', '.join(names[:8])})",
-                f"{suggest(job.job.name, names)} Or measure it first: cotenant measure, or "
-                "--unknown measure",
-            )  # fmt: skip
-
-
-def _measure_unknown(
-    jobs: Sequence[QueuedJob],
-    store: Path,
-    local: int | None,
-    pressure: float | None,
-    progress: Callable[[str], None] | None,
-) -> None:
-    """Measure the types that the store does not know, beside those that it does."""
-    if local is None:
-        raise InvalidOption(
-            "unknown is 'measure', which needs local: machines of a cluster are measured there, by "
-            "cotenant measure"
-        )
-    known: list[Job] = []
-    settings: dict[str, Any] = {}
-    cpus = None
-    if os.path.isfile(store):
-        with opened(store) as rows:
-            profile = profile_of(rows)
-            known = [rows.job_of(row) for row in profile.settings["jobs"]]
-            settings = profile.settings
-            cpus = profile.facts["seats"].replace(" | ", ",")
-    new: dict[str, Job] = {}
-    for job in jobs:
-        if job.job.name not in {one.name for one in known} and job.rerun:
-            new.setdefault(job.job.name, job.job)
-    _require_known(jobs, [*(one.name for one in known), *new])
-    if not new:
-        return
-    taken: dict[str, Any] = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
-        name: settings[name] for name in ("half_width", "time", "confidence") if name in settings
-    }
-    limit = pressure if pressure is not None else settings.get("pressure", 0.1)
-    measure(
-        [*known, *new.values()], store, cpus=cpus, pressure=limit, control=False, **taken,
-        progress=None
-        if progress is None
-        else lambda status: progress(f"measuring {status.now}, {status.done} of {status.cells}"),
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A job whose penalties are known: it sleeps its work away, slower while another of its kind runs.
+"""A job whose penalties are known: it sleeps its work away, slower while others of its kind run.
 
     python -I -S sleeper.py NAME SECONDS FOLDER [OTHER=PENALTY ...]
 
@@ -13,11 +13,15 @@ import sys
 import time
 from contextlib import suppress
 
+MOST = 0.95
+"""The most that others take together."""
+
 _STEP = 0.004  # seconds between two looks at who is there
 
 
-def beside(folder: str) -> tuple[str, int]:
-    """The name and process of another sleeper that runs now in this folder; ("", 0) alone."""
+def beside(folder: str) -> dict[int, str]:
+    """The other sleepers that run now in this folder: process -> name."""
+    found = {}
     for entry in os.listdir(folder):
         name, _, process = entry.rpartition(".")
         if not process.isdecimal() or int(process) == os.getpid():
@@ -28,8 +32,8 @@ def beside(folder: str) -> tuple[str, int]:
             with suppress(OSError):
                 os.unlink(os.path.join(folder, entry))
             continue
-        return name, int(process)
-    return "", 0
+        found[int(process)] = name
+    return found
 
 
 def age(process: int) -> float:
@@ -43,7 +47,8 @@ def age(process: int) -> float:
 
 
 def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> None:
-    """Do so many seconds' work, at the rate 1 - penalty while another is there.
+    """Do so many seconds' work, at the rate 1 - penalty while another is there; the penalties of
+    several add up.
 
     What an interpreter takes to start is work too, and slowed as the rest: the time for which
     another was there before it could be seen is made up for when it is.
@@ -52,13 +57,13 @@ def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> 
     with open(here, "w"):
         pass
     try:
-        left, last, known = seconds - age(os.getpid()), time.monotonic(), 0
+        left, last, known = seconds - age(os.getpid()), time.monotonic(), set[int]()
         while left > 0:
-            other, process = beside(folder)
-            lost = penalty.get(other, 0.0)
-            if process not in (0, known):
-                left += lost * min(age(process), age(os.getpid()))
-                known = process
+            others = beside(folder)
+            lost = min(MOST, sum(penalty.get(name, 0.0) for name in others.values()))
+            for process in others.keys() - known:
+                left += penalty.get(others[process], 0.0) * min(age(process), age(os.getpid()))
+            known = set(others)
             time.sleep(min(_STEP, left / (1 - lost)))
             now = time.monotonic()
             left -= (now - last) * (1 - lost)

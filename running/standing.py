@@ -25,6 +25,7 @@ class Settings:
         times do not count.
     voids : what pairs that failed twice when they were measured mean.
     seed : of every draw.
+    seats : of each machine.
     """
 
     epoch: float
@@ -34,6 +35,7 @@ class Settings:
     pressure: float
     voids: Literal["forbid", "predict"] | None
     seed: int
+    seats: int = 2
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Status:
     ----------
     predicted, half, measured : mean penalty believed of the jobs that ended, half of its interval,
         and seen of them, over those of which something could be seen; None while there are none.
-    certain, possible : agents of the last epoch advised to leave.
+    certain, possible : agents of the last epoch advised to leave; None where they were not asked.
     void : groups whose times did not count, and why the last one's did not.
     """
 
@@ -57,8 +59,8 @@ class Status:
     predicted: float | None
     half: float | None
     measured: float | None
-    certain: int
-    possible: int
+    certain: int | None
+    possible: int | None
     void: int
     why: str
 
@@ -97,8 +99,8 @@ class Counts:
     failed: int = 0
     void: int = 0
     why: str = ""
-    certain: int = 0
-    possible: int = 0
+    certain: int | None = 0
+    possible: int | None = 0
     predicted: float = 0.0
     half: float = 0.0
     measured: float = 0.0

@@ -8,7 +8,8 @@ share c of T, the loss was seen diluted: the penalty of that round is (1 - W / T
 
 A job that is run once for its own sake (in production) has no round. Its run is compared with a run
 alone of the same command on a machine of the same kind, at most an hour before or after it; a run
-alone serves one run beside each other job, so that the looks at an entry stay independent.
+alone serves one run beside each other job, so that the looks at an entry stay independent. A run
+among several others is a look at what it loses among those, all together.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ Booleans = npt.NDArray[np.bool_]
 
 LEAST_COVERED = 0.5
 """Share of a run in which the other must have been there; below, too little was seen."""
+
+GROUP_COVERED = 0.9
+"""The same among several others, on average over them: whose absence it was would matter below."""
+
+Entry = tuple[int, ...]
+"""A job's place, and those that it is beside, ascending."""
 
 CONTROL = -1
 """The place of the control, which only spins, among co-runners."""
@@ -86,8 +93,8 @@ class Observations:
         self._place = {job: place for place, job in enumerate(jobs)}
         self._types = {**(others or {}), **self._place}
         self._references: dict[int, list[tuple[float, float]]] = {}
-        self._produced: dict[tuple[int, int], list[tuple[float, int, float, float]]] = {}
-        self._matched: dict[tuple[int, int], list[float]] = {}
+        self._produced: dict[Entry, list[tuple[float, int, float, float]]] = {}
+        self._matched: dict[Entry, list[float]] = {}
         self._wall = time == "wall"
         self.alone: list[dict[int, tuple[float, float]]] = [{} for _ in jobs]
         self._beside: dict[tuple[int, int], dict[int, tuple[float, list[tuple[float, float]]]]] = {}
@@ -129,7 +136,16 @@ class Observations:
             ]
             if losses:
                 found.append(sum(losses) / len(losses))
-        return np.array(found + self._production(job, other))
+        return np.array(found + self._production((job, other)))
+
+    def group_estimates(self, level: float) -> dict[Entry, Estimate]:
+        """What jobs lose among several others, of each entry with two looks; see `estimate`."""
+        found = {
+            entry: estimate(np.array(self._production(entry)), level)
+            for entry in self._produced
+            if len(entry) > 2
+        }
+        return {entry: guess for entry, guess in found.items() if guess is not None}
 
     def last_look(self, job: int, other: int) -> float | None:
         """When a job was last run beside another, seconds since 1970; None when never."""
@@ -152,7 +168,7 @@ class Observations:
         return run[1] if self._wall else run[2]
 
     def _add_produced(self, look: Look) -> None:
-        rows = [row for row in (look.first, look.second) if row is not None]
+        rows = look.jobs
         if any(row not in self._types for row in rows):
             return
         for run in look.runs:
@@ -160,7 +176,9 @@ class Observations:
             if not others:
                 self._refer(row, look.begin, self.seconds(run))
                 continue
-            entry = (self._types[row], self._types[others[0]])
+            if len(others) > 1 and run[3] < GROUP_COVERED:
+                continue
+            entry = (self._types[row], *sorted(self._types[other] for other in others))
             self._matched.pop(entry, None)
             self._produced.setdefault(entry, []).append(
                 (look.begin, row, self.seconds(run), run[3])
@@ -172,19 +190,19 @@ class Observations:
         for entry in [entry for entry in self._matched if entry[0] == self._types[row]]:
             del self._matched[entry]
 
-    def _production(self, job: int, other: int) -> list[float]:
+    def _production(self, entry: Entry) -> list[float]:
         """The losses of production, each with a run alone of its own."""
-        if (job, other) not in self._matched:
+        if entry not in self._matched:
             found, unused = [], dict[int, list[tuple[float, float]]]()
-            for begin, row, seconds, covered in sorted(self._produced.get((job, other), [])):
+            for begin, row, seconds, covered in sorted(self._produced.get(entry, [])):
                 rest = unused.setdefault(row, list(self._references.get(row, [])))
                 near = self._nearest(rest, begin)
                 loss = None if near is None else paired_loss(seconds, near[1], covered)
                 if near is not None and loss is not None:
                     rest.remove(near)
                     found.append(loss)
-            self._matched[job, other] = found
-        return self._matched[job, other]
+            self._matched[entry] = found
+        return self._matched[entry]
 
     @staticmethod
     def _nearest(references: list[tuple[float, float]], begin: float) -> tuple[float, float] | None:

@@ -19,13 +19,24 @@ from ..instances.problem.errors import InvalidFile
 from .jobs import Job
 from .visit import Visit
 
-SCHEMA = 1
-"""Version of the tables, in the file's `user_version`."""
+SCHEMA = 2
+"""Version of the tables, in the file's `user_version`. The first knew of no visit of more than two
+jobs; it is read as it is, and becomes the second when it is written to.
+"""
 
 APPLICATION = 0x0C07E7A7
 """By which a database is known as one of ours, in its `application_id`."""
 
-_TABLES = """
+_VISIT = """CREATE TABLE visit (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
+    machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
+    first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
+    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control', 'group')),
+    swapped INTEGER NOT NULL, begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL,
+    frequency REAL, state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')),
+    reason TEXT NOT NULL);"""
+_INDEX = "CREATE INDEX visit_of_machine ON visit (machine, round);"
+_TABLES = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE machine (
     id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, since REAL);
@@ -35,20 +46,14 @@ CREATE TABLE job (
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL, end REAL,
     version TEXT, settings TEXT NOT NULL, stop TEXT NOT NULL DEFAULT '');
-CREATE TABLE visit (
-    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
-    machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
-    first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
-    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')), swapped INTEGER NOT NULL,
-    begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL, frequency REAL,
-    state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')), reason TEXT NOT NULL);
+{_VISIT}
 CREATE TABLE run (
     visit INTEGER NOT NULL REFERENCES visit, member INTEGER NOT NULL, number INTEGER NOT NULL,
     job INTEGER NOT NULL REFERENCES job, begin REAL, wall REAL, cpu REAL, covered REAL,
     exit INTEGER, preemptions INTEGER, memory INTEGER,
     state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'void', 'failed')),
     CHECK (state != 'failed' OR wall IS NULL), PRIMARY KEY (visit, member, number));
-CREATE INDEX visit_of_machine ON visit (machine, round);
+{_INDEX}
 """
 # A visit's row and its runs' are added in one transaction. A run that failed has no numbers; whole
 # runs beside one that failed are void, and under too much pressure busy: kept, and never used.
@@ -66,9 +71,10 @@ class Look:
     ----------
     round : visits of one round are compared with each other.
     first, second : rows of the jobs; second None alone and beside the control.
-    kind : "alone", "pair" or "control".
+    kind : "alone", "pair", "control", or "group" of more than two.
     begin : seconds since 1970.
     runs : (member, wall seconds, processor seconds, covered share) of each whole run.
+    others : rows of the third job of a group and of those after it.
     """
 
     round: int
@@ -77,6 +83,12 @@ class Look:
     kind: str
     begin: float
     runs: tuple[tuple[int, float, float, float], ...]
+    others: tuple[int, ...] = ()
+
+    @property
+    def jobs(self) -> tuple[int, ...]:
+        """Rows of all its jobs."""
+        return (self.first, *(() if self.second is None else (self.second,)), *self.others)
 
 
 OWN_FACTS = ("machine", "seats")
@@ -238,7 +250,7 @@ class Store:
                 [(added.lastrowid, *run) for run in runs],
             )
         times = tuple((r[0], r[4], r[5], r[6]) for r in runs if r[-1] == "ok")
-        return Look(round, jobs[0], second, kind, visit.begin, times)
+        return Look(round, jobs[0], second, kind, visit.begin, times, tuple(jobs[2:]))
 
     def looks(self, machine: int) -> list[Look]:
         """Every visit of a machine that counts, in order, without those of production."""
@@ -268,14 +280,17 @@ class Store:
     def _looks(self, which: str, values: Sequence[Any]) -> list[Look]:
         found: dict[int, Look] = {}
         for row in self._rows.execute(
-            "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered "
-            "FROM visit JOIN run ON run.visit = visit.id "
-            f"WHERE visit.state = 'ok' AND {which} ORDER BY visit.id, number",
+            "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered, "
+            "run.job FROM visit JOIN run ON run.visit = visit.id "
+            f"WHERE visit.state = 'ok' AND {which} ORDER BY visit.id, number, member",
             values,
         ):
             before = found.get(row[0])
-            runs = () if before is None else before.runs
-            found[row[0]] = Look(row[1], row[2], row[3], row[4], row[5], (*runs, row[6:10]))
+            runs, others = ((), ()) if before is None else (before.runs, before.others)
+            if row[6] > 1:  # of a group, whose jobs are run once
+                others = (*others, row[10])
+            number, first, second, kind, begin = row[1:6]
+            found[row[0]] = Look(number, first, second, kind, begin, (*runs, row[6:10]), others)
         return list(found.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:
@@ -385,9 +400,15 @@ def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise InvalidFile(f"{where} is a database, but not one that cotenant measure wrote")
     found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found != SCHEMA:
+    if found == 1 and new:
+        connection.executescript(
+            f"BEGIN; {_VISIT.replace('TABLE visit', 'TABLE visits')} INSERT INTO visits SELECT * "
+            f"FROM visit; DROP TABLE visit; ALTER TABLE visits RENAME TO visit; {_INDEX} "
+            f"PRAGMA user_version = {SCHEMA}; COMMIT;"
+        )
+    elif not 1 <= found <= SCHEMA:
         raise InvalidFile(
-            f"{where} is a store of version {found}; this package reads version {SCHEMA}. Give "
+            f"{where} is a store of version {found}; this package reads up to {SCHEMA}. Give "
             "another --store, or use the package's version that wrote it"
         )
     if new:

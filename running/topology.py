@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable
@@ -59,25 +60,25 @@ class Topology:
 
 @dataclass(frozen=True)
 class Seats:
-    """Where two jobs sit.
+    """Where the jobs of a machine sit.
 
     Attributes
     ----------
-    first, second : the CPUs of each seat; they have none in common.
-    shared : what the seats share, see `Topology.shared`.
+    parts : the CPUs of each seat; they have none in common, unless seats may share them.
+    shared : what the two seats share that are furthest apart, see `Topology.shared`.
     """
 
-    first: tuple[int, ...]
-    second: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...]
     shared: str
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """The CPUs of both."""
-        return (*self.first, *self.second)
+        """The CPUs of all."""
+        return tuple(dict.fromkeys(cpu for part in self.parts for cpu in part))
 
     def __str__(self) -> str:
-        return f"CPUs {cpu_text(self.first)} and {cpu_text(self.second)}, which share {self.shared}"
+        *most, last = map(cpu_text, self.parts)
+        return f"CPUs {', '.join(most)} and {last}, which share {self.shared}"
 
 
 def read_topology(sysfs: Path = SYSFS) -> Topology:
@@ -98,20 +99,24 @@ def read_topology(sysfs: Path = SYSFS) -> Topology:
     return Topology(cores, caches, packages)
 
 
-def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
-    """Two seats: the cores of one cache's CPUs (or of those given), one half each.
+def choose_seats(
+    topology: Topology, cpus: str | None = None, seats: int = 2, *, overlap: bool = False
+) -> Seats:
+    """Seats of equal parts of the cores of one cache's CPUs, or of those given.
 
-    The threads of a core stay in one seat, so that two jobs share a cache and no core, unless the
-    given CPUs are threads of a single core.
+    The threads of a core stay in one seat, so that jobs share a cache and no core, unless there are
+    fewer cores than seats.
 
     Parameters
     ----------
     cpus : a list such as "0-3,8-11"; the allowed CPUs of the largest cache when not given.
+    seats : how many.
+    overlap : whether seats may share CPUs where there are too few.
 
     Raises
     ------
     InvalidOption
-        Such CPUs do not exist, or this process may not use them; or there is only one.
+        Such CPUs do not exist, or this process may not use them; or there are too few.
     """
     allowed = os.sched_getaffinity(0)
     if cpus is not None:
@@ -133,30 +138,39 @@ def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
     else:
         usable = [tuple(cpu for cpu in group if cpu in allowed) for group in topology.domains()]
         chosen = max(usable, key=len)
-    if len(chosen) < 2:
+    if len(chosen) < (2 if overlap else seats):
         where = "cpus names" if cpus is not None else "this process may use"
         raise InvalidOption(
             f"{where} {len(chosen)} CPU{'s' * (len(chosen) != 1)} of one cache; expected at least "
-            "2: two jobs on one CPU take turns, which is no measurement of what they share"
+            f"{seats}: two jobs on one CPU take turns, which is no measurement of what they share"
         )
     cores = sorted({tuple(cpu for cpu in topology.cores[cpu] if cpu in chosen) for cpu in chosen})
-    if len(cores) == 1:  # threads of one core, as asked for
+    if len(cores) < seats:  # threads of the same cores
         cores = [(cpu,) for cpu in chosen]
-    half = len(cores) // 2  # of an odd number of cores the last stays empty
-    first, second = (
-        tuple(sorted(cpu for core in part for cpu in core))
-        for part in (cores[:half], cores[half : 2 * half])
+    each = max(1, len(cores) // seats)  # what is left of them stays empty
+    parts = tuple(
+        tuple(sorted(cpu for at in range(each) for cpu in cores[(seat * each + at) % len(cores)]))
+        for seat in range(seats)
     )
-    return Seats(first, second, topology.shared(first, second))
+    return Seats(parts, max(itertools.starmap(topology.shared, itertools.combinations(parts, 2)),
+                            key=_distance))  # fmt: skip
 
 
-def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) -> list[str]:
-    """The CPUs of this computer in equal parts, one a machine of two seats, as `choose_seats` takes
-    them; no part is of two caches.
+def _distance(shared: str) -> tuple[int, str]:
+    """By which what two seats share is ordered, the nearest first."""
+    order = ("core", "L", "package", "memory")
+    return next(place for place, word in enumerate(order) if shared.startswith(word)), shared
+
+
+def divided_cpus(
+    topology: Topology, machines: int, seats: int = 2, *, overlap: bool = False
+) -> list[str]:
+    """The CPUs of this computer in equal parts, one a machine of so many seats, as `choose_seats`
+    takes them; no part is of two caches.
 
     Parameters
     ----------
-    overlap : whether machines may share CPUs where there are too few.
+    overlap : whether machines, and the seats of one, may share CPUs where there are too few.
 
     Raises
     ------
@@ -168,21 +182,25 @@ def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) ->
     for group in topology.domains():
         cores = {tuple(cpu for cpu in topology.cores[cpu] if cpu in allowed) for cpu in group}
         domains.append(sorted(core for core in cores if core))
-    most = max((len(cores) // 2 for cores in domains), default=0)
-    for half in range(most, 0, -1):
+    parts: list[str] = []
+    for each in range(max(map(len, domains), default=0) // seats, 0, -1):
+        whole = seats * each
         parts = [
-            cpu_text(cpu for core in cores[start : start + 2 * half] for cpu in core)
+            cpu_text(cpu for core in cores[start : start + whole] for cpu in core)
             for cores in domains
-            for start in range(0, len(cores) - 2 * half + 1, 2 * half)
+            for start in range(0, len(cores) - whole + 1, whole)
         ]
         if len(parts) >= machines:
             return parts[:machines]
-    if most and overlap:
+    if overlap:  # and where no cache has a core for each seat, seats share them too
+        parts = parts or [cpu_text(cpu for core in cores for cpu in core)
+                          for cores in domains if len(cores) > 1]  # fmt: skip
+    if overlap and parts:
         return [parts[place % len(parts)] for place in range(machines)]
     raise InvalidOption(
-        f"local is {machines}, machines of two seats, but this process may use {len(allowed)} CPUs "
-        f"({cpu_text(allowed)}); expected {2 * machines} cores. --overlap lets machines share "
-        "CPUs, for jobs that only wait"
+        f"local is {machines}, machines of {'two' if seats == 2 else seats} seats, but this "
+        f"process may use {len(allowed)} CPUs ({cpu_text(allowed)}); expected {seats * machines} "
+        "cores. --overlap lets machines share CPUs, for jobs that only wait"
     )
 
 
@@ -196,7 +214,7 @@ def require_pinning(seats: Seats) -> None:
     """
     before = os.sched_getaffinity(0)
     try:
-        for cpus in (seats.first, seats.second):
+        for cpus in seats.parts:
             os.sched_setaffinity(0, cpus)
             if os.sched_getaffinity(0) != set(cpus):
                 raise OSError("the system chose other CPUs")

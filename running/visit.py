@@ -1,4 +1,4 @@
-"""What came of running one job alone, or two beside each other, and the machine that does it."""
+"""What came of running one job alone, or some beside each other, and the machine that does it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Run:
     ----------
     begin : seconds since 1970.
     wall, cpu : seconds on the clock and of the processor (its own children's too).
-    covered : share of its wall time in which the other member ran; 0 alone.
+    covered : share of its wall time in which the other member ran; of several others the mean; 0
+        alone.
     exit : exit code.
     preemptions : involuntary context switches.
     memory : most resident memory [bytes].
@@ -47,7 +48,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Visit:
-    """One job alone or two together, once.
+    """One job alone or some together, once.
 
     Attributes
     ----------

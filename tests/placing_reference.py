@@ -14,6 +14,13 @@ import numpy as np
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.placing import Limit, Spread
 
+WEB = Packing(
+    capacity=[[8], [8], [8]], demand=[[3], [2], [1]], request=[3, 2, 2], servers=[1, 1, 2],
+    zone=("a", "b", "b"), apart=[[0, 1]], skew=[1, np.inf, np.inf], limits=(Limit((0, 2), 2),),
+    placed=[[0, 0, 1], [1, 0, 1], [2, 0, 1], [2, 2, 1], [3, 1, 2], [3, 2, 1]],
+)  # fmt: skip
+"""Conflicts, a skew and a limit."""
+
 
 @dataclass
 class Best:

@@ -88,6 +88,6 @@ class SimulatedMachines:
         members = []
         for kind in kinds:
             why = self._error(kind, number)
-            run = Run(begin, spent, spent, float(len(kinds) == 2))
+            run = Run(begin, spent, spent, float(len(kinds) > 1))
             members.append(Member(error=why) if why else Member((run,)))
         return Ended(group, Visit(tuple(members), begin, spent, 0.0))

@@ -40,7 +40,7 @@ from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import blocking_program, stable_program
-from cotenant.solvers.colocation import fewest_blocking, robust, zero_blocking
+from cotenant.solvers.colocation import blocking, fewest_blocking, robust, shares, zero_blocking
 from cotenant.solvers.outcome import Status, Stop
 
 TYPES = 8
@@ -105,6 +105,55 @@ def test_everything_equals_enumeration_over_boxes_and_pairings(seed: int) -> Non
         if (case := interval_cases.draw(rng)) is not None:
             interval_cases.compare(case)
             left -= 1
+
+
+@pytest.mark.parametrize("clear", [1, 2])
+def test_shares_and_whole_agents_equal_enumeration(
+    clear: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with very many agents: shares first, then families of whole ones."""
+    monkeypatch.setattr(blocking, "MANY", range(1, 2**40))
+    monkeypatch.setattr(shares, "CLEAR", clear)
+    rng, left = np.random.default_rng([clear, 19]), 6
+    while left:
+        if (case := interval_cases.draw(rng)) is not None:
+            interval_cases.compare(case)
+            left -= 1
+
+
+@pytest.mark.parametrize(
+    ("seed", "alpha", "least"), [(0, 0.021933, 0.038284254431), (1, 0.025307, 0.05196774583)]
+)
+def test_a_million_agents_have_a_proved_least_penalty(
+    seed: int, alpha: float, least: float
+) -> None:
+    """The whole program in HiGHS calls .0382843984 optimal for the first, and takes a minute for
+    the second; CP-SAT finds the first.
+    """
+    given = population(agents=10**6, error=0.01, rng=np.random.default_rng(seed))
+    found = zero_blocking(given, alpha, uncertainty="possible", time_limit=60)
+    assert found.status is Status.OPTIMAL
+    assert found.bound == pytest.approx(least, abs=1e-11)
+    assert zero_blocking(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
+
+
+def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
+    given = population(agents=10**5, error=0.01, rng=np.random.default_rng(0))
+    short = zero_blocking(given, 0.05, uncertainty="possible", time_limit=1e-6)
+    assert (short.status, short.stop) == (Status.UNKNOWN, Stop.TIME_LIMIT)
+
+    told: list[object] = []
+
+    def enough(*news: object) -> None:
+        told.append(news)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    asked = zero_blocking(given, 0.05, uncertainty="possible", report=enough)
+    assert asked.stop is Stop.INTERRUPTED
+    assert isinstance(asked.solution, Pairing)
+    again = zero_blocking(given, 0.05, uncertainty="possible", start=asked.solution)
+    assert again.status is Status.OPTIMAL
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -11,15 +12,17 @@ from measured import DATA
 from terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
+from cotenant.advice.fairness_report import write_fairness_report
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
-from cotenant.analysis.scheduling.fairness import Fairness, fairness, fit_shares
+from cotenant.analysis.scheduling.fairness import Fairness, fairness
+from cotenant.analysis.scheduling.fit import Fit, Fitted, fit
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.accounts import Source, waits
 from cotenant.instances.scheduling.formats import read_log
 from cotenant.instances.scheduling.log import Window
-from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares
+from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares, remarks
 from cotenant.instances.scheduling.utility import rates
 from cotenant.solvers.scheduling.event_loop import simulate
 from cotenant.solvers.scheduling.fifo import exact_shares, fifo_starts, fifo_values
@@ -156,7 +159,7 @@ def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
         "job steps": 1, "jobs that left the queue before they started": 1,
         "repeated lines": 1, "jobs with no run time above 0": 1,
     }  # fmt: skip
-    words = " ".join(found.remarks)
+    words = " ".join(remarks(found))
     for what in ("eligible or submitted: 1", "suspended jobs: 1", "(whole nodes): 1",
                  "still run: 1", "not seen: 1", "not eligible yet: 1"):  # fmt: skip
         assert what in words
@@ -204,7 +207,7 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (HUMAN, "what sacct prints for people"),
+        (HUMAN, "is printed for people, in columns that are cut"),
         (text_of(LATE).partition("\n")[2], "is a job; expected the names of the columns"),
         (text_of(LATE, columns=[n for n in COLUMNS if n != "Start"]), "no column start"),
         (text_of(LATE, columns=[*COLUMNS, "User"]), "'user' is named twice"),
@@ -213,6 +216,8 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
         (text_of([job("4", "phy", 100, None, 0)]), "no job that started; 1 wait"),
         ('{"meta": {}, "jobs": []}', "sacct --json"),
         ('{"cotenant": 1, "problem": "scheduling"}', "an instance or a result"),
+        ("NodeName=n1 CPUTot=8\n", "give it as --nodes"),
+        ("Account|User|RawShares|NormShares\n", "give it as --shares"),
         ("a,b\n1,2\n", "begins no log that is known"),
         ("", "begins no log that is known"),
     ],
@@ -255,6 +260,8 @@ def test_shares_are_divided_down_the_tree(exported) -> None:
     assert read_shares(exported(mixed, "mixed.txt")) == pytest.approx({"a": 0.75, "b": 0.25})
     with pytest.raises(InvalidFile, match="RawShares"):
         read_shares(exported(head + " a||much|\n", "bad.txt"))
+    with pytest.raises(InvalidFile, match=r"no header of sshare.*Make it with: sshare -a -l -P"):
+        read_shares(exported(HUMAN, "nodes.txt"))
     with pytest.raises(InvalidFile, match="no account with shares"):
         read_shares(exported(head + " a||0|\n", "none.txt"))
     with pytest.raises(InvalidFile, match="begins with NodeName="):
@@ -344,8 +351,62 @@ def test_a_partition_is_judged_by_itself(exported) -> None:
     assert any("partitions are not seen (2" in note for note in source.read(path).notes)
     one = Source(nodes=source.nodes, partition="gpu").read(path)
     assert (one.settings.machines, one.log.jobs) == (7, ("4",))
+    assert "serve other partitions too: 1 of 1 (b)" in " ".join(one.notes)
     with pytest.raises(InvalidOption, match="partition is 'x'"):
         Source(partition="x").read(path)
+
+
+def test_jobs_that_need_what_is_not_seen_are_named_in_their_partition(exported) -> None:
+    jobs = [
+        *[each | {"ReqTRES": "cpu=2,mem=2G"} for each in LATE],
+        job("4", "phy", 0, 1, 60, ReqTRES="cpu=1,mem=1.50G,node=1"),
+        job("5", "phy", 0, 1, 60, ReqTRES="cpu=1,mem=3000M,gres/gpu=2", Partition="gpu"),
+        *[job(str(n), "bio", 0, 1, 60, ReqTRES="cpu=1,gres/gpu:a100=1") for n in range(6, 10)],
+    ]
+    path = exported(jobs)
+    nodes = exported(
+        "NodeName=a CPUTot=4 RealMemory=4096 Partitions=batch\n"
+        "NodeName=b CPUTot=4 RealMemory=4096 Partitions=gpu\n",
+        "nodes.txt",
+    )
+    whole = " ".join(Source(nodes=nodes).read(path).notes)
+    assert "more memory than comes with their CPUs, which is not seen: 2 (4, 5)" in whole
+    assert "GPUs or other devices, which are not seen: 5 (5, 6, 7, ...)" in whole
+    part = " ".join(Source(nodes=nodes, partition="gpu").read(path).notes)
+    assert "more memory than comes with their CPUs, which is not seen: 1 (5)" in part
+    assert "GPUs or other devices, which are not seen: 1 (5)" in part
+    assert "memory" not in " ".join(Source(machines=8).read(path).notes)
+
+
+def test_the_administrator_has_no_part_beside_others(exported) -> None:
+    path = exported([*LATE, job("4", "root", 0, 1, 60)])
+    found = judged(path, Source(machines=4))
+    assert (found.names, found.machines.tolist()) == (("bio", "phy", "root"), [2, 2, 0])
+    assert "in equal shares: no shares were given" in fairness_lines(found)[0]
+    assert "no CPUs of their own: root" in " ".join(found.found.notes)
+    assert judged(exported([job("4", "root", 0, 1, 60)]), Source(machines=4)).machines.tolist() == [
+        4
+    ]
+
+
+def test_a_time_in_which_nothing_ran_owes_nobody(exported) -> None:
+    path = exported([*LATE, job("4", "bio", 7200, 8000, 60)])
+    found = judged(path, Source(machines=4), windows=f"{at(7210)}/{at(7990)}")
+    text = " ".join(" ".join(fairness_lines(found)).split())
+    assert "no work was done, so there are no debts" in text
+    assert ("is owed " in text, " owes " in text, found.share_owed) == (False, False, 0)
+
+
+def test_one_account_is_owed_nothing_and_its_users_may_be_judged(exported) -> None:
+    path = exported([each | {"Account": "all"} for each in LATE])
+    assert "--by each-user" in " ".join(Source(machines=4).read(path).notes)
+    assert "one account" not in " ".join(Source(machines=4, by="each-user").read(path).notes)
+
+
+def test_what_is_said_of_each_window_is_said_once(exported) -> None:
+    late = [job(str(n), "bio", 3600 * n, 3600 * n + 3700, 60) for n in range(5)]
+    text = " ".join(" ".join(fairness_lines(judged(exported(late), windows="1h"))).split())
+    assert text.count("were not started in their window") == 1
 
 
 def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:
@@ -492,24 +553,68 @@ def test_the_order_of_ties_moves_only_what_has_ties(exported) -> None:
     assert judged(exported(tied), Source(machines=2), ties=0).spread is None
 
 
-def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
-    rng = np.random.default_rng(3)
-    jobs, now = [], 0
-    for n in range(80):
+def crowd(seed: int, number: int = 80) -> list[dict[str, str]]:
+    """Jobs of three accounts, far more than four CPUs can run at once."""
+    rng, jobs, now = np.random.default_rng(seed), [], 0
+    for n in range(number):
         now += int(rng.integers(0, 40))
         account = "abc"[int(rng.integers(0, 3))]
         start = now + int(rng.integers(0, 200))
         jobs.append(job(str(n), account, now, start, int(rng.integers(60, 600))))
+    return jobs
+
+
+def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
+    jobs = crowd(3)
     found = judged(exported(jobs), windows="1h")
-    fit = fit_shares(found)
-    assert fit.error <= fit.error_now
-    assert (fit.weights > 0).all()
+    tried = fit(found)
+    for each in (tried.weights, tried.levels):
+        assert each.error <= tried.now.error
+    assert (tried.weights.values > 0).all()
+    assert tried.best is not None
     text = emit_slurm(found)
-    assert "# A suggestion" in text
-    if fit.error < 0.99 * fit.error_now:
-        assert text.count("sacctmgr -i modify account where name=") == 3
+    active = [line for line in text.splitlines() if not line.startswith("#")]
+    assert active
+    assert all(line.startswith("sacctmgr -i ") for line in active)
     with pytest.raises(InvalidOption, match="shares of accounts"):
         emit_slurm(judged(exported(jobs), Source(machines=4, by="each-user")))
+
+
+def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
+    found = judged(exported(crowd(10)), ties=0)
+    tried = fit(found)
+    wanted, work = found.audits[0].wanted, found.audits[0].work.sum()
+    best = min(
+        np.abs(
+            simulate(found.audits[0].instance, "FAIRSHARE", levels=levels).own[:, -1] - wanted
+        ).sum()
+        for levels in itertools.product(range(3), repeat=3)
+    )
+    assert tried.levels.error == pytest.approx(best / work)
+    assert tried.levels.values.tolist() == [1, 0, 0]
+    assert tried.levels.nearer(tried.now)
+    text = emit_slurm(found)
+    assert "# sacctmgr -i add qos cotenant1 priority=1000\n" in text
+    assert (
+        "# sacctmgr -i modify account where name=a set qos+=cotenant1 defaultqos=cotenant1" in text
+    )
+    assert max(map(len, (line for line in text.splitlines() if line.startswith("# ")))) <= 88
+
+
+def test_what_is_advised_is_nearer_where_it_was_not_fitted_too() -> None:
+    def fitted(error: float, later: float | None) -> Fitted:
+        return Fitted(np.array([1, 0]), error, later)
+
+    log, now = fitted(90, 90), fitted(50, 50)
+    good, worse, lucky = fitted(30, 40), fitted(20, 45), fitted(10, 60)
+    assert Fit(log, now, good, worse).best is good
+    assert Fit(log, now, worse, good).best is good
+    assert Fit(log, now, lucky, now).best is None
+    one, little = fitted(300, None), fitted(298, None)
+    assert Fit(log, one, little, fitted(290, None)).best.judged == 290
+    assert Fit(log, one, little, one).best is None
+    # what is right already is not to be changed for less than the clock can tell
+    assert Fit(log, fitted(0.9, 0.9), fitted(0, 0), fitted(0, 0)).best is None
 
 
 # the command line
@@ -545,3 +650,24 @@ def test_a_log_without_jobs_in_the_window_is_refused(exported) -> None:
     jobs = [job("1", "a", 0, 0, 60), job("2", "a", 10000, 10000, 60)]
     with pytest.raises(InvalidInstance, match="a window in which jobs wait or run"):
         judged(exported(jobs), windows=f"{at(5000)}/{at(6000)}")
+
+
+def test_the_page_holds_debts_causes_and_the_picture_over_time(exported, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    jobs = [*LATE, job("4", "<i>art", 0, 1, 60, Partition="gpu")]
+    page = tmp_path / "page.html"
+    parts = [
+        (name, judged(exported(jobs), Source(machines=4, partition=name), ties=0))
+        for name in ("batch", "gpu")
+    ]
+    write_fairness_report(parts, page, ["cotenant", "advise", "fairness"])
+    text = page.read_text()
+    for words in (
+        "partition batch", "partition gpu", "its job 3 waited while bio ran jobs 1, 2 above its",
+        "alone on its 2 CPUs", "Who is owed what over time", "<svg", "&lt;i&gt;art",
+    ):  # fmt: skip
+        assert words in text, words
+    assert "<i>art" not in text
+    nowhere = run("advise", "fairness", exported(LATE), "--report", str(tmp_path / "no" / "p.html"))
+    assert (nowhere.returncode, nowhere.stdout) == (2, "")

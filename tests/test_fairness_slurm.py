@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from slurm_lab import ACCOUNTS, CPUS, NODES, lab, why_not
+from slurm_lab import ACCOUNTS, CPUS, NODES, Command, lab, why_not
 from terminal import run
 
+from cotenant.advice.fairness import emit_slurm
 from cotenant.analysis.scheduling.audit import audit
-from cotenant.analysis.scheduling.fairness import fairness, in_core_hours
+from cotenant.analysis.scheduling.fairness import Fairness, fairness, in_core_hours
+from cotenant.analysis.scheduling.fit import Fit, Fitted
 from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import Window
@@ -24,7 +28,9 @@ JOBS = [("bio", 4, 12)] * 4 + [("phy", 4, 12)] * 2 + [("chem", 2, 8)] * 2
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
-def test_what_a_real_slurm_did_is_judged_as_its_simulation(tmp_path: Path) -> None:
+def test_what_a_real_slurm_did_is_judged_as_its_simulation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with lab(tmp_path) as command:
         ids = [
             command(
@@ -47,9 +53,10 @@ def test_what_a_real_slurm_did_is_judged_as_its_simulation(tmp_path: Path) -> No
         export.write_text(command(*words))
         nodes.write_text(command("scontrol", "show", "node", "-o"))
         shares.write_text(command("sshare", "-a", "-l", "-P"))
+        source = Source(nodes=str(nodes), shares=str(shares))
+        found = fairness(str(export), source)
+        _takes_what_is_emitted(command, found, monkeypatch)
 
-    source = Source(nodes=str(nodes), shares=str(shares))
-    found = fairness(str(export), source)
     names, total = tuple(sorted(ACCOUNTS)), CPUS * len(NODES)
     assert found.names == names
     assert found.machines.tolist() == [total * ACCOUNTS[name] // 4 for name in names]
@@ -86,3 +93,26 @@ def test_what_a_real_slurm_did_is_judged_as_its_simulation(tmp_path: Path) -> No
     assert np.abs(fair).max() < np.abs(found.owed).max()
     said = run("advise", "fairness", str(export), "--nodes", str(nodes), "--shares", str(shares))
     assert (said.returncode, "bio owes" in said.stdout) == (0, True)
+
+
+def _takes_what_is_emitted(command: Command, found: Fairness, monkeypatch: Any) -> None:
+    """Slurm accepts the weights and the QOS, and gives new jobs of an account its QOS."""
+    assert emit_slurm(found).count("# ") > 5
+    now = Fitted(np.array([500, 500, 1000]), 3, None)
+    weights, levels = Fitted(np.array([10, 20, 30]), 2, None), Fitted(np.array([2, 1, 0]), 1, None)
+    monkeypatch.setattr(
+        "cotenant.advice.fairness.fit", lambda judged: Fit(now, now, weights, levels)
+    )
+    lines = [
+        line.removeprefix("# ") for line in emit_slurm(found).splitlines() if "sacctmgr -i" in line
+    ]
+    assert len(lines) == 3 + 2 + 2
+    for line in lines:
+        command(*shlex.split(line))
+    rows = command("sacctmgr", "-nP", "show", "assoc", "format=account,user,fairshare,defaultqos")
+    told = {row.split("|")[0]: row.split("|")[2:] for row in rows.split() if "||" in row}
+    assert told == told | {
+        "bio": ["10", "cotenant2"], "chem": ["20", "cotenant1"], "phy": ["30", ""],
+    }  # fmt: skip
+    command("sbatch", "--hold", "--account=bio", "--chdir=/tmp", "--wrap=true")
+    assert command("squeue", "-h", "-o", "%a %q").split() == ["bio", "cotenant2"]

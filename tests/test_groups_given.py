@@ -277,6 +277,29 @@ def test_a_frame_gives_penalties_or_curves_by_label() -> None:
         Groups.from_frame(frame, seats=3, count={"web": 1})
 
 
+def test_a_frame_of_measured_groups_is_the_table_that_its_file_would_be(tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text(f"group,job,penalty\n{PAIRS}{TRIPLES}web + web,web,.07\n")
+    frame = pandas.read_csv(tmp_path / "groups.csv")
+    by_file, found = groups_csv(tmp_path), Groups.from_frame(frame, seats=3)
+    assert found == by_file.replace(name="", source="")
+    placed = frame.assign(**{"class": [None] * 4 + ["big"] * 3})
+    two = Groups.from_frame(
+        placed.iloc[::-1], seats={"small": 2, "big": 3}, machines={"small": 1, "big": 1},
+        count={"batch": 1, "web": 2},
+    )  # fmt: skip
+    assert two.names == ("batch", "web")
+    assert two.where is not None
+    assert sorted(two.where.tolist()) == [-1, -1, -1, 1, 1]
+    for wrong, words in (
+        (frame.drop(2), "frame is without 'batch' in web [+] batch"),
+        (frame.replace({"job": {"batch": "cache"}}), r"frame.loc\[2\].job is 'cache'"),
+        (placed, r"frame.loc\[4\].class is 'big'"),
+        (frame.drop(columns="penalty"), "frame is without the column 'penalty'"),
+    ):
+        with pytest.raises(InvalidInstance, match=words):
+            Groups.from_frame(wrong, seats=3)
+
+
 def test_a_colocation_of_two_seats_has_the_same_optimum_and_blocking_pairs() -> None:
     for name in ("colocation/tiny", "colocation/cooper-1000"):
         pairs = cotenant.read(name)

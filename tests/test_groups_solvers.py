@@ -16,7 +16,7 @@ from cotenant.instances.groups import Grouping, Groups, blocking_groups, check, 
 from cotenant.instances.groups.generators import additive, pressure
 from cotenant.instances.groups.instance import UNIT
 from cotenant.instances.groups.stability import least_alpha_of, mean_penalty, total_units
-from cotenant.instances.problem import InvalidOption, NoSolution
+from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 from cotenant.models.groups.columns import columns_of
 from cotenant.models.groups.core import core_program
 from cotenant.solvers.colocation import optimal as optimal_pairs
@@ -93,7 +93,12 @@ def two_seats(seed: int) -> None:
         -(-agents // 2), agents + 1))  # fmt: skip
     penalty = rng.integers(-3, 60, size=(types, types)) / 100
     penalty[rng.random((types, types)) < 0.05 * (seed % 3)] = np.inf
-    pairs = Colocation(penalty, count, machines=machines)
+    try:
+        pairs = Colocation(penalty, count, machines=machines)
+    except InvalidInstance:  # some type has no partner, which groups find out by solving
+        alone = Groups(count, 2, machines, penalty=penalty)
+        assert optimal(alone).status == core(alone).status == "infeasible"
+        return
     instance = groups_from(pairs, seats=2, machines=machines)
     alpha = float(rng.choice([0, 0.02, 0.1]))
     by_pairs, by_groups = optimal_pairs(pairs), optimal(instance)

@@ -97,7 +97,6 @@ def test_a_file_holds_all_rules_and_an_instance_without_any_is_as_before(tmp_pat
         "capacity", "initial", "servers", "demand", "request", "resources", "names",
     }  # fmt: skip
     assert not free.ruled
-    assert free.beyond_proofs == ""
     assert "placement rules" in RULED.summary()
 
 
@@ -150,14 +149,13 @@ def test_methods_that_do_not_know_rules_refuse_and_are_left_out() -> None:
             cotenant.solve(RULED, method)
 
 
-def test_no_proof_file_speaks_of_an_instance_with_rules(tmp_path: Path) -> None:
+def test_a_proof_file_speaks_of_rules_where_the_method_knows_them(tmp_path: Path) -> None:
     path = tmp_path / "ruled.json"
     placed = Packing(capacity=[[4]], demand=[[2]], request=[2], servers=[2], placed=[[0, 0, 1]])
     for instance in (RULED, placed):
         cotenant.write(instance, path)
         told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
-        assert told.standing == "claimed"
-        assert "does not know where VMs may run" in told.says
+        assert told.standing == "certified"
     case = verify.Case(RULED.document(), {}, None, [[]])
     with pytest.raises(verify.Refused, match="unknown key"):
-        verify.packing_servers(case)
+        verify.packing_utilization(case)

@@ -21,9 +21,10 @@ from cotenant.instances.packing.plain import vms_csv
 from cotenant.instances.problem import InvalidFile, InvalidInstance, NoSolution
 from cotenant.models.packing.aggregate import aggregate_program
 from cotenant.solvers.outcome import Clock
-from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound
+from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, spread_room
 from cotenant.solvers.packing.moves import _Search, moves_bound
 from cotenant.solvers.packing.ruled import reduce_ruled
+from cotenant.solvers.packing.ruled_search import Filling
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
 
@@ -197,7 +198,7 @@ def test_a_stored_result_is_looked_over_again(tmp_path: Path) -> None:
     cotenant.write(DATABASE, path)
     for method in ("min-servers", "fewest-moves"):
         result = cotenant.solve(DATABASE, method)
-        assert prove(DATABASE, path, result, tmp_path / "proof.json").standing == "claimed"
+        assert prove(DATABASE, path, result, tmp_path / "proof.json").standing == "certified"
 
 
 def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:
@@ -264,3 +265,88 @@ def test_vms_placed_anew_within_a_zone_move_less() -> None:
     check(made, search.best)
     assert search.best.servers <= start.servers
     assert search.upper == stays(made, search.best.count, search.best.server_class)[1]
+
+
+def test_servers_above_the_bound_leave_room_in_every_class() -> None:
+    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
+    problem = reduce_ruled(made)
+    cost = aggregate_bound(problem, Clock()).bound + 2
+    tight = aggregate_bound(problem, Clock(), least=cost)
+    found = spread_room(problem, tight, cost, Clock())
+    assert found.servers is not None
+    assert found.count is not None
+    assert problem.pooled.price @ found.servers <= cost
+    assert np.allclose(found.count.sum(axis=1), problem.request)
+    room = problem.pooled.capacity * found.servers[:, None]
+    load = found.count.T @ problem.pooled.demand
+    assert (load <= 0.995 * room + 1e-6).all()
+
+
+def test_vms_are_brought_home_where_others_make_room() -> None:
+    # two servers of 4: what is on them now, exchanged
+    two = Packing(
+        capacity=[[4]], demand=[[1], [2]], request=[2, 3], servers=[2],
+        placed=[[0, 0, 2], [0, 1, 1], [1, 1, 2]],
+    )  # fmt: skip
+    problem = reduce_ruled(two, merge=False)
+    here = {two.demand[group[0], 0]: i for i, group in enumerate(problem.members)}
+    home, now = np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
+    home[0, here[1]], home[0, here[2]], home[1, here[2]] = 2, 1, 2
+    now[:] = home[::-1]
+    filling = Filling(problem, np.zeros(2, dtype=np.int64), now.sum(axis=0)[:, None] * 1.0,
+                      np.random.default_rng(0), shuffles=0)  # fmt: skip
+    filling.place_now(now, home)
+    assert not filling.waiting
+    filling.bring_home(Clock(), np.inf)
+    assert (filling.room.vms == home).all()
+    assert (filling.room.free >= 0).all()
+
+
+def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None:
+    two = Packing(
+        capacity=[[4], [5]], demand=[[1]], request=[4], servers=[1, 1], placed=[[0, 0, 3]]
+    )
+    problem = reduce_ruled(two, merge=False)
+    now = np.array([[3], [0]])
+    filling = Filling(problem, np.array([0, 1]), np.array([[0.0, 4.0]]), np.random.default_rng(0))
+    filling.place_now(now, now)
+    filling.place_evenly(np.array([[0.0, 4.0]]))
+    assert filling.waiting == 0
+    assert filling.room.vms.tolist() == [[3], [1]]
+
+
+@pytest.mark.parametrize("servers", [22, 26, 34])
+def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None:
+    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
+    search = _Search(made, Clock(), np.random.default_rng(0))
+    search.servers = servers
+    search.relaxed(search.program())
+    search._fillings(1.0)
+    assert search.best is not None
+    check(made, search.best)
+    assert search.best.servers <= servers
+    assert search.lower <= search.upper <= 1.05 * search.lower
+
+
+def test_answers_that_are_known_are_brought_nearer() -> None:
+    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
+    start = cotenant.solve(made, "min-servers").solution
+    assert isinstance(start, Placement)
+    search = _Search(made, Clock(), np.random.default_rng(0))
+    search.servers = start.servers
+    search.offer(start, "the start")
+    before = search.upper
+    search._homewards(1.0)
+    assert search.upper < 0.95 * before
+    assert search.best is not None
+    check(made, search.best)
+    assert search.best.servers <= start.servers
+
+
+def test_tiny_states_are_decided_by_cp_sat_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = state(1001390)  # no search for fillings finds its answer
+    monkeypatch.setattr(_Search, "_fillings", None)
+    found = best(instance)
+    assert found is not None
+    result = cotenant.solve(instance, "fewest-moves")
+    assert (result.status, result.objective) == ("optimal", found.moves)

@@ -89,6 +89,14 @@ WRONG_PAIRS = [
     ("service,beside,penalty\na,b,1.3\n", "'1.3'.*A slowdown stands in a column of that name"),
     ("service,beside,slowdown\na,b,1.1\na,b,forbidden\n", "line 3: this pair is forbidden in one"),
     ("service,beside,slowdown\na,b,x\n", "expected a number. Write forbidden"),
+    ("service,beside,penalty,low\na,b,.1,.1\n", "line 1: a column low alone; expected low and hi"),
+    ("service,beside,penalty,low,high\na,b,.1,.2,.3\n", "'low' is '.2'; expected a number at mos"),
+    ("service,beside,slowdown,low,high\na,b,1,0,3\n", "'low' is '0'; expected a number above 0 a"),
+    ("service,beside,penalty,low,high\na,b,.1,0,1.3\n", "'high' is '1.3'; .*0.1 and at most 1"),
+    ("service,beside,penalty,low,high\na,b,.1,,.3\n", "column 'low' is ''; expected a number"),
+    ("service,beside,penalty,looks\na,b,.1,0\n", "'looks' is '0'; expected how many runs"),
+    ("service,beside,penalty,looks\na,b,.1,\n", "'looks' is ''; expected how many runs"),
+    ("service,beside,penalty,looks\na,b,.1,2\na,b,.2,2\n", "line 3: a second row of this pair"),
     ("service beside slowdown\na b 1\n", "one column only, 'service beside slowdown'; expected"),
 ]
 
@@ -97,6 +105,32 @@ WRONG_PAIRS = [
 def test_what_is_wrong_with_a_table_of_pairs_is_told(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match=words):
         pairs_csv(put(tmp_path, pairs=text))
+
+
+def test_intervals_and_looks_of_a_table_are_taken_as_they_are(tmp_path: Path) -> None:
+    text = """service,beside,slowdown,low,high,looks
+web,web,1.25,1,2,3
+web,db,1.25,1.25,1.6,4
+db,web,1.6,1.25,2,5
+db,db,forbidden,,,
+"""
+    given = pairs_csv(put(tmp_path, pairs=text), copies=2)
+    assert given.low is not None
+    assert given.high is not None
+    assert given.low[:, 0].tolist() == [0.0, 0.2]
+    assert given.high[0].tolist() == [0.5, 0.375]
+    assert given.looks is not None
+    assert given.looks.tolist() == [[3, 4], [5, 0]]
+    assert (given.confidence, given.intervals) == (None, "columns low and high of the table")
+    plain = pairs_csv(tmp_path, copies=2, intervals="none")
+    assert plain.low is None
+    assert (plain.looks == given.looks).all()
+    with pytest.raises(InvalidOption, match="intervals is 'each', and the table gives them"):
+        pairs_csv(tmp_path, copies=2, intervals="each")
+    short = "\n".join(line.rpartition(",")[0] for line in text.splitlines())
+    unknown = pairs_csv(put(tmp_path / "short", pairs=short), copies=2)
+    assert unknown.looks is None
+    assert (unknown.low == given.low).all()
 
 
 def test_services_that_do_not_fit_the_pairs_are_told(tmp_path: Path) -> None:

@@ -139,14 +139,14 @@ def test_shares_of_tasks_sum_to_one() -> None:
                 _judged(document, method="fluid", steps=[dual], claim=claim)
 
 
-def test_a_program_that_would_fill_the_memory_is_refused() -> None:
+def test_a_program_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small proof may ask for more rows than any memory holds: of flags of many types."""
     program = verify.Program()
     column = program.column(1)
     program.at_most([(column, 1)], 1)
-    program.work = 5
+    monkeypatch.setattr(verify, "MOST_TERMS", 4)
     program.at_most([(column, 1)], 1)
-    with pytest.raises(verify.Refused, match="larger than this one has patience for"):
+    with pytest.raises(verify.Refused, match="larger than this one has memory for"):
         program.at_most([(column, 1)], 1)
 
 
@@ -388,6 +388,71 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "steps": [{"kind": "prices", "jobs": [0], "over": 1, "kinds": [[0]]}] * 999,
         },
     ),
+    "prices of groups again": (
+        {"problem": "groups", "count": [4], "seats": [2], "penalty": [[0.1]]},
+        {
+            "method": "optimal",
+            "claim": _gap("penalty", "min"),
+            "steps": [{"kind": "dual", "prices": {"over": 1, "numbers": [0]}}] * 999,
+        },
+    ),
+    "groups of many jobs": (
+        {"problem": "groups", "count": [99] * 4, "seats": [40], "penalty": [[0.1] * 4] * 4},
+        {"method": "optimal", "claim": _gap("penalty", "min"), "steps": []},
+    ),
+    "many classes of machines": (
+        {
+            "problem": "groups",
+            "count": [9] * 9,
+            "seats": [1] * 99,
+            "machines": [None] * 99,
+            "penalty": [[0.1] * 9] * 9,
+        },
+        {"method": "optimal", "claim": _gap("penalty", "min"), "steps": []},
+    ),
+    "a curve of many knots": (
+        {
+            "problem": "groups",
+            "count": [9],
+            "seats": [3],
+            "pressure": [1],
+            "knots": [*range(999)],
+            "sensitivity": [[0.1] * 999],
+        },
+        {"method": "optimal", "claim": _gap("penalty", "min"), "steps": []},
+    ),
+    "a zone's rule over many servers": (
+        {
+            "problem": "packing",
+            "capacity": [[4]],
+            "demand": [[1]],
+            "request": [99],
+            "servers": [99],
+            "zone": ["a"],
+            "skew": [1],
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "steps": [{"kind": "prop", "below": 1, "each": True, "tree": []}] * 99,
+        },
+    ),
+    "moves again": (
+        {
+            "problem": "packing",
+            "capacity": [[4]],
+            "demand": [[1]],
+            "request": [9],
+            "servers": [2],
+            "placed": [[0, 0, 1]],
+        },
+        {
+            "method": "fewest-moves",
+            "options": {"servers": 2},
+            "claim": _gap("moves", "min"),
+            "steps": [{"kind": "prop", "tree": []}] * 99,
+        },
+    ),
     "the game of coalitions again": (
         {
             "problem": "scheduling",
@@ -414,6 +479,16 @@ def test_what_a_file_asks_for_again_and_again_is_counted(
     with pytest.raises(verify.Refused, match="patience"):
         _judged(document, **parts)
     assert verify.Patience.left > 10**9  # who makes a proof is not counted
+
+
+def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
+    """Their least common multiple has more digits than the file."""
+    gaps = [10**900 + k for k in range(60)]
+    knots = [0, *(sum(gaps[: k + 1]) for k in range(60))]
+    rows = {"pressure": [1], "knots": knots, "sensitivity": [[0.1] * 61]}
+    document = {"problem": "groups", "count": [4], "seats": [2], **rows}
+    with pytest.raises(verify.Refused, match="common denominator has too many digits"):
+        _judged(document, method="optimal", claim=_gap("penalty", "min"), steps=[])
 
 
 def test_a_class_into_which_nothing_fits_has_no_filling_beyond_its_rent() -> None:

@@ -234,12 +234,12 @@ def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
         if method.prover:
             assert callable(resolve(method.prover))
     named = [catalog.find("colocation", "optimal"), catalog.find("market", "nash-welfare")]
-    without = replace(catalog.find("packing", "min-cost"), prover="")
+    without = replace(catalog.find("packing", "min-cost"), prover="", claimed="")
     assert proof_words([*named, without]).splitlines() == [
-        "proof: a file, by cotenant prove: colocation optimal, market nash-welfare",
-        "proof: claimed: packing min-cost",
-        f"proof: claimed: colocation optimal: {named[0].claimed}",
-        f"proof: claimed: market nash-welfare: {named[1].claimed}",
+        "proof as a file (cotenant prove): colocation optimal, market nash-welfare",
+        "no proof as a file: packing min-cost",
+        f"no proof as a file: colocation optimal: {named[0].claimed}",
+        f"no proof as a file: market nash-welfare: {named[1].claimed}",
     ]
 
 

@@ -155,8 +155,8 @@ def test_a_forgery_is_refused(nine_bins: tuple[bytes, Document], change: Any) ->
 def test_a_search_without_end_is_refused(
     nine_bins: tuple[bytes, Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify, "MOST_STEPS", 1000)
-    with pytest.raises(verify.Refused, match="search"):
+    monkeypatch.setattr(verify, "MOST_WORK", 1000)
+    with pytest.raises(verify.Refused, match="patience"):
         judged(*nine_bins)
 
 

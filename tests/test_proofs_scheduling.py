@@ -117,8 +117,8 @@ def test_a_forgery_is_refused(four: tuple[bytes, Document], change: Any) -> None
 def test_play_without_end_is_refused(
     four: tuple[bytes, Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify, "MOST_STEPS", 20)
-    with pytest.raises(verify.Refused, match="coalitions"):
+    monkeypatch.setattr(verify, "MOST_WORK", 600)
+    with pytest.raises(verify.Refused, match="patience"):
         judged(*four)
 
 

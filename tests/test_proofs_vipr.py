@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from placing_reference import WEB
 from proof_cases import drawn, drawn_with_types, proved, written
 from proved import proof_of
 from small_cases import gap, shared
@@ -17,7 +18,7 @@ from terminal import run as terminal
 from vipr_rules import infeasible
 
 from cotenant import verify
-from cotenant.instances.problem.files import locate
+from cotenant.instances.problem.files import locate, read
 from cotenant.instances.problem.reading import read_bytes
 from cotenant.solvers.proofs.vipr import certificates
 
@@ -37,14 +38,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]:
         content, proof = proved(document, method)
         found += certificates(content, json.dumps(written(content, proof)).encode())
-    for instance, method in ((gap(), "min-servers"), (shared(0), "max-min-share")):
+    for instance, method in (
+        (gap(), "min-servers"),
+        (shared(0), "max-min-share"),
+        (WEB, "min-servers"),
+        (WEB, "fewest-moves"),
+        (read("groups/tiny"), "optimal"),
+    ):
         content, tree = proof_of(tmp_path_factory.mktemp("trees"), instance, method)
         found += certificates(content, json.dumps(tree).encode())
     return found
 
 
 def test_certificates_follow_by_the_rules(made: list[str]) -> None:
-    assert len(made) == 9
+    assert len(made) == 12
     assert all(infeasible(text) for text in made)
     used = {word for text in made for word in re.findall(r"\{ (\w+)", text)}
     assert used == {"asm", "lin", "rnd", "uns"}

@@ -63,6 +63,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "rows": read_rows,
     "rows to go on with": finished_rows,
     "a log to audit": audit_file,
+    "a schedule to audit": lambda path: audit_file("scheduling/figure-7", schedule=str(path)),
     "a mapping of users": read_mapping,
     "a profile": read_profile,
     "a pool of fractions": read_pool,

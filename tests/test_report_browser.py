@@ -293,7 +293,9 @@ def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
     """)
     assert silent == []
     charts = browser.execute_script("""
-        return [...document.querySelectorAll('figure:not(.wide) > .scroll > svg')].map((each) => {
+        return [...document.querySelectorAll('figure:not(.wide) > .scroll > svg')].filter(
+            (each) => parseFloat(getComputedStyle(each).getPropertyValue('--wide')) < 310
+        ).map((each) => {
             const box = each.getBoundingClientRect();
             return [box.width <= each.parentElement.clientWidth + 1, box.height > 100];
         });
@@ -302,6 +304,14 @@ def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
     assert all(map(all, charts)), (
         "a chart is as wide as the screen: none of its bars is out of sight"
     )
+    letters = browser.execute_script("""
+        return [...document.querySelectorAll('figure svg text')].map((each) => {
+            const whole = each.ownerSVGElement;
+            const size = whole.getBoundingClientRect().width / whole.viewBox.baseVal.width;
+            return size * parseFloat(getComputedStyle(each).fontSize);
+        });
+    """)
+    assert min(letters) >= 8.5, "pixels, which can be read"
     lines = browser.execute_script("""
         return [...document.querySelectorAll('figcaption .note')].map((each) =>
             Math.round(each.getBoundingClientRect().height

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -293,22 +294,53 @@ def test_what_dead_workers_left_is_killed_before_a_machine_registers(tmp_path: P
     assert names == {"alive", "mine"}
 
 
-@pytest.mark.slow
-def test_a_type_that_is_not_known_is_measured_first_where_that_is_asked_for(tmp_path: Path) -> None:
-    jobs = [Job("0", ("sleep", "0.1"), directory=tmp_path)]
-    measure(jobs, tmp_path / "lab.db", time="wall", pressure=1.0, half_width=0.5, control=False)
-    (tmp_path / "queue.toml").write_text(
+def known_and_new(folder: Path) -> None:
+    """A store of one type, measured on this computer, and a queue with a job of another."""
+    jobs = [Job("0", ("sleep", "0.1"), directory=folder)]
+    measure(jobs, folder / "lab.db", time="wall", pressure=1.0, half_width=0.5, control=False)
+    (folder / "queue.toml").write_text(
         "".join(
             f'[[job]]\nname = "job-{kind}"\ntype = "{kind}"\nrerun = "yes"\n'
             'command = ["sleep", "0.1"]\n'
             for kind in "01"
         )
     )
+
+
+@pytest.mark.slow
+def test_a_type_that_is_not_known_is_measured_first_where_that_is_asked_for(tmp_path: Path) -> None:
+    known_and_new(tmp_path)
     with started(tmp_path, "--unknown", "measure") as process:
         finished(process)
     assert states(tmp_path) == {"job-0": "done", "job-1": "done"}
     with opened(tmp_path / "lab.db") as rows:
         assert profile_of(rows).held.known.all()
+    nothing_stays(tmp_path)
+
+
+@pytest.mark.slow
+def test_on_a_scheduler_it_is_measured_on_the_worker_that_is_the_measured_machine(
+    tmp_path: Path,
+) -> None:
+    from test_cluster import started as cluster
+
+    known_and_new(tmp_path)
+    with cluster(tmp_path, 1, TMPDIR=str(tmp_path), **{MARK: str(tmp_path)}) as found:
+        words = ("--dask", found.address, "--unknown", "measure", "--seats", "3", "--overlap")
+        with sqlite3.connect(tmp_path / "lab.db") as rows:
+            (facts,) = rows.execute("SELECT facts FROM machine").fetchone()
+            rows.execute("UPDATE machine SET facts = ?", (facts.replace("seats", "chairs"),))
+        with started(tmp_path, *words, other="") as process:
+            _, err = finished(process, code=2)
+        assert "measured on a machine that is none of the Dask workers" in err
+        with sqlite3.connect(tmp_path / "lab.db") as rows:
+            rows.execute("UPDATE machine SET facts = ?", (facts,))
+        with started(tmp_path, *words, other="") as process:
+            finished(process)
+    assert states(tmp_path) == {"job-0": "done", "job-1": "done"}
+    with opened(tmp_path / "lab.db") as rows:
+        assert profile_of(rows).held.known.all()
+        assert rows.rows("SELECT COUNT(DISTINCT machine) FROM visit WHERE round > 0") == [(1,)]
     nothing_stays(tmp_path)
 
 

@@ -147,11 +147,11 @@ def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(
         (4, 5, 6, 7, *range(12, 16)),
     ]
     seats = choose_seats(two_sockets)
-    assert (seats.first, seats.second, seats.shared) == ((0, 1, 8, 9), (2, 3, 10, 11), "L3")
+    assert (*seats.parts, seats.shared) == ((0, 1, 8, 9), (2, 3, 10, 11), "L3")
     asked = choose_seats(two_sockets, "5,6,7")
-    assert (asked.first, asked.second) == ((5,), (6,))
+    assert asked.parts == ((5,), (6,))
     siblings = choose_seats(two_sockets, "3,11")
-    assert (siblings.first, siblings.second, siblings.shared) == ((3,), (11,), "core")
+    assert (*siblings.parts, siblings.shared) == ((3,), (11,), "core")
     assert choose_seats(two_sockets, "0,4").shared == "memory"
 
 
@@ -161,7 +161,7 @@ def test_a_machine_that_tells_of_no_cache_has_its_packages(
     (tmp_path / "online").write_text("0-1\n")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     seats = choose_seats(read_topology(tmp_path))
-    assert (seats.first, seats.second, seats.shared) == ((0,), (1,), "package")
+    assert (*seats.parts, seats.shared) == ((0,), (1,), "package")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_without_permission_to_pin_nothing_begins(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(os, "sched_setaffinity", refuse)
     with pytest.raises(InvalidOption, match=r"may not pin jobs to CPUs 0 and 1.*not permitted"):
-        topology.require_pinning(topology.Seats((0,), (1,), "L3"))
+        topology.require_pinning(topology.Seats(((0,), (1,)), "L3"))
 
 
 def test_lists_of_cpus_are_read_and_written() -> None:
@@ -235,7 +235,7 @@ def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> Non
     with sqlite3.connect(store) as rows:
         rows.execute("PRAGMA user_version = 99")
     for use in (measured, profiles):
-        with pytest.raises(InvalidFile, match="version 99; this package reads version 1"):
+        with pytest.raises(InvalidFile, match="version 99; this package reads up to 2"):
             use(store)
     with sqlite3.connect(tmp_path / "other.db") as rows:
         rows.execute("CREATE TABLE t (x)")

@@ -34,7 +34,7 @@ PATIENCE = 30.0  # seconds that a loaded machine may take for what is done at on
 
 def seats() -> Seats:
     first, second = sorted(os.sched_getaffinity(0))[:2]
-    return Seats((first,), (second,), "L3")
+    return Seats(((first,), (second,)), "L3")
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
 ) -> None:
     text = "import os; open('cpus', 'w').write(str(os.sched_getaffinity(0)))\nsum(range(4*10**6))"
     job = shell(f'{sys.executable} -c "{text}"', tmp_path)
-    for swapped, cpus in ((False, seats().first), (True, seats().second)):
+    for swapped, cpus in ((False, seats().parts[0]), (True, seats().parts[1])):
         visit = computer.visit([job], [60.0], swapped=swapped)
         assert visit.error == ""
         assert (tmp_path / "cpus").read_text() == str(set(cpus))
@@ -139,7 +139,7 @@ def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: 
     assert computer.visit([gone], [60.0]).error == "cannot be started: No such file or directory"
     elsewhere = Job("a", ("true",), directory=tmp_path / "gone")
     assert "cannot be started" in computer.visit([elsewhere], [60.0]).error
-    with Computer(Seats((4000,), (4001,), "L3")) as other:
+    with Computer(Seats(((4000,), (4001,)), "L3")) as other:
         assert "cannot be pinned to CPUs [4000]" in other.visit([shell("", tmp_path)], [9.0]).error
 
 
@@ -164,7 +164,7 @@ def test_benchexecs_own_measurement_takes_the_place_of_ours(
     assert member.error == error
     assert [run.wall for run in member.runs] == ([] if wall is None else [pytest.approx(wall)])
     assert all(run.cpu == 0.75 for run in member.runs)
-    assert (tmp_path / "asked").read_text() == f"--cores {seats().first[0]} -- sh -c true\n"
+    assert (tmp_path / "asked").read_text() == f"--cores {seats().parts[0][0]} -- sh -c true\n"
 
 
 def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(

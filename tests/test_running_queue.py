@@ -5,16 +5,24 @@ jobs, machines and disks fail.
 from __future__ import annotations
 
 import itertools
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine, simulated_jobs
+from running_cases import (  # noqa: F401
+    Known,
+    Run,
+    held_open,
+    lab,
+    measured_lab,
+    queued,
+    settings,
+    store_copied,
+)
 from simulated_machines import SimulatedMachines
 
 from cotenant.analysis.colocation.epochs import run_epochs
@@ -23,101 +31,9 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 from cotenant.running.coordinator import Coordinator
 from cotenant.running.jobs import Job
-from cotenant.running.knowledge import Knowledge
-from cotenant.running.ledger import Ledger
 from cotenant.running.lineup import Lineup
-from cotenant.running.measure import measure
 from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.queue import QueuedJob
-from cotenant.running.standing import Settings, Summary
-from cotenant.running.store import Store, opened
-
-TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
-
-
-class Known(Knowledge):
-    """Everything is known exactly, whatever is seen."""
-
-    def __init__(self, profile: Any, matrix: Colocation) -> None:
-        super().__init__(profile)
-        self._known = matrix
-
-    def instance(self) -> Colocation:
-        return self._known
-
-
-def lab(path: Path, truth: np.ndarray = TRUTH) -> None:
-    """A store in which every pair was measured, exactly."""
-    work = [5.0] * len(truth)
-    machine = SimulatedMachine(truth, work, noise=1e-4)
-    measure(simulated_jobs(len(truth)), path, machine=machine, half_width=0.02)
-
-
-def settings(**changes: Any) -> Settings:
-    usual = {"epoch": 1.0, "alpha": 0.0, "agents": "participate", "references": "never"}
-    return Settings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
-
-
-def queued(kinds: Sequence[str], *, rerun: bool = True) -> list[QueuedJob]:
-    return [
-        QueuedJob(f"job-{place}", Job(kind, ("true",)), rerun) for place, kind in enumerate(kinds)
-    ]
-
-
-class Run:
-    """A coordinator on a store, with machines on paper."""
-
-    def __init__(
-        self,
-        held: ExitStack,
-        path: Path,
-        jobs: Sequence[QueuedJob],
-        machines: Any,
-        *,
-        matrix: Colocation | None = None,
-        policy: Callable[..., Any] = greedy,
-        ages: Sequence[int] | None = None,
-        **changes: Any,
-    ) -> None:
-        self.rows: Store = held.enter_context(opened(path, new=True))
-        self.ledger = Ledger(self.rows)
-        self.ledger.prepare()
-        self.ledger.enqueue(jobs, ages)
-        profile = profile_of(self.rows)
-        session = self.rows.begin_session(1, machines.now(), profile.settings)
-        knowledge = Knowledge(profile) if matrix is None else Known(profile, matrix)
-        self.lines: list[str] = []
-        self.coordinator = Coordinator(
-            self.rows, self.ledger.entries(), self.ledger.running(), knowledge, machines, policy,
-            settings(**changes), session, tell=self.lines.append,
-        )  # fmt: skip
-
-    def whole(self) -> Summary:
-        return self.coordinator.run()
-
-    def states(self) -> Counter[str]:
-        return Counter(entry.state for entry in self.ledger.entries())
-
-
-@pytest.fixture
-def held() -> Any:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("lab") / "lab.db"
-    lab(path)
-    return path
-
-
-@pytest.fixture
-def store(measured: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "lab.db"
-    with sqlite3.connect(measured) as source, sqlite3.connect(path) as target:
-        source.backup(target)
-    return path
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -101,7 +101,6 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
         (["--local", "1", "-o", "alpha=-1"], "alpha is -1"),
         (["--local", "1", "--epoch", "0"], "epoch is 0"),
         (["--local", "1", "--report", str(queue)], "given as another file too"),
-        (["--dask", "tcp://127.0.0.1:1", "--unknown", "measure"], "needs local"),
     ):  # fmt: skip
         done = run("run", str(queue), "--store", str(store), *options)
         assert done.returncode == 2, (options, done.stderr)

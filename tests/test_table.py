@@ -9,6 +9,7 @@ import io
 import shutil
 import statistics
 import subprocess
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from terminal import run
 
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.report.console import Form
-from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.report.tables import comparison_tables, figure, percent, proved
 from cotenant.analysis.run.gaps import Comparison
@@ -50,14 +50,16 @@ def test_people_read_rounded_text_and_a_pair_says_its_own() -> None:
     assert [line[1] for line in TABLE.texts()] == ["0.3333", "-", "half"]
 
 
-def test_a_terminal_shows_every_cell() -> None:
-    from rich.console import Console
+def test_a_terminal_shows_every_cell_and_the_caption_in_lines_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from cotenant.analysis.report.console import print_tables
 
-    stream = io.StringIO()
-    Console(file=stream, width=200, markup=False).print(fitted(TABLE, None).drawn)
-    assert all(
-        word in stream.getvalue() for word in ("optimal", "0.3333", "half", "Gaps", "*below*")
-    )
+    caption = "a caption that is longer than the table is wide " + "*below*"
+    print_tables([replace(TABLE, caption=caption)])
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in ("optimal", "0.3333", "half", "Gaps"))
+    assert caption in printed.splitlines()
 
 
 def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,18 +4,21 @@ free: what an epoch of the simulation decides, and one of a real cluster.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Integers, Pairing, check
+from ...instances.colocation.instance import Booleans, Colocation, Integers, Pairing, check
 from ...instances.problem.errors import InvalidInstance, NoSolution
 from ...solvers.outcome import Outcome
 
 Policy = Callable[..., Any]
 """`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""
+
+Answer = TypeVar("Answer")
 
 Batch = list[tuple[int, Integers]]
 """(age, (T,) jobs), oldest first; an age is the epoch of arrival, or any number that grows."""
@@ -73,11 +76,8 @@ class Waiting:
 def pair_oldest(
     instance: Colocation, policy: Policy, queue: Waiting, free: int, rng: np.random.Generator
 ) -> tuple[Colocation, Pairing, Batch] | None:
-    """Take as many of the oldest jobs as the free machines hold, and have the policy pair them.
-
-    It is given the fewest machines that hold them; all free ones when it finds no pairing on those.
-    When there is none either, the youngest jobs go back to the queue, as few as let it find one
-    (found by halving: fewer jobs are never harder to place).
+    """Take as many of the oldest jobs as the free machines hold, and have the policy pair them; see
+    `place_oldest`.
 
     Returns
     -------
@@ -89,26 +89,79 @@ def pair_oldest(
     NoSolution
         The policy fails even on a single job.
     """
-    batch = queue.oldest(2 * free, rng)
+
+    def place(count: Integers, machines: int) -> tuple[Colocation, Pairing] | None:
+        problem = _problem(instance, count, machines)
+        pairing = None if problem is None else answer_of(policy, problem, rng)
+        if problem is None or pairing is None:
+            return None
+        check(problem, pairing)
+        return problem, pairing
+
+    finite = np.isfinite(instance.penalty)
+    beside = finite & finite.T
+
+    def need(count: Integers) -> int:
+        return int(count.sum()) - most_pairs(count, beside)
+
+    found = place_oldest(queue, 2, free, rng, place, need)
+    return None if found is None else (*found[0], found[1])
+
+
+def place_oldest(
+    queue: Waiting,
+    seats: int,
+    free: int,
+    rng: np.random.Generator,
+    place: Callable[[Integers, int], Answer | None],
+    need: Callable[[Integers], int],
+) -> tuple[Answer, Batch] | None:
+    """Take as many of the oldest jobs off the queue as fit on the free machines, and place them.
+
+    They are given the fewest machines that hold them; all free ones when there is no answer on
+    those. When there is none either, the youngest jobs go back to the queue, as few as let one be
+    found (by halving: fewer jobs are never harder to place).
+
+    Parameters
+    ----------
+    seats : of each machine.
+    place : (T,) jobs and machines -> an answer, or None.
+    need : (T,) jobs -> machines with fewer of which there certainly is none; quick.
+
+    Returns
+    -------
+    The answer, and the jobs that are placed; None when nothing waits or no machine is free.
+
+    Raises
+    ------
+    NoSolution
+        There is no answer even for a single job.
+    """
+    batch = queue.oldest(seats * free, rng)
     if not batch:
         return None
+    types = len(batch[0][1])
     jobs = sum(int(taken.sum()) for _, taken in batch)
 
-    def without(number: int) -> tuple[Colocation, Pairing, Batch] | None:
+    def may_fit(number: int) -> bool:
+        """Whether nothing quick speaks against the batch without so many of the youngest jobs."""
+        return need(_total(_split(batch, number)[0], types)) <= free
+
+    def without(number: int) -> tuple[Answer, Batch] | None:
         """The answer without so many of the youngest jobs."""
         rest = _split(batch, number)[0]
-        count = _total(rest, instance.types)
-        for machines in dict.fromkeys(((jobs - number + 1) // 2, free)):
-            problem = _problem(instance, count, machines)
-            pairing = None if problem is None else _answer(policy, problem, rng)
-            if problem is not None and pairing is not None:
-                check(problem, pairing)
-                return problem, pairing, rest
+        count = _total(rest, types)
+        for machines in dict.fromkeys((-(-(jobs - number) // seats), free)):
+            if need(count) <= machines and (answer := place(count, machines)) is not None:
+                return answer, rest
         return None
 
-    too_few, dropped, found = -1, 0, without(0)
+    # what is quick to see comes first: it leaves few answers to ask for
+    too_few = bisect_left(range(jobs - 1), True, key=may_fit) - 1
+    dropped, step = too_few + 1, 1
+    found = without(dropped)
     while found is None and dropped < jobs - 1:
-        too_few, dropped = dropped, min(max(1, 2 * dropped), jobs - 1)
+        too_few, dropped, step = dropped, min(dropped + step, jobs - 1), 2 * step
         found = without(dropped)
     if found is None:
         queue.put_back(batch)
@@ -126,6 +179,34 @@ def pair_oldest(
     return found
 
 
+def most_pairs(count: Integers, beside: Booleans) -> int:
+    """A bound on the pairs that (T,) jobs can form.
+
+    Parameters
+    ----------
+    beside : (T, T) which types may share a machine.
+
+    Notes
+    -----
+    The size of the largest fractional matching, by a flow through two copies of each type.
+    """
+    present = np.flatnonzero(count)
+    allowed = beside[np.ix_(present, present)]
+    if allowed.all():
+        return int(count.sum()) // 2
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    number = len(present)
+    size = count[present]
+    room = np.zeros((2 * number + 2,) * 2, dtype=np.int32)
+    room[-2, :number] = room[number:-2, -1] = size
+    pairs = np.minimum(size[:, None], size[None, :])
+    room[:number, number:-2] = np.where(allowed, pairs, 0)
+    flow = maximum_flow(csr_array(room), 2 * number, 2 * number + 1).flow_value
+    return int(flow) // 2
+
+
 def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation | None:
     """The batch as an instance; None when the forbidden pairs leave a job without any place."""
     try:
@@ -134,12 +215,13 @@ def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation
         return None
 
 
-def _answer(policy: Policy, problem: Colocation, rng: np.random.Generator) -> Pairing | None:
+def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
+    """What a policy answers; None when there is nothing, or its time is up."""
     try:
         answer = policy(problem, rng=rng)
     except NoSolution:
         return None
-    return cast("Pairing | None", answer.solution if isinstance(answer, Outcome) else answer)
+    return answer.solution if isinstance(answer, Outcome) else answer
 
 
 def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:

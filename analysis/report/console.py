@@ -66,8 +66,9 @@ def print_tables(
             letters = in_ascii if screen.options.ascii_only else str
             shown = fitted(table, screen.width if form is Form.TABLE else None, letters)
             screen.print(shown.drawn)
-            for note in table.notes:
-                screen.print(letters(note), highlight=False)
+            for note in (table.caption, *table.notes):
+                if note:
+                    screen.print(letters(note), highlight=False)
             if shown.left_out:
                 choice = "" if columns is None else "; a choice: --columns"
                 screen.print(

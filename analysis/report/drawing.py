@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("pdf", "png", "svg")
 
+PAGE_WIDTH = 10.8
+"""Centimeters of a chart on the page: its letters can be read where it is as wide as a phone."""
+
 LEAST_WIDTH = 5.0
 """Centimeters of a picture whose letters and axes still have room."""
 
@@ -60,7 +63,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     ----------
     prefix : put before every id inside, so that several pictures can stand on one page.
     """
-    drawn = figure(picture)
+    drawn = figure(picture, PAGE_WIDTH if isinstance(picture, Chart) else None)
     stream = io.StringIO()
     with _look(picture):
         drawn.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)

@@ -41,11 +41,11 @@ def fitted(
 
     Columns with a rank are left out first, the highest rank before the others; what is still too
     wide then is stacked: each row becomes a block of names and values. `letters` writes a text in
-    those that the terminal has.
+    those that the terminal has. The caption is not part of it: it may be wider than the table.
     """
     texts = [[letters(text) for text in line] for line in table.texts()]
     columns = [replace(column, name=letters(column.name)) for column in table.headings]
-    table = replace(table, title=letters(table.title), caption=letters(table.caption))
+    table = replace(table, title=letters(table.title))
     cells = [
         _Cells(column, [column.name] if table.heading else [], [line[number] for line in texts])
         for number, column in enumerate(columns)
@@ -118,7 +118,6 @@ def _drawn(
 
     drawn = RichTable(
         title=table.title or None,
-        caption=table.caption or None,
         box=box.SIMPLE_HEAD,
         show_header=table.heading,
         collapse_padding=tight,
@@ -147,7 +146,7 @@ def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
         named = zip(cells, row, strict=True)
         rows += [(cell.column.name, text) for cell, text in named if text]
     columns = (Column("name", bold=True, wrap=False), Column("value"))
-    stack = Table(table.name, table.title, columns, tuple(rows), table.caption, heading=False)
+    stack = Table(table.name, table.title, columns, tuple(rows), heading=False)
     return fitted(stack, width).drawn
 
 

@@ -142,7 +142,7 @@ def _frames(chart: Chart, width: float) -> Figure:
             axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7, **step)
         _points(axes, series, list(map(_number, series.x)), COLOURS[place % len(COLOURS)], place)
         axes.set_title(_named(series), fontsize=8, loc="left")
-        axes.tick_params(labelsize=7)
+        axes.tick_params(labelsize=8)
     for axes in grid[len(chart.series) :]:
         axes.set_visible(False)
     _scale(grid[0], "x", chart.x_scale, [x for series in chart.series for x in series.x])
@@ -355,11 +355,9 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         map(_said, chart.x_names),
         rotation=60,
         ha="right",
-        fontsize=7 if columns > 12 else 8,
+        fontsize=8,
     )
-    axes.set_yticks(
-        range(len(chart.y_names)), map(_said, chart.y_names), fontsize=7 if rows > 12 else 8
-    )
+    axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names), fontsize=8)
     axes.set_xlabel(_said(chart.x_label))
     room = drawn.get_figheight() * 8  # the names below, on their slant, take a good part
     axes.set_ylabel(_upright(chart.y_label, room))
@@ -375,7 +373,7 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
                     f"{value:.3g}",
                     ha="center",
                     va="center",
-                    fontsize=7,
+                    fontsize=8,
                     color="white" if dark else "#111111",
                 )
     return drawn

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from ...instances.problem.errors import UnknownName
-from ...instances.problem.options import described, option_names
+from ...instances.problem.options import Option, described, option_names
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
@@ -183,7 +183,7 @@ def method_tables(method: Any) -> Iterator[Table]:
         (
             option.name,
             option.default or "must be given",
-            f"{option.meaning} Takes {option.takes}." if option.takes else option.meaning,
+            _option_in_words(option),
         )
         for option in described(method.resolve())
     ]
@@ -199,6 +199,15 @@ def method_tables(method: Any) -> Iterator[Table]:
         tuple(rows),
         heading=bool(rows),
     )
+
+
+def _option_in_words(option: Option) -> str:
+    """What an option means and takes; the values stand there once where its meaning names them."""
+    several = len(option.choices) > 1
+    named = several and all(f'"{choice}"' in option.meaning for choice in option.choices)
+    if not option.takes or named or option.takes.split(", ")[-1] in option.meaning:
+        return option.meaning
+    return f"{option.meaning} Takes {option.takes}."
 
 
 def facts_table(facts: Mapping[str, object], title: str) -> Table:

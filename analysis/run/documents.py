@@ -71,6 +71,14 @@ class FrontierDocument(BaseModel):
     beside: Entries[BesideDocument] = []
 
 
+class ProofDocument(BaseModel):
+    """How the claims of a row stand, see `analysis.run.proving.Proved`."""
+
+    model_config = KEPT
+
+    standing: Literal["claimed", "partly", "certified"]
+
+
 class RowDocument(BaseModel):
     """A run, or the frontiers of an instance, as `cotenant compare --out` writes them."""
 
@@ -105,6 +113,7 @@ class RowDocument(BaseModel):
     answer: str | None = None
     record: dict[str, Any] | None = None
     frontiers: Entries[FrontierDocument] | None = None
+    proof: ProofDocument | None = None
 
 
 def require_good(rows: Iterable[Row], where: str) -> None:

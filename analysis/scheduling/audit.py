@@ -5,7 +5,7 @@ time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
@@ -31,12 +31,13 @@ from ...instances.scheduling.log import (
     window,
 )
 from ...instances.scheduling.split import Organizations
-from ...instances.scheduling.utility import per_organization, rates, units_done
+from ...instances.scheduling.utility import durations, per_organization, rates, units_done
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.plain import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 from ..report.table import Column, Table
+from .given import window_or_text
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
@@ -45,6 +46,11 @@ Reference = Literal["auto", "REF", "FIFO", "RAND"]
 
 MOST_ENUMERATED = 20
 """Organizations whose coalitions are all looked at, at most."""
+
+FOR_LOGS = (
+    "an instance says itself who brings what and when jobs are released; the options of a log are "
+    "not for it, only reference, reading, orderings and points"
+)
 
 _RISK = 0.05
 """That some sampled contribution is farther off than its error says."""
@@ -125,6 +131,7 @@ class Audit:
 def audit_file(
     path: str | os.PathLike[str],
     *,
+    schedule: str | None = None,
     form: Form = "auto",
     nodes: str | None = None,
     shares: str | None = None,
@@ -152,10 +159,12 @@ def audit_file(
     seed_of_rand: Annotated[int, AtLeast(0)] = 0,
     time_limit: float | None = None,
 ) -> Audit:
-    """Read a log and judge its schedule.
+    """Read a log and judge its schedule, or judge a schedule of an instance.
 
     Parameters
     ----------
+    schedule : path of an answer to the instance that `path` is, see `given.window_or_text`; all
+        options of a log stay as they are then.
     form ... top : see `accounts.Source`.
     begin ... backfilling : the window, the organizations and how wide jobs are, see
         `instances.scheduling.log.Settings`; all of the log when no length is given. Each account is
@@ -172,11 +181,17 @@ def audit_file(
         form, nodes, shares, release, waiting, partition, strict, delimiter, top, organizations,
         machines, split, initial, by, mapping, assignment_seed, jobs, backfilling,
     )  # fmt: skip
-    found = source.read(path)
+    given = window_or_text(path, schedule)
+    if isinstance(given, Window):
+        if source != Source() or begin is not None or length is not None:
+            raise InvalidOption(FOR_LOGS)
+        judged, notes = given, tuple[str, ...]()
+    else:
+        found = source.read(path, given)
+        judged, notes = window(*found.span(begin, length)), found.notes
     return audit(
-        window(*found.span(begin, length)), reference=reference, reading=reading,
-        orderings=orderings, points=points,
-        rng=np.random.default_rng(seed_of_rand), notes=found.notes, time_limit=time_limit,
+        judged, reference=reference, reading=reading, orderings=orderings, points=points,
+        rng=np.random.default_rng(seed_of_rand), notes=notes, time_limit=time_limit,
     )  # fmt: skip
 
 
@@ -202,6 +217,7 @@ def audit(
             f"reference is FIFO, which takes all coalitions of at most {MOST_ENUMERATED} "
             f"organizations; there are {instance.organizations}. Use RAND, or merge some with top="
         )
+    rate = rates(instance, judged.machine)
     longest = np.minimum(instance.processing, instance.horizon) * instance.width.astype(float)
     if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
         raise InvalidInstance(
@@ -211,10 +227,7 @@ def audit(
         )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, points + 1).astype(np.int64)[1:])
     received = np.array(
-        [
-            per_organization(instance, psi(start, instance.work, int(t), rates(instance)))
-            for t in times
-        ]
+        [per_organization(instance, psi(start, instance.work, int(t), rate)) for t in times]
     ).T
     distance: dict[str, float] = {}
     error = bound = np.zeros(instance.organizations)
@@ -233,7 +246,7 @@ def audit(
         found = reference_of(played)
         wanted = found.psi.astype(float)
         if found.units:
-            own = {"the log": received[:, -1]}
+            own = {"the schedule" if judged.told else "the log": received[:, -1]}
             own |= {
                 rule.__name__: utilities(instance, rule(instance)) for rule in (fair_share, fifo)
             }
@@ -241,6 +254,12 @@ def audit(
                 name.replace("_", " "): unfairness(found, value) or 0.0
                 for name, value in own.items()
             }
+    elif instance.speed is not None:
+        raise InvalidOption(
+            f"coalitions of {instance.organizations} organizations would play {chosen}, which "
+            "knows like machines only; with speeds they play REF: give reference=REF, more time, "
+            "or fewer organizations"
+        )
     elif chosen == "FIFO":
         masks = np.arange(1 << instance.organizations)
         values = fifo_values(instance, masks, times)
@@ -255,11 +274,9 @@ def audit(
         times=times,
         received=received,
         contributed=contributed,
-        work=per_organization(
-            instance, units_done(start, instance.work, instance.horizon, rates(instance))
-        ),
+        work=per_organization(instance, units_done(start, instance.work, instance.horizon, rate)),
         unfairness=distance,
-        notes=(*notes, *_notes(judged)),
+        notes=(*notes, *window_notes([judged])),
         reference=chosen,
         judged=judged,
         wanted=wanted if chosen == "REF" else contributed[:, -1],
@@ -297,7 +314,7 @@ def audit_tables(found: Audit) -> list[Table]:
         Column("organization", bold=True),
         Column("machines", numeric=True),
         Column("jobs", numeric=True),
-        Column("machine time", "{:,}".format, numeric=True),
+        Column("machine time" if instance.speed is None else "work", "{:,}".format, numeric=True),
         Column("share", lambda value: f"{100 * value:.1f} %", numeric=True),
         Column("contributed", "{:.4g}".format, numeric=True),
         Column("received", "{:.4g}".format, numeric=True),
@@ -327,7 +344,7 @@ def audit_tables(found: Audit) -> list[Table]:
                 owed / work if work else None,
             )
         )
-    title = f"{instance.name}: who contributed, who received ({found.reference})"
+    title = f"{instance.name or 'the instance'}: who contributed, who received ({found.reference})"
     caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
     balance = Table("audit-balance", title, columns, tuple(rows), caption)
     times = (
@@ -414,24 +431,38 @@ def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
     return found
 
 
-def _notes(judged: Window) -> Iterator[str]:
-    """What the numbers rest on: machines the log really used, and jobs whose start is not known."""
+def window_notes(windows: Sequence[Window]) -> Iterator[str]:
+    """What the numbers of some windows rest on: machines the log really used, and jobs whose start
+    is not known.
+    """
+    total = windows[0].instance.total_machines
+    peaks = [_peak(each) for each in windows]
+    over = sum(peak > total for peak in peaks)
+    several = len(windows) > 1
+    if over:
+        yield (
+            f"the log used up to {max(peaks)} processors at once"
+            f"{f', in {over} of {len(windows)} windows' * several}, more than the {total} machines "
+            "given: its schedule has an advantage over the reference"
+        )
+    late = sum(int((each.start < 0).sum()) for each in windows)
+    jobs = sum(each.instance.jobs for each in windows)
+    if windows[0].told:
+        yield f"judged is {windows[0].told}"
+        if late:
+            yield f"{late} of {jobs} jobs are not started before the horizon"
+    elif late:
+        yield (
+            f"{late} of {jobs} jobs were not started in {'their' if several else 'the'} window, "
+            "or the log does not say when"
+        )
+
+
+def _peak(judged: Window) -> int:
+    """The most processors in use at one time."""
     instance, start = judged.instance, judged.start
     ran = start >= 0
-    begin, end = start[ran], start[ran] + instance.processing[ran]
+    begin, end = start[ran], start[ran] + durations(instance, judged.machine)[ran]
     times = np.concatenate([end, begin])
     change = np.concatenate([-instance.width[ran], instance.width[ran]])
-    order = np.lexsort((change, times))
-    peak = int(np.cumsum(change[order]).max(initial=0))
-    if peak > instance.total_machines:
-        yield (
-            f"the log used up to {peak} processors at once, more than the "
-            f"{instance.total_machines} machines given: its schedule has an advantage over the "
-            "reference"
-        )
-    late = int((~ran).sum())
-    if late:
-        yield (
-            f"{late} of {instance.jobs} jobs were not started in the window, or the log "
-            "does not say when"
-        )
+    return int(np.cumsum(change[np.lexsort((change, times))]).max(initial=0))

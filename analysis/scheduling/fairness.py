@@ -24,10 +24,10 @@ from ...instances.scheduling import Scheduling
 from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
-from ...solvers.scheduling.event_loop import simulate
 from ..report.picture import Chart, Series
-from .audit import Audit, Reference, audit, many_orderings
+from .audit import FOR_LOGS, Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
+from .given import window_or_text
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,8 +37,7 @@ _SPANS = {"h": HOUR, "d": 86_400, "w": 604_800, "day": 86_400, "week": 604_800}
 _TIES_WORK = 4e8
 """Steps of REF, or jobs served, that all orders of ties together may take: a few seconds."""
 
-_FIT_WORK = 6e7
-"""Jobs that the simulations of a fit may serve together: some seconds."""
+UNIT = "a unit of the instance's time is taken for a second, a machine for a core"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +108,9 @@ class Fairness:
 
     @property
     def share_owed(self) -> float:
-        """All that is owed, over all work: what `--fail-above` looks at."""
-        return float(np.maximum(self.owed, 0).sum() / max(self.work.sum(), 1e-12))
+        """All that is owed, over all work, 0 where none was done: what `--fail-above` looks at."""
+        work = float(self.work.sum())
+        return float(np.maximum(self.owed, 0).sum()) / work if work else 0.0
 
     @cached_property
     def delay(self) -> Floats:
@@ -256,18 +256,21 @@ def fairness(
     path: str | os.PathLike[str],
     source: Source,
     *,
+    schedule: str | None = None,
     windows: str = "all",
     reference: Reference = "auto",
     orderings: Orderings | None = None,
     points: Annotated[int, Between(1, 1000)] = 12,
     ties: Annotated[int, Between(0, 100)] = 4,
 ) -> Fairness:
-    """Read a cluster's files and judge its schedule, window by window.
+    """Read a cluster's files and judge its schedule, window by window; or a schedule of an
+    instance, which is one window, and a unit of its time a second.
 
     Jobs in the system at a window's begin are in it, see `log.Settings.initial`.
 
     Parameters
     ----------
+    schedule : path of an answer to the instance that `path` is, see `given.window_or_text`.
     windows : "all"; "day", "week" or a span such as 12h, 7d, 2w: one after the other from the first
         job to the end of the export; or BEGIN/END as dates (2026-11-01, 2026-11-01T12:00:00) or as
         seconds of the log.
@@ -281,9 +284,14 @@ def fairness(
     InvalidOption
         No such window; see `Source.read` for the files.
     InvalidInstance
-        No window has a job.
+        No window has a job; machines of an instance differ in speed.
     """
-    found = source.read(path)
+    given = window_or_text(path, schedule)
+    if isinstance(given, Window):
+        if source != Source() or windows != "all":
+            raise InvalidOption(FOR_LOGS)
+        return _of_given(given, reference, orderings, points, ties)
+    found = source.read(path, given)
     spans = _spans(windows, found.log)
     audits, empty = _audits(found.log, found.settings, spans, reference, orderings, points)
     if not audits:
@@ -312,82 +320,6 @@ def moment(log: Log, second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Fair-share weights whose schedule is nearest to the fair one.
-
-    Attributes
-    ----------
-    weights : (k,) whole numbers, the largest 1000; 0 for those without machines.
-    error, error_now, error_log : delta psi over the work, in seconds a unit of work was too late or
-        too early: of a fair-share schedule with these weights, with the present shares, and of the
-        log.
-    error_later, error_now_later : of the windows that the fit did not see; None where there is one.
-    """
-
-    weights: Integers
-    error: float
-    error_now: float
-    error_log: float
-    error_later: float | None
-    error_now_later: float | None
-
-
-def fit_shares(judged: Fairness) -> Fit:
-    """Weights for fair share (the account of least use over weight is served next) that come
-    nearest to the fair schedule of the windows; with several, of the first half of them.
-
-    A search from the present shares, one weight at a time by smaller and smaller factors: no
-    proof that nothing is nearer. Slurm's own fair share forgets use by half lives, and sees memory,
-    partitions and age besides.
-    """
-    audits = list(judged.audits)
-    seen = audits[: max(1, len(audits) // 2)]
-    later = audits[len(seen) :]
-    now = np.asarray(judged.machines, dtype=np.int64)
-    now = np.round(1000 * now / now.max()).astype(np.int64)
-    tried: dict[tuple[int, ...], float] = {}
-    served = sum(each.instance.jobs for each in seen)
-    most = max(20, min(400, int(_FIT_WORK / max(1, served))))
-
-    def error(weights: Integers) -> float:
-        key = tuple(weights.tolist())
-        if key not in tried:
-            tried[key] = _distance(seen, weights)
-        return tried[key]
-
-    best, value = now, error(now)
-    for factor in (2.0, 1.4, 1.15):
-        better = True
-        while better and len(tried) < most:
-            better = False
-            for u in np.flatnonzero(now).tolist():
-                for times in (factor, 1 / factor):
-                    trial = best.astype(float)
-                    trial[u] = max(1.0, trial[u] * times)
-                    whole = np.maximum(np.round(1000 * trial / trial.max()), now > 0)
-                    weights = whole.astype(np.int64)
-                    if len(tried) < most and error(weights) < value - 1e-12:
-                        best, value, better = weights, error(weights), True
-    logged = sum(float(np.abs(each.received[:, -1] - each.wanted).sum()) for each in audits) / max(
-        1, sum(int(each.work.sum()) for each in audits)
-    )
-    return Fit(
-        best, value, error(now), logged,
-        _distance(later, best) if later else None, _distance(later, now) if later else None,
-    )  # fmt: skip
-
-
-def _distance(audits: list[Audit], weights: Integers) -> float:
-    """Delta psi over the work of fair-share schedules."""
-    off, work = 0.0, 0
-    for each in audits:
-        played = simulate(each.instance, "FAIRSHARE", shares=weights)
-        off += float(np.abs(played.own[:, -1] - each.wanted).sum())
-        work += int(each.work.sum())
-    return off / max(1, work)
-
-
 def _hours(values: Floats, horizon: int) -> Floats:
     return values * (2 / horizon / HOUR)
 
@@ -413,9 +345,41 @@ def _audits(
             if error.field != "window":
                 raise
             continue
-        drawn = many_orderings(judged.instance) if orderings is None else orderings
-        found.append(audit(judged, reference=reference, orderings=drawn, points=points))
+        found.append(_audited(judged, reference, orderings, points))
     return found, len(spans) - len(found)
+
+
+def _audited(judged: Window, reference: Reference, orderings: int | None, points: int) -> Audit:
+    drawn = many_orderings(judged.instance) if orderings is None else orderings
+    return audit(judged, reference=reference, orderings=drawn, points=points)
+
+
+def _of_given(
+    judged: Window, reference: Reference, orderings: int | None, points: int, ties: int
+) -> Fairness:
+    """The audit of an instance's schedule, its jobs as a log so that they have names and times."""
+    instance = judged.instance
+    if instance.speed is not None:
+        raise InvalidInstance(
+            "speed", "given", "machines that are alike, whose hours can be counted",
+            "Use `cotenant audit`, which counts units of work",
+        )  # fmt: skip
+    order = np.argsort(instance.release, kind="stable")
+    release = instance.release[order]
+    log = Log(
+        name=instance.name, submit=release, eligible=release,
+        wait=np.where(judged.start >= 0, judged.start - instance.release, -1)[order],
+        run=instance.processing[order], processors=instance.width[order],
+        user=instance.organization[order], users=instance.names,
+        group=instance.organization[order], groups=instance.names,
+        jobs=tuple(map(str, order.tolist())), last=instance.horizon,
+    )  # fmt: skip
+    found = Accounts(
+        log, Settings(by="account"), "the instance", "the instance", None, (), (UNIT,),
+        "organization", "",
+    )  # fmt: skip
+    audits = [_audited(replace(judged, job=np.argsort(order)), reference, orderings, points)]
+    return Fairness(found, tuple(audits), 0, _spread(audits, ties) if ties else None, None)
 
 
 def _spread(audits: list[Audit], number: int) -> Floats | None:

@@ -41,7 +41,7 @@ def proportional_response(
     rule : which bid update.
     rounds : most rounds; the thesis reports fewer than 200.
     movement : a round in which no bid changes by more than this share of its user's budget ends it.
-    rounding : whole cores.
+    rounding : how fractions become whole cores; they stay with "none". See `round_cores`.
 
     Returns
     -------

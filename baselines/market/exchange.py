@@ -65,7 +65,7 @@ def exchange(
     rounds : most rounds.
     step : first step, a share of the budget.
     halving : "always", after every move, or "on-failure".
-    rounding : whole cores.
+    rounding : how fractions become whole cores; they stay with "none". See `round_cores`.
 
     Examples
     --------
@@ -115,8 +115,8 @@ def exchange_modified(
     ----------
     rounds : most rounds.
     step : share of the way to the best reply, above 0 and at most 1.
-    tolerance : of the Nash equilibrium.
-    rounding : whole cores.
+    tolerance : relative gain that a user may still have where the search ends.
+    rounding : how fractions become whole cores; they stay with "none". See `round_cores`.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def equal_share(
 
     Parameters
     ----------
-    rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
+    rounding : how fractions become whole cores; they stay with "none". See `round_cores`.
     time_limit : seconds, for "least-envy".
 
     Examples
@@ -93,7 +93,7 @@ def proportional_share(
 
     Parameters
     ----------
-    rounding : to whole cores; fractions stay when "none". See `round_cores` for the ways.
+    rounding : how fractions become whole cores; they stay with "none". See `round_cores`.
     time_limit : seconds, for "least-envy".
 
     Examples

@@ -48,13 +48,13 @@ def rand(
 
     Parameters
     ----------
-    orderings : N; the paper uses 15 and 75.
+    orderings : random orders of joining (N); the paper uses 15 and 75.
     reading : "figure": psi and phi at t, where figure 3 compares them, so that one organization
         takes the free machines until its queue is empty; the default as of REF, so that RAND
         estimates the schedule it is judged by. "definition": at t + 1, as figure 6 does, read as it
         must be: a start adds one to psi, which is kept (the figure adds it to phi, which it
         resets).
-    confidence : lambda, at which the certificate states what the guarantee is worth.
+    confidence : probability (lambda) for which the certificate states the guarantee.
 
     Notes
     -----

@@ -13,7 +13,7 @@ from ..problem.base import repeated
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.plain import name_of, tables_of
 from ..problem.rules import AtLeast, checked
-from ..problem.tables import AMOUNT, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
 from .generators import Machines
 from .instance import (
     LEAST_PENALTY,
@@ -46,6 +46,9 @@ class Measured:
     runs : (T, T) how many there are.
     deviation : (T, T) standard deviation of the runs; NaN below two.
     written : how the table is written where that is unusual, see `CsvTable.written`.
+    low, high : (T, T) each, the intervals that the table gives, in the unit of `mean`; NaN where
+        there is no row. None where it has no such columns.
+    counted : whether `runs` is known: not where a row sums up runs and has no column `looks`.
     """
 
     names: tuple[str, ...]
@@ -55,6 +58,9 @@ class Measured:
     runs: Integers
     deviation: Floats
     written: str = ""
+    low: Floats | None = None
+    high: Floats | None = None
+    counted: bool = True
 
     @property
     def penalty(self) -> Floats:
@@ -83,12 +89,23 @@ class Measured:
         Raises
         ------
         InvalidOption
-            One deviation for all is asked for, and no pair was run twice.
+            One deviation for all is asked for, and no pair was run twice; or the table gives its
+            own intervals, and others are asked for.
         """
         from scipy.special import stdtrit
 
         if which == "none" or not used.any():
             return {}
+        if self.low is not None and self.high is not None:
+            if which != "together":
+                raise InvalidOption(
+                    f"intervals is {which!r}, and the table gives them in its columns low and "
+                    "high; expected none, or leave the option or the columns out"
+                )
+            return {
+                **self._penalties(used, self.low, self.high),
+                "intervals": "columns low and high of the table",
+            }
         spread, freedom = self.deviation, self.runs - 1.0
         if which == "pooled":
             freedom = np.full(spread.shape, float(np.maximum(self.runs - 1, 0)[used].sum()))
@@ -105,21 +122,24 @@ class Measured:
         level = 1 - (1 - CONFIDENCE) / (2 * parts)
         with np.errstate(invalid="ignore", divide="ignore"):
             half = stdtrit(freedom, level) * spread / np.sqrt(self.runs)
-            ends = [self._lost(np.where(used, self.mean + off, np.inf)) for off in (-half, half)]
-        penalty = self.penalty
-        low = np.clip(computed_penalty(ends[0]), LEAST_PENALTY, penalty)
-        high = np.maximum(np.minimum(computed_penalty(ends[1]), 1.0), penalty)
         words = {
             "together": f"Student's t of each mean, Bonferroni over {parts} entries",
             "pooled": f"Student's t with one deviation for all entries, Bonferroni over {parts}",
             "each": f"Student's t of each mean, each alone {100 * CONFIDENCE:g} %, not together",
         }
         return {
-            "low": np.where(used, low, np.inf),
-            "high": np.where(used, high, np.inf),
+            **self._penalties(used, self.mean - half, self.mean + half),
             "confidence": None if which == "each" else CONFIDENCE,
             "intervals": words[which],
         }
+
+    def _penalties(self, used: Booleans, low: Floats, high: Floats) -> dict[str, Floats]:
+        """The fields `low` and `high` of an instance, from ends in the unit of `mean`."""
+        penalty = self.penalty
+        ends = [computed_penalty(self._lost(np.where(used, end, np.inf))) for end in (low, high)]
+        below = np.clip(ends[0], LEAST_PENALTY, penalty)
+        above = np.maximum(np.minimum(ends[1], 1.0), penalty)
+        return {"low": np.where(used, below, np.inf), "high": np.where(used, above, np.inf)}
 
     def repeats(self) -> str:
         """What the repeats say, in words; "" where no pair was run twice."""
@@ -146,7 +166,9 @@ def pairs_csv(
     run; and perhaps a table `service,count` with `bandwidth` [GB/s].
 
     Runs of one pair become their mean and, where every pair was run twice or more, an interval
-    around it (see `intervals`), cut to penalties from -1 to 1. `forbidden` in place of the number
+    around it (see `intervals`), cut to penalties from -1 to 1. With columns `low` and `high` (the
+    ends of an interval around the number, in its unit) or `looks` (how many runs it sums up) a pair
+    has one row, and the intervals are those of the table. `forbidden` in place of the number
     forbids the pair; a pair without a row is missing, which is refused unless `missing` says what
     to do.
 
@@ -160,13 +182,13 @@ def pairs_csv(
         (Bonferroni), from the runs of each pair alone, and wants ten runs or more to be of use;
         "pooled" takes one standard deviation for all pairs, which has to be about right, and does
         with two or three; "each" holds for a single pair with 95 %, for many together with much
-        less; "none" leaves them out.
+        less; "none" leaves them out, also those of the table.
     missing : what to do with pairs that were not measured, see `missing.Missing`.
 
     Raises
     ------
     InvalidOption
-        Pooled intervals where no pair was run twice.
+        Pooled intervals where no pair was run twice, or any where the table gives them.
     InvalidFile
         A table that cannot be read, with its line; pairs are missing.
     """
@@ -187,14 +209,15 @@ def pairs_csv(
         name=name_of(path),
         source="; ".join(words for words in said if words),
     )
-    if found.runs.max(initial=0) < 2 and intervals != "pooled":
+    summed = found.low is not None or not found.counted
+    if found.runs.max(initial=0) < 2 and intervals != "pooled" and not summed:
         return plain
     used = plain.allowed & (number > 0) & (number > 0)[:, None]
     measured = not (used & (found.runs == 0)).any()  # a prediction has no interval
     ends = found.intervals(used, intervals) if measured else {}
     why = "" if ends or intervals == "none" else _WHY_NONE[measured]
     return plain.replace(
-        looks=np.where(plain.allowed, found.runs, 0),
+        looks=np.where(plain.allowed, found.runs, 0) if found.counted else None,
         source="; ".join(words for words in (plain.source, why) if words),
         **ends,
     )
@@ -218,7 +241,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
     ------
     InvalidFile
         Naming the line that is wrong: a number that is none, a service that is not known, a pair
-        both forbidden and measured.
+        both forbidden and measured, a number outside its interval.
     """
     table = CsvTable(path, "service", "beside", lower=True)
     given = [name for name in ("slowdown", "penalty") if name in table.places]
@@ -229,6 +252,14 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
             "(throughput lost)"
         )
     (what,) = given
+    ends = [name for name in ("low", "high") if name in table.places]
+    if len(ends) == 1:
+        raise InvalidFile(
+            f"{table.path}, line 1: a column {ends[0]} alone; expected low and high, the ends of "
+            f"an interval around the {what}, or neither"
+        )
+    summed = bool(ends) or "looks" in table.places
+    sums: dict[tuple[int, int], tuple[float, float, int]] = {}
     place = {name: number for number, name in enumerate(names or ())}
     runs: dict[tuple[int, int], list[float]] = {}
     for row in table:
@@ -249,7 +280,14 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         earlier = runs.setdefault((pair[0], pair[1]), [])
         if earlier and np.isinf(earlier[0]) != np.isinf(value):
             raise row.error(": this pair is forbidden in one row and measured in another")
+        if earlier and summed:
+            raise row.error(
+                ": a second row of this pair; expected one for each, since the columns low, high "
+                "and looks are of all its runs. Leave them out to give a row for each run"
+            )
         earlier.append(value)
+        if summed and np.isfinite(value):
+            sums[pair[0], pair[1]] = _summed(row, what, value, bool(ends))
     types = len(place)
     mean, half, deviation = (np.full((types, types), np.nan) for _ in range(3))
     number = np.zeros((types, types), dtype=np.int64)
@@ -258,7 +296,30 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         if len(values) > 1 and np.isfinite(values).all():
             half[where] = _half_width(np.array(values))
             deviation[where] = np.std(values, ddof=1)
-    return Measured(tuple(place), what, mean, half, number, deviation, table.written)
+    low, high = (np.full((types, types), np.nan) for _ in range(2))
+    for where, one in sums.items():
+        low[where], high[where], number[where] = one
+    return Measured(
+        tuple(place), what, mean, half, number, deviation, table.written,
+        low if ends else None, high if ends else None, "looks" in table.places or not summed,
+    )  # fmt: skip
+
+
+def _summed(row: CsvRow, what: str, value: float, ends: bool) -> tuple[float, float, int]:
+    """The interval and the number of runs of a row that sums up runs; NaN and 1 for what it does
+    not give.
+    """
+    low, high = (row.number(name) if ends else np.nan for name in ("low", "high"))
+    if low > value or (what == "slowdown" and low <= 0):
+        least = "above 0 and " if what == "slowdown" else ""
+        raise row.wrong("low", f"a number {least}at most the {what}, {value:g}")
+    if high < value or (what == "penalty" and high > 1):
+        most = " and at most 1" if what == "penalty" else ""
+        raise row.wrong("high", f"a number at least the {what}, {value:g}{most}")
+    looks = row.whole("looks") if row["looks"] else 1
+    if looks < 1 or ("looks" in row.table.places and not row["looks"]):
+        raise row.wrong("looks", "how many runs this row sums up, at least 1")
+    return low, high, looks
 
 
 def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | None]:

@@ -11,7 +11,15 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InvalidInstance
 from ..problem.fields import names_of, refuse, set_array
-from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.frames import (
+    aligned,
+    columns_of,
+    labels_of,
+    names,
+    places,
+    require_frame,
+    table,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -122,6 +130,9 @@ class Groups(Instance):
         ----------
         frame : types down. Across, the same types: the penalty that the row's job has from the
             column's, which add up; or pressures, ascending numbers: the row's sensitivity curve.
+            Or measured groups, a row a run: columns `group` ("web + web + batch"), `job` and
+            `penalty`, and perhaps `class` (missing for all); runs of one job in one group become
+            their mean, and a group that is not there is forbidden.
         seats, machines : of one class a number each, of several a Series or a mapping by class.
         count, pressure : a Series or a mapping by type, a number for all, or a list in the order of
             the rows.
@@ -133,15 +144,15 @@ class Groups(Instance):
             A label is missing or unknown, or a value is wrong.
         """
         require_frame(frame, "frame")
-        types, across = labels_of(frame.index, "frame.index"), labels_of(frame.columns, "columns")
-        if set(across) == set(types) or pressure is None:
-            data: dict[str, Any] = {"penalty": table(frame, types, types, "frame")}
-        else:
-            data = {"knots": across, "sensitivity": table(frame, types, across, "frame")}
         if hasattr(seats, "keys"):
-            data["classes"] = names(places := list(seats.keys()))
-            seats = aligned(seats, places, "seats")
-            machines = None if machines is None else aligned(machines, places, "machines")
+            fields["classes"] = names(labels := list(seats.keys()))
+            seats = aligned(seats, labels, "seats")
+            machines = None if machines is None else aligned(machines, labels, "machines")
+        if {"group", "job"} <= set(frame.columns):
+            listed = next((list(v.keys()) for v in (count, pressure) if hasattr(v, "keys")), None)
+            types, data = _measured(frame, listed, fields.get("classes", ()))
+        else:
+            types, data = cls._labeled(frame, pressure)
         loads = None if pressure is None else aligned(pressure, types, "pressure")
         return cls(
             count=aligned(count, types, "count"),  # type: ignore[arg-type]
@@ -152,6 +163,14 @@ class Groups(Instance):
             **data,
             **fields,
         )
+
+    @staticmethod
+    def _labeled(frame: pandas.DataFrame, pressure: Any) -> tuple[list[Any], dict[str, Any]]:
+        """Types, and the fields of the additive or of the pressure model."""
+        types, across = labels_of(frame.index, "frame.index"), labels_of(frame.columns, "columns")
+        if set(across) == set(types) or pressure is None:
+            return types, {"penalty": table(frame, types, types, "frame")}
+        return types, {"knots": across, "sensitivity": table(frame, types, across, "frame")}
 
     @property
     def types(self) -> int:
@@ -440,6 +459,44 @@ def group_name(instance: Groups, types: Integers) -> str:
         f"{'' if many == 1 else f'{many} '}{instance.names[kind]}"
         for kind, many in zip(kinds.tolist(), number.tolist(), strict=True)
     )
+
+
+def _measured(
+    frame: pandas.DataFrame, listed: list[Any] | None, classes: tuple[str, ...]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Types, and the fields of the table model, of runs in groups.
+
+    Parameters
+    ----------
+    listed : the types, where something names them; else those of the groups, as they come.
+    """
+    groups, jobs, lost = columns_of(frame, ("group", "job", "penalty"), "frame")
+    where = frame["class"].tolist() if "class" in frame.columns else [None] * len(groups)
+    words = [[word.strip() for word in str(group).split("+")] for group in groups]
+    types = listed or list(dict.fromkeys(word for group in words for word in group))
+    runs: dict[tuple[int, tuple[int, ...]], dict[int, list[float]]] = {}
+    for row, group, job, place, value in zip(frame.index, words, jobs, where, lost, strict=True):
+        owner = f"frame.loc[{row!r}]"
+        known = tuple(sorted(places(group, types, f"{owner}.group")))
+        [kind] = places([job], types, f"{owner}.job")
+        if kind not in known:
+            raise InvalidInstance(f"{owner}.job", repr(job), f"one of {', '.join(group)}")
+        # an empty cell is None or NaN
+        every = place is None or place != place
+        at = -1 if every else places([str(place)], classes, f"{owner}.class")[0]
+        runs.setdefault((at, known), {}).setdefault(kind, []).append(value)
+    width = max((len(group) for _, group in runs), default=0)
+    members, losses = [], []
+    for (_, group), measured in runs.items():
+        if missing := [kind for kind in group if kind not in measured]:
+            told = " + ".join(str(types[kind]) for kind in group)
+            raise InvalidInstance(
+                "frame", f"without {types[missing[0]]!r} in {told}", "a row for every member"
+            )
+        members.append([*group, *[-1] * (width - len(group))])
+        means = [sum(measured[kind]) / len(measured[kind]) for kind in group]
+        losses.append([*means, *[0.0] * (width - len(group))])
+    return types, {"members": members, "losses": losses, "where": [at for at, _ in runs]}
 
 
 def _rounded(value: Floats) -> Floats:

@@ -250,14 +250,6 @@ class Packing(Instance):
         return bool(given_rules(self))
 
     @property
-    def beyond_proofs(self) -> str:
-        """The fields on where VMs may run, and run now, which no proof as a file speaks of."""
-        given = ", ".join(rules_document(self))
-        return (
-            given and f"the checker of proofs does not know where VMs may run or run now: {given}"
-        )
-
-    @property
     def server_class(self) -> Integers:
         """(n,) class of each server, where their number is finite: class by class."""
         return np.repeat(np.arange(self.classes), self.available.astype(np.int64))

@@ -34,11 +34,14 @@ from .log import (
     window,
     with_waiting,
 )
-from .slurm import SlurmNode, read_nodes, read_shares
+from .slurm import SlurmNode, read_nodes, read_shares, remarks
 from .split import Organizations
 
 MOST_ACCOUNTS = 62
 """More are merged, or refused: coalitions are bits of a whole number."""
+
+_ROOT = "root"
+"""The account of a Slurm's administrator, which has no part of the machine beside others."""
 
 OTHERS = "(others)"
 """The name of the accounts that are merged."""
@@ -134,17 +137,21 @@ class Source:
                 "shares are of accounts; leave out by, split and mapping, or the shares"
             )
 
-    def read(self, path: str | os.PathLike[str]) -> Accounts:
+    def read(self, path: str | os.PathLike[str], text: str | None = None) -> Accounts:
         """Read the files and put them together.
+
+        Parameters
+        ----------
+        text : the log's content, when it was read before.
 
         Raises
         ------
         InvalidFile, InvalidOption
             A file is not what it should be; a partition nobody ran in; too many accounts.
         """
-        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict)
+        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict, text=text)
         nodes = [] if self.nodes is None else read_nodes(self.nodes)
-        notes = [*_left_out(log), *log.remarks]
+        notes = [*_left_out(log)]
         partitions = Counter(filter(None, log.partition))
         if self.partition is not None:
             log = of_partition(log, self.partition)
@@ -153,12 +160,18 @@ class Source:
                 raise InvalidOption(
                     f"partition is {self.partition!r}; {self.nodes} has no node of it"
                 )
+            if both := [node.name for node in nodes if len(node.partitions) > 1]:
+                notes.append(
+                    f"nodes that serve other partitions too: {len(both)} of {len(nodes)} "
+                    f"({', '.join(both[:4])}); the jobs of those are not seen"
+                )
         elif len(partitions) > 1:
             names = ", ".join(f"{name} {number}" for name, number in partitions.most_common(4))
             notes.append(
                 f"partitions are not seen ({len(partitions)}: {names}): a wait for one counts as a "
                 "wait for any; audit one with --partition"
             )
+        notes += remarks(log, nodes)
         if self.by == "each-user":
             log = replace(log, group=log.user, groups=log.users)
         by: By = "account" if self.by == "each-user" else self.by
@@ -166,6 +179,8 @@ class Source:
         weights = None if self.shares is None else read_shares(self.shares)
         if by_account and self.top is not None:
             log, weights = _merged(log, weights, self.top)
+        if weights is None and self.by == "account" and not (self.split or self.mapping):
+            weights = _without_root(log)
         total, machines_from = self._machines(log, nodes)
         if self.waiting == "limit":
             log = with_waiting(log, total)
@@ -177,7 +192,13 @@ class Source:
         if by_account and number > MOST_ACCOUNTS:
             raise InvalidOption(
                 f"there are {number} {'accounts' if self.by == 'account' else 'users'}; at "
-                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: top 12 keeps 12"
+                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: --top 12 keeps 12 (audit: "
+                "-o top=12)"
+            )
+        if self.by == "account" and by_account and number == 1:
+            notes.append(
+                "all jobs are of one account, so nothing can be owed; --by each-user --top 12 "
+                "(audit: -o by=each-user -o top=12) judges its users"
             )
         eligible = released_when_eligible(log)
         different = log.eligible is not None and bool((log.eligible != log.submit).any())
@@ -190,7 +211,7 @@ class Source:
             log=eligible if self.release == "eligible" else log,
             settings=settings,
             machines_from=machines_from,
-            shares_from="equal shares" if weights is None else "sshare",
+            shares_from="equal shares" if self.shares is None else "sshare",
             submitted=log if different and self.release == "eligible" else None,
             waiting=log.waiting,
             notes=tuple(notes),
@@ -306,6 +327,12 @@ def _shares_notes(log: Log, weights: dict[str, float]) -> Iterator[str]:
 def _ran(log: Log) -> set[str]:
     """Accounts with jobs that ran."""
     return {log.groups[number] for number in np.unique(log.group).tolist()}
+
+
+def _without_root(log: Log) -> dict[str, float] | None:
+    """Equal parts for all accounts but the administrator's; None where it has no jobs, or all."""
+    ran = _ran(log)
+    return dict.fromkeys(sorted(ran - {_ROOT}), 1.0) if _ROOT in ran and len(ran) > 1 else None
 
 
 def _merged(

@@ -21,7 +21,7 @@ from ..problem.rules import AtLeast
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
 from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
-from .slurm import COMMAND, looks_like_sacct, read_sacct
+from .slurm import COMMAND, NODES_COMMAND, SHARES_COMMAND, looks_like_sacct, read_sacct
 from .split import Organizations
 
 _FIELDS = 18
@@ -140,7 +140,12 @@ Form = Literal["auto", "sacct", "swf", "accounting-csv"]
 
 
 def read_log(
-    path: PathLike, form: Form = "auto", *, delimiter: str = "", strict: bool = False
+    path: PathLike,
+    form: Form = "auto",
+    *,
+    delimiter: str = "",
+    strict: bool = False,
+    text: str | None = None,
 ) -> Log:
     """A log, whatever its kind: what sacct prints, Standard Workload Format, or an accounting
     table.
@@ -149,13 +154,14 @@ def read_log(
     ----------
     form : the kind; "auto" looks at the content.
     delimiter, strict : of what sacct prints, see `slurm.read_sacct`.
+    text : the content, when it was read before.
 
     Raises
     ------
     InvalidFile
         It is none of these, and what makes one.
     """
-    text = read_text(path)
+    text = read_text(path) if text is None else text
     if form == "auto":
         form = _form_of(path, text)
     if form == "sacct":
@@ -183,6 +189,14 @@ def _form_of(path: PathLike, text: str) -> Form:
         else:
             what = hint(content) or "JSON"
         raise InvalidFile(f"{where} holds {what}; expected a log. Make one with: {COMMAND}")
+    for sign, program, option in (
+        ("NodeName=", NODES_COMMAND, "nodes"), ("RawShares", SHARES_COMMAND, "shares"),
+    ):  # fmt: skip
+        if sign in first:
+            raise InvalidFile(
+                f"{where} is what `{program}` prints; give it as --{option} (audit: -o {option}=)"
+                f", and the log first. Make that with: {COMMAND}"
+            )
     if re.search(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:", first):
         raise InvalidFile(
             f"{where}, line 1: {shortened(first[:60])} is a job; expected the names of the columns "
@@ -274,7 +288,7 @@ def read_accounting(
             raise row.wrong(processors, "a whole number")
         found.append((sent_at, begin - sent_at, run, int(cpus)))
         owners.append(row[user])
-        accounts.append(row[group])
+        accounts.append(row[group] or "(none)")
     if not found:
         raise InvalidFile(
             f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs "

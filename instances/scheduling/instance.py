@@ -189,8 +189,9 @@ class Scheduling(Instance):
         elif self.processors is not None:
             raise InvalidInstance(
                 "speed", "given together with processors",
-                "jobs of one processor each when machines differ in speed",
-                "Leave out the one or the other",
+                "jobs of one processor each when machines differ in speed: at whose speed a wider "
+                "job runs is not defined",
+                "Leave out speed where run times were measured, else processors",
             )  # fmt: skip
 
     @classmethod

@@ -65,7 +65,9 @@ class Log:
     waiting : jobs that had not started when the log ended.
     last : the log's last second, where it says more than its jobs.
     bad : lines that could not be read, and why.
-    remarks : what was decided in reading, to be said.
+    marks : (n,) what was decided of each job in reading, as `slurm.remarks` says it; empty where
+        nothing was.
+    memory : (n,) MiB each job asked for, 0 where the log does not say.
     dated : whether seconds count from 1970.
     """
 
@@ -86,7 +88,8 @@ class Log:
     waiting: tuple[Waiting, ...] = ()
     last: int | None = None
     bad: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    marks: tuple[tuple[str, ...], ...] = ()
+    memory: Integers | None = None
     dated: bool = False
 
     @property
@@ -128,12 +131,16 @@ class Window:
         at the begin, -1 when unknown or not before the end.
     begin : the window's begin in the log's time.
     job : (j,) the job of the log that each is a copy of; empty where there is no log.
+    machine : (j,) the machine of each job, where a schedule is judged that is no log's.
+    told : whose schedule that is, for people.
     """
 
     instance: Scheduling
     start: Integers
     begin: int
     job: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    machine: Integers | None = None
+    told: str = ""
 
 
 @checked
@@ -253,10 +260,12 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     used = log.processors[chosen]
     parallel = settings.jobs == "parallel"
     if parallel and used.max() > (total := int(machines.sum())):
+        widest = int(chosen[used.argmax()])
+        name = f"job {log.jobs[widest]}" if log.jobs else "a job"
         raise InvalidOption(
-            f"machines is {total}; a job of user {log.users[log.user[chosen[used.argmax()]]]} in "
-            f"the window, submitted at {log.submit[chosen[used.argmax()]]}, takes {used.max()} "
-            "processors at once. Give as many machines, or leave out jobs=parallel"
+            f"machines is {total}; {name} of user {log.users[log.user[widest]]} in the window, "
+            f"submitted at {log.submit[widest]}, takes {used.max()} processors at once. Give as "
+            "many machines; or, with jobs=sequential, it is so many jobs of one"
         )
     copies = np.ones(len(used), dtype=np.int64) if parallel else used
     instance = Scheduling(
@@ -341,6 +350,8 @@ def with_waiting(log: Log, machines: int | None = None) -> Log:
         user=user, users=users, group=group, groups=groups, last=over,
         jobs=(*log.jobs, *(job.job for job in jobs)) if log.jobs else (),
         partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
+        marks=(*log.marks, *[()] * len(jobs)) if log.marks else (),
+        memory=None if log.memory is None else longer(log.memory, [0] * len(jobs)),
         waiting=tuple(job for job in log.waiting if job not in jobs),
     )  # fmt: skip
     return _of_jobs(more, np.argsort(more.submit, kind="stable"))
@@ -365,6 +376,8 @@ def _of_jobs(log: Log, chosen: Integers) -> Log:
         eligible=None if log.eligible is None else log.eligible[chosen],
         jobs=tuple(log.jobs[n] for n in chosen) if log.jobs else (),
         partition=tuple(log.partition[n] for n in chosen) if log.partition else (),
+        marks=tuple(log.marks[n] for n in chosen) if log.marks else (),
+        memory=None if log.memory is None else log.memory[chosen],
     )  # fmt: skip
 
 

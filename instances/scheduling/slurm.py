@@ -11,7 +11,7 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +47,8 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
 _CLOCK = re.compile(r"(?:([0-9]{1,7})-)?([0-9]{1,7}):([0-9]{2})(?::([0-9]{2}))?(?:\.[0-9]+)?")
 _TASKS = re.compile(r"[0-9]+_\[([^\]]*)\]")
 _CPUS = re.compile(r"(?:^|,)cpu=([0-9]{1,12})(?:,|$)")
+_MEMORY = re.compile(r"(?:^|,)mem=([0-9]{1,12})(\.[0-9]+)?([KMGTP]?)(?:,|$)")
+_MEBIBYTES = {"K": 2**-10, "": 1, "M": 1, "G": 2**10, "T": 2**20, "P": 2**30}
 _DEVICES = re.compile(r"(?:^|,)gres/[^=]+=[1-9]")
 
 
@@ -124,12 +126,15 @@ def read_sacct(
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """A node as scontrol shows it: its CPUs that jobs can have, its partitions and its state."""
+    """A node as scontrol shows it: its CPUs that jobs can have, its partitions, its state, and its
+    memory [MiB], 0 where that is not said.
+    """
 
     name: str
     cpus: int
     partitions: tuple[str, ...]
     state: str
+    memory: int
 
 
 def read_nodes(path: PathLike) -> list[SlurmNode]:
@@ -151,7 +156,11 @@ def read_nodes(path: PathLike) -> list[SlurmNode]:
                 f"expected a number of CPUs. Make it with: {NODES_COMMAND}"
             )
         partitions = tuple(filter(None, words.get("Partitions", "").split(",")))
-        nodes.append(SlurmNode(words["NodeName"], int(cpus), partitions, words.get("State", "")))
+        memory = words.get("RealMemory", "")
+        memory = int(memory) if memory.isdecimal() and len(memory) <= 12 else 0
+        nodes.append(
+            SlurmNode(words["NodeName"], int(cpus), partitions, words.get("State", ""), memory)
+        )
     if not nodes:
         raise InvalidFile(
             f"{where} has no line that begins with NodeName=; expected the output of "
@@ -175,7 +184,14 @@ def read_shares(path: PathLike) -> dict[str, float]:
         It is no output of sshare, or no account has shares.
     """
     where = os.fspath(path)
-    table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True)
+    text = read_text(path)
+    header = text.lstrip().partition("\n")[0]
+    if not {"Account", "User", "RawShares"} <= {name.strip() for name in header.split("|")}:
+        raise InvalidFile(
+            f"{where}, line 1: {shortened(header[:60])} is no header of sshare with Account, User "
+            f"and RawShares between bars. Make it with: {SHARES_COMMAND}"
+        )
+    table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
     children: list[tuple[int, str, bool, float]] = []
     for row in table:
         name = row.cells[table.places["Account"]]
@@ -233,7 +249,7 @@ def _columns(where: str, header: str, delimiter: str) -> tuple[str, list[str]]:
         )
     if not delimiter or (delimiter.isspace() and delimiter != "\t"):
         raise InvalidFile(
-            f"{where} is what sacct prints for people, whose columns are cut; expected "
+            f"{where} is printed for people, in columns that are cut; expected sacct with "
             f"--parsable2. Make it with: {COMMAND}"
         )
     delimiter = delimiter.replace('"', "") or ","
@@ -332,13 +348,12 @@ def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
         found.counts["repeated lines"] += 1
     found.jobs[key] = (
         job, account, user, partition, min(sent, start), min(eligible, start), start, run,
-        max(used, 1), tuple(name for name, true in marks if true),
+        max(used, 1), _memory(requested), tuple(name for name, true in marks if true),
     )  # fmt: skip
 
 
 def _log_of(where: str, found: _Found) -> Log:
     ran, waiting = [], []
-    held = 0
     started = {key[:2] for key in found.jobs if len(key) == 3}  # type: ignore[arg-type,index]
     for key, job in found.jobs.items():
         if len(key) == 3:  # type: ignore[arg-type]
@@ -347,8 +362,6 @@ def _log_of(where: str, found: _Found) -> Log:
             found.counts["repeated lines"] += 1
         else:
             name, account, user, partition, sent, eligible, cpus, limit = job
-            if eligible is None or eligible > found.last:  # type: ignore[operator]
-                held += 1
             waiting.append(
                 Waiting(name, account, user, partition, sent, eligible, cpus, limit)  # type: ignore[arg-type]
             )
@@ -359,11 +372,12 @@ def _log_of(where: str, found: _Found) -> Log:
         )
     ran.sort(key=lambda job: job[4])  # type: ignore[arg-type,return-value]
     ids, accounts, users, partitions, *numbers, marks = zip(*ran, strict=True)
-    sent, eligible, start, run, cpus = (np.array(column, dtype=np.int64) for column in numbers)
+    sent, eligible, start, run, cpus, memory = (
+        np.array(column, dtype=np.int64) for column in numbers
+    )
     user_names, user = labeled(users)
     account_names, account = labeled(accounts)
     zero = run == 0
-    seen = Counter(mark for job in marks for mark in job)
     kept = np.flatnonzero(~zero)
     if len(kept) == 0:
         raise InvalidFile(f"{where} has no job with a run time above 0")
@@ -375,11 +389,19 @@ def _log_of(where: str, found: _Found) -> Log:
         dropped={why: number for why, number in dropped.items() if number},
         jobs=tuple(ids[n] for n in kept), eligible=eligible[kept],
         partition=tuple(partitions[n] for n in kept), waiting=tuple(waiting), last=found.last,
-        bad=tuple(found.bad), dated=True, remarks=tuple(_remarks(seen, held)),
+        bad=tuple(found.bad), dated=True, marks=tuple(marks[n] for n in kept),
+        memory=memory[kept],
     )  # fmt: skip
 
 
-def _remarks(seen: Counter[str], held: int) -> Iterator[str]:
+def remarks(log: Log, nodes: Sequence[SlurmNode] = ()) -> Iterator[str]:
+    """What was decided in reading the jobs, and which of them need what is not seen, in sentences.
+
+    Parameters
+    ----------
+    nodes : those that the jobs can have, whose memory tells which jobs ask for more of it than
+        comes with their CPUs.
+    """
     words = {
         "started before it was eligible or submitted": "jobs that start before they were eligible "
         "or submitted: {}; they count as not waiting (a changed clock? export with TZ=UTC)",
@@ -389,10 +411,33 @@ def _remarks(seen: Counter[str], held: int) -> Iterator[str]:
         "devices": "jobs that asked for GPUs or other devices, which are not seen: {}",
     }
     for mark, sentence in words.items():
-        if seen[mark]:
-            yield sentence.format(seen[mark])
+        if chosen := [n for n, marks in enumerate(log.marks) if mark in marks]:
+            yield sentence.format(_these(log, chosen))
+    memory, cpus = (sum(getattr(node, name) for node in nodes) for name in ("memory", "cpus"))
+    if log.memory is not None and memory:
+        large = np.flatnonzero(
+            log.memory * float(cpus) > 1.01 * memory * log.processors.astype(float)
+        )
+        if len(large):
+            yield (
+                "jobs that asked for more memory than comes with their CPUs, which is not seen: "
+                f"{_these(log, large.tolist())}"
+            )
+    held = sum(job.eligible is None or job.eligible >= log.over for job in log.waiting)
     if held:
         yield f"jobs held, or not eligible yet: {held}; their users' own waiting"
+
+
+def _these(log: Log, chosen: list[int]) -> str:
+    """How many jobs, and the first of them by name."""
+    names = ", ".join(log.jobs[n] for n in chosen[:3])
+    return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
+
+
+def _memory(resources: str) -> int:
+    """MiB by a TRES such as cpu=2,mem=3.50G; 0 where it has none."""
+    found = _MEMORY.search(resources)
+    return int(float(found[1] + (found[2] or "")) * _MEBIBYTES[found[3]]) if found else 0
 
 
 def _moment(column: str, text: str) -> int | None:

@@ -13,11 +13,12 @@ for the solvers; `readable` states the same in Pyomo, and tests hold both to the
 from __future__ import annotations
 
 from .assignment import PairingProgram, penalty_program, repair_program
-from .fair import FairProgram, Surroundings, fair_program
+from .fair import FINE, FairProgram, Surroundings, fair_program
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 from .stable import blocking_program, stable_program
 
 __all__ = [
+    "FINE",
     "UNPAIRED",
     "FairProgram",
     "GainSets",

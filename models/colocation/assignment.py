@@ -24,6 +24,7 @@ class PairingProgram:
     alone : (S,) the types of the next S columns.
     types : T.
     others : from the point's first P + S values to all the rest, the least that the rows allow.
+    flag, flagged : (F,) each, the columns z and s of the rows s <= most z; none by default.
     """
 
     program: LinearProgram
@@ -32,6 +33,8 @@ class PairingProgram:
     alone: Integers
     types: int
     others: Callable[[Floats], Floats] = field(repr=False)
+    flag: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), kw_only=True)
+    flagged: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), kw_only=True)
 
     def pairing(self, point: Floats) -> Pairing:
         """The pairing that a point of the program stands for."""

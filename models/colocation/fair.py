@@ -9,6 +9,11 @@ import numpy as np
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
 from .assignment import Assignment, PairingProgram
 
+FINE = 1024
+"""Rows over means are multiplied by about this, divided by the type's agents: an engine holds rows
+to 1e-9, and slacks of few agents may be as near to each other.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class FairProgram(PairingProgram):
@@ -19,10 +24,12 @@ class FairProgram(PairingProgram):
     below, above : (T,) the rows that keep a type's mean at most h of its own bandwidth, and at
         least h of the next smaller one less the slack; -1 for a type without agents, and in `above`
         for those of least bandwidth.
+    factor : (T,) what those rows are multiplied by: a power of 2, so that nothing is rounded.
     """
 
     below: Integers
     above: Integers
+    factor: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +82,7 @@ def fair_program(
     steps, level = np.unique(instance.bandwidth[present], return_inverse=True)
     count = instance.count if around is None else around.count
     count = count[present].astype(float)
+    factor = 2.0 ** np.maximum(np.floor(np.log2(FINE / count)), 0.0)
     placed = np.zeros(len(present)) if around is None else around.loss[present]
     # h[k] for each step, and the slack
     low = lowest_penalty(instance) + min(0.0, float((placed / count).min()))
@@ -85,7 +93,7 @@ def fair_program(
     )
     # h does not fall
     chain = np.arange(len(steps) - 1)
-    ones = np.ones(len(chain))
+    ones = np.full(len(chain), float(FINE))
     builder.block(
         np.tile(chain, 2), np.concatenate([highest[:-1], highest[1:]]),
         np.concatenate([ones, -ones]),
@@ -97,19 +105,19 @@ def fair_program(
     row, total = place[shared.kind], shared.loss
     below = builder.block(  # mean <= h[k]
         np.concatenate([row, number]), np.concatenate([shared.column, highest[level]]),
-        np.concatenate([total, -count]),
-        np.full(len(present), -np.inf), -placed,
+        np.concatenate([total * factor[row], -count * factor]),
+        np.full(len(present), -np.inf), -placed * factor,
     )  # fmt: skip
     held = level > 0
     place_held = np.cumsum(held) - 1
     entries = held[row]
-    several = np.arange(int(held.sum()))
+    several, each = np.arange(int(held.sum())), count * factor
     above = builder.block(  # h[k-1] <= mean + slack
         np.concatenate([place_held[row[entries]], several, several]),
         np.concatenate([shared.column[entries], np.repeat(room, len(several)),
         highest[level[held] - 1]]),
-        np.concatenate([total[entries], count[held], -count[held]]),
-        -placed[held], np.full(len(several), np.inf),
+        np.concatenate([(total * factor[row])[entries], each[held], -each[held]]),
+        -(placed * factor)[held], np.full(len(several), np.inf),
     )  # fmt: skip
     # and within what the types outside allow
     if around is not None:
@@ -120,12 +128,14 @@ def fair_program(
             builder.block(
                 np.concatenate([row, number]),
                 np.concatenate([shared.column, np.repeat(room, len(number))]),
-                np.concatenate([sign * total, -count]), np.full(len(present), -np.inf),
-                count * most - sign * placed,
+                np.concatenate([sign * total * factor[row], -each]),
+                np.full(len(present), -np.inf), each * most - sign * placed * factor,
             )  # fmt: skip
     # where each type's rows are
     rows = np.full((2, instance.types), -1)
     rows[0, present], rows[1, present[held]] = below, above
+    factors = np.ones(instance.types)
+    factors[present] = factor
 
     # the least h and slack of a pairing, for a start
     def others(chosen: Floats) -> Floats:
@@ -146,7 +156,15 @@ def fair_program(
         cost[-1] = 1.0
         made = shared.finish(cost, others)
     return FairProgram(
-        made.program, made.first, made.second, made.alone, made.types, others, rows[0], rows[1]
+        made.program,
+        made.first,
+        made.second,
+        made.alone,
+        made.types,
+        others,
+        rows[0],
+        rows[1],
+        factors,
     )
 
 

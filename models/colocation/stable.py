@@ -13,7 +13,7 @@ gains by what it has: W[a, c] is then a column of its own, s less the a-agents b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -73,7 +73,11 @@ def stable_program(
         ]
         return np.concatenate([*parts, (own[several] > 0.5).astype(float)])
 
-    return shared.finish(shared.cost if objective else np.zeros(0), others)
+    program = shared.finish(shared.cost if objective else np.zeros(0), others)
+    pairs = [(z[new], chain.s[new]) for chain, (z, new) in zip(chains.chains, flags, strict=True)]
+    pairs.append((own_flags, chains.own_column[several]))
+    flag, flagged = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return replace(program, flag=flag, flagged=flagged)
 
 
 @checked

@@ -14,6 +14,9 @@ from .assignment import RulesOnServers
 
 Integers = npt.NDArray[np.int64]
 
+SPARE = ((0.005, 16.0), (0.005, 12.0), (0.01, 8.0), (0.02, 4.0), (0.05, 1.0))
+"""Parts of a server that are to stay empty, and what each is worth."""
+
 
 class RuledPacking(RulesOnServers, Protocol):
     """A packing with rules, as the program reads it: sizes, requests, servers and their price."""
@@ -100,21 +103,26 @@ class Moves:
     Attributes
     ----------
     program : minimize VMs that stay (with the sign changed).
+    servers, count : as in `Aggregate`.
     kept : columns: whether each server that is in use now stays so.
-    count : as in `Aggregate`.
+    stay : columns: VMs that stay, of type `stay_type` on that server of `kept`, `stay_at`.
     """
 
     program: LinearProgram
-    kept: Integers
+    servers: Integers
     count: Integers
+    kept: Integers
+    stay: Integers
+    stay_at: Integers
+    stay_type: Integers
 
 
-def even_program(packing: RuledPacking, servers: Integers, budget: int) -> Aggregate:
-    """The aggregate program with room to spare: servers of a total cost of `budget` at most, and of
-    each resource of each class a part of what so many servers (p,) have stays empty, the largest
-    that can. Whole VMs find room most easily there.
+def even_program(packing: RuledPacking, budget: int) -> Aggregate:
+    """The aggregate program with room to spare: servers of a total cost of `budget` at most, and as
+    much of each resource of each class as can be stays empty, the first parts of a server
+    (`SPARE`) worth more than the next ones. Whole VMs find room most easily there.
     """
-    builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, servers)
+    builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, 1.0)
     program = builder.build()
     program.upper[cost] = min(program.upper[cost], float(budget))
     return Aggregate(program, cost, pools, of_class, count)
@@ -127,6 +135,7 @@ def moves_program(
     servers: int,
     penalty: int,
     room: Integers,
+    spare: float = 0.0,
 ) -> Moves:
     """The most VMs that can stay where they are with so many servers, class by class.
 
@@ -139,8 +148,9 @@ def moves_program(
     servers : that may be in use.
     penalty : of a VM left out.
     room : (n, k) of each server.
+    spare : what stays empty counts so much more than in `even_program`.
     """
-    builder, _, _, of_class, count = _building(packing, penalty, 0.0)
+    builder, _, _, of_class, count = _building(packing, penalty, 0.0, spare)
     size = packing.size.astype(float)
     builder.row(of_class, size, upper=float(servers))
     used = np.flatnonzero(placed.any(axis=1))
@@ -180,15 +190,15 @@ def moves_program(
         if len(here):
             most = float(room[used[place], j])
             builder.row(stay[here], packing.demand[i[here], j], upper=most)
-    return Moves(builder.build(), kept, count)
+    return Moves(builder.build(), of_class, count, kept, stay, m, i)
 
 
 def _building(
-    packing: RuledPacking, penalty: int, weight: float, even: Integers | None = None
+    packing: RuledPacking, penalty: int, weight: float, spare: float = 0.0
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
     """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
 
-    even : servers by class; a column, the part of all room that stays empty, is maximized then.
+    spare : how much what stays empty counts.
     """
     types, classes = packing.most.shape
     builder = ProgramBuilder()
@@ -220,17 +230,22 @@ def _building(
         packing.request,
     )
     # the room of each class
-    empty = builder.columns(0 if even is None else 1, upper=1.0, cost=-1.0)
+    largest = np.maximum((packing.capacity / packing.size[:, None]).max(axis=0), 1.0)
     for c in range(classes):
         here = np.flatnonzero(there[:, c])
         for j, room in enumerate(packing.capacity[c].tolist()):
             needing = here[packing.demand[here, j] > 0]
             columns, values = count[needing, c], packing.demand[needing, j]
-            if even is not None and even[c]:
+            if not len(needing):
+                continue
+            if spare:
+                worth = [-spare * each / largest[j] for _, each in SPARE]
+                empty = builder.columns(len(SPARE), cost=worth)
+                for column, (part, _) in zip(empty, SPARE, strict=True):
+                    _at_most(builder, [column], np.ones(1), servers[c], int(part * room))
                 columns = np.append(columns, empty)
-                values = np.append(values, room * even[c])
-            if len(needing):
-                _at_most(builder, columns, values, servers[c], room)
+                values = np.append(values, np.ones(len(empty), dtype=np.int64))
+            _at_most(builder, columns, values, servers[c], room)
     # limits on a server: a type's own where rules or whole VMs make it less than the room does
     place, kind = np.nonzero(there & (packing.most < packing.request[:, None]))
     rows = np.arange(len(place))
@@ -292,7 +307,7 @@ def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, to
 
 
 def _at_most(
-    builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, servers: int, room: int
+    builder: ProgramBuilder, columns: npt.ArrayLike, values: npt.ArrayLike, servers: int, room: int
 ) -> None:
     """Add values . columns <= room x servers."""
     builder.row(np.append(columns, servers), np.append(values, -float(room)), upper=0.0)

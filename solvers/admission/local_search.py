@@ -47,7 +47,7 @@ def local_search(
     time_limit : seconds.
     start : an assignment to begin from; jobs by decreasing threads, each to its fastest VM, when
         not given.
-    kicks : how often to shake, at most.
+    kicks : how often, at most, jobs are moved at random to begin again.
 
     Raises
     ------

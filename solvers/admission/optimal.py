@@ -51,7 +51,7 @@ def optimal(
     route : "columns": sets of jobs per VM (`columns`), then what is left open by the assignment
         program; "program": the assignment program alone; "auto": the program for small instances,
         else columns.
-    engine : "highs" or "cp-sat", of the assignment program.
+    engine : the solver of the assignment program: "highs" or "cp-sat".
 
     Returns
     -------
@@ -109,7 +109,7 @@ def most_jobs(
     start : an assignment to begin from.
     report : progress of the second level, in total speed.
     then : "speed", or "nothing" for any assignment that serves most.
-    engine : "highs" or "cp-sat".
+    engine : the solver of the program: "highs" or "cp-sat".
 
     Raises
     ------

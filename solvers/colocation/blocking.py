@@ -36,6 +36,7 @@ from .common import (
 )
 from .feasible import NO_PAIRING
 from .penalty import optimal
+from .shares import MANY, solve_in_shares
 
 KINDS: dict[Uncertainty, str] = {"none": "", "certain": "certainly ", "possible": "possibly "}
 """What such blocking pairs are called."""
@@ -71,7 +72,7 @@ def zero_blocking(
     penalty : False asks only whether there is one (no bound then).
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
-    engine : "highs" or "cp-sat".
+    engine : the solver of the program: "highs" or "cp-sat".
     start : a pairing; used when it has no blocking pair.
     report : progress, in mean penalty.
 
@@ -281,7 +282,10 @@ def _within(
     # solve the program, from the given pairing where it keeps the limit
     clock = Clock(time_limit, report)
     begin = _usable(instance, start, most, alpha, alpha_mode, uncertainty)
-    answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
+    if engine == "highs" and len(program.flag) and int(instance.count.max()) in MANY:
+        answer = solve_in_shares(program, clock, agents=instance.agents, start=begin)
+    else:
+        answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     if (
         answer.point is None
         and answer.status is Status.UNKNOWN

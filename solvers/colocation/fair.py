@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, within_slack
 from ...instances.problem.base import Solution
 from ...instances.problem.rules import checked
-from ...models.colocation import FairProgram, fair_program
+from ...models.colocation import FINE, FairProgram, fair_program
 from ..engines import EngineAnswer, EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
 from .bounds import least_penalty_bound
@@ -80,7 +81,7 @@ def fair(
         never changes what is proved.
     time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and
         the mean penalty gets 30 seconds after it.
-    engine : "highs" or "cp-sat".
+    engine : the solver of the program: "highs" or "cp-sat".
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress, in slack.
 
@@ -288,14 +289,18 @@ class _Search:
                 else np.inf
             )
 
-        per = 1.0 if slack is None else self.instance.agents
+        per: float = self.instance.agents
+        if slack is None:  # engines stop at a gap of 1e-9, and slacks may be as near
+            whole = program.program
+            per = FINE
+            program = replace(program, program=replace(whole, cost=FINE * whole.cost))
         answer: EngineAnswer = run(
             program, self.clock, engine=self.engine, scale=per, start=self.best, parts=parts,
             apart=self.large
         )  # fmt: skip
         self.best = best_of(self.instance, program, answer, self.best, value) or self.best
         if answer.bound is not None and slack is None:
-            self._prove(answer.bound)
+            self._prove(answer.bound / FINE)
         elif answer.bound is not None:
             self._prove_penalty(answer.bound)
         if answer.stop is Stop.INTERRUPTED:

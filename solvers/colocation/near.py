@@ -33,9 +33,14 @@ have none.
 FIRST_SECONDS = 0.8
 """Time for each of them."""
 
-BOTH_PER_TYPE, BOTH_SPREAD, BOTH_SECONDS = 3.75, 1.3, 0.6
+BOTH_PER_TYPE, BOTH_SPREAD, BOTH_SECONDS = 3.5, 1.15, 1.0
 """The same numbers, and the time, for programs of all types that reach from the best pairing to a
 point near the relaxation's.
+"""
+
+MORE, FEWER = 1.05, 1.08
+"""By how much the first of these numbers grows with each that is solved in time, and shrinks with
+each that is not: one that ends has found the best there is in it.
 """
 
 SHIFT = 0.05
@@ -116,14 +121,16 @@ class Near:
         for long.
         """
         types, last, number = float(FEWEST), self.clock.seconds, 0
+        per_type = BOTH_PER_TYPE
         while not self.clock.over and self.clock.seconds < min(until, last + max(PATIENCE, last)):
             if self.bound is not None and self.value <= self.bound:
                 break
             before, left, number = self.value, until - self.clock.seconds, number + 1
             if number % PARTS:  # all types, towards a point near the relaxation's
-                cheap = self._cheap(BOTH_PER_TYPE * BOTH_SPREAD ** rng.uniform(-1, 1))
+                cheap = self._cheap(per_type * BOTH_SPREAD ** rng.uniform(-1, 1))
                 ends = self._between(self._moved(rng), cheap)
-                self._solve(*ends, min(BOTH_SECONDS, left))
+                stop = self._solve(*ends, min(BOTH_SECONDS, left))
+                per_type *= MORE if stop is Stop.FINISHED else 1 / FEWER
             else:
                 cheap = self._cheap(PER_TYPE * SPREAD ** rng.uniform(-1, 1))
                 drawn = rng.choice(self.present, min(int(types), len(self.present)), replace=False)

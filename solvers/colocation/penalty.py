@@ -50,8 +50,8 @@ def optimal(
     instance : what is given.
     rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
-    engine : "highs", or "cp-sat" (slow from some thirty different agents on: it has no feeling for
-        odd sets).
+    engine : the solver of the program: "highs", or "cp-sat" (slow from about thirty different
+        agents on: its bounds do not use odd sets).
     worst : least mean penalty in the worst case within the intervals: every penalty at its upper
         end, the worst matrix for every pairing at once (needs low and high).
     start : a pairing to begin with; one that is not feasible is completed first.

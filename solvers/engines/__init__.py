@@ -17,7 +17,7 @@ from .apart import call_apart, solve_apart
 from .child import START_LIMIT, Child
 from .convex import ConvexAnswer, solve_convex
 from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
-from .highs import WITHOUT_HEURISTICS, LivingProgram, solve_with_highs
+from .highs import TOLERANCES, WITHOUT_HEURISTICS, LivingProgram, solve_with_highs
 from .refined import solve_refined
 
 __all__ = [
@@ -53,6 +53,7 @@ def solve_program(
     start: npt.ArrayLike | None = None,
     report: Report | None = None,
     heuristics: bool = True,
+    tolerance: float | None = None,
 ) -> EngineAnswer:
     """Minimize a mixed-integer linear program with the engine named.
 
@@ -69,6 +70,8 @@ def solve_program(
         answer.
     heuristics : False leaves out HiGHS's own searches for good points, which take longer than a
         small program itself.
+    tolerance : of HiGHS, instead of its 1e-9: for programs whose coefficients are all near 1, on
+        which presolve with the least tolerance is at times mistaken.
 
     Returns
     -------
@@ -97,7 +100,9 @@ def solve_program(
             "engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'"
         )
     else:
-        options = None if heuristics else WITHOUT_HEURISTICS
+        options = {} if heuristics else dict(WITHOUT_HEURISTICS)
+        if tolerance is not None:
+            options |= dict.fromkeys(TOLERANCES, tolerance)
         answer = solve_with_highs(
             program, time_limit=time_limit, start=start, report=report, options=options
         )

@@ -20,6 +20,12 @@ THREADS = 1
 word.
 """
 
+TOLERANCES = (
+    "mip_feasibility_tolerance",
+    "primal_feasibility_tolerance",
+    "dual_feasibility_tolerance",
+)
+
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "log_to_console": False,
@@ -28,9 +34,7 @@ _OPTIONS: dict[str, Any] = {
     "mip_rel_gap": 0.0,  # the default 1e-4 would call "optimal" what is not
     "mip_abs_gap": 1e-9,
     # a 0/1 column at 1e-6 times a million agents would let one agent through
-    "mip_feasibility_tolerance": 1e-9,
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
+    **dict.fromkeys(TOLERANCES, 1e-9),
 }
 
 WITHOUT_HEURISTICS: dict[str, Any] = {
@@ -124,6 +128,23 @@ class LivingProgram:
             number, lower, np.full(number, np.inf), len(values),
             np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), values,
         )  # fmt: skip
+
+    def bound_columns(self, upper: Floats) -> None:
+        """Give every column another upper bound; lower bounds become 0."""
+        number = len(upper)
+        every = np.arange(number, dtype=np.int32)
+        self._solver.changeColsBounds(number, every, np.zeros(number), upper)
+
+    def bound_row(self, row: int, lower: float) -> None:
+        """Give a row without an upper bound another lower one; -inf for none."""
+        self._solver.changeRowBounds(row, lower, np.inf)
+
+    def ray(self) -> Floats | None:
+        """(rows,) multipliers of rows that no point keeps (Farkas), of either sign; None where the
+        engine has none.
+        """
+        _, known, values = self._solver.getDualRay()
+        return np.array(values) if known else None
 
     def again(self, program: LinearProgram, time_limit: float | None = None) -> EngineAnswer:
         """Solve a program of the same shape instead, from the last basis."""

@@ -28,6 +28,7 @@ from ..engines import EngineAnswer, EngineName, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .common import dealt, mean_of
 from .feasible import holds, starting_grouping
+from .nogoods import Tree
 from .optimal import A_GROUP, NOISE, Search, too_large
 
 NEAR = 20
@@ -45,6 +46,20 @@ CONFIRM_SECONDS = 10.0
 SECOND_LEVEL_SECONDS = 30.0
 """Time for the least penalty without a limit, once the first level is settled."""
 
+
+SEARCH_SECONDS = 20.0
+"""Time for a search over limits of losses at one alpha."""
+
+MOST_SEARCHED = 20_000
+"""Groups that it may form; of more, those of least reduced cost."""
+
+A_LIMIT = 2e-5
+"""Seconds that it takes for each of them, and for each group that could block, before it looks at a
+clock.
+"""
+
+BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
+BY_ENGINE = ", or in an integer program that has no point"
 
 A_FULL = 1e-3
 """Seconds that a full group takes in a program, before an engine looks at a clock."""
@@ -270,7 +285,11 @@ class _Search:
         self.offer(dealt(self.instance, snake=False))
         self.note("relaxation")
         if self.least is not None:
-            self.cheapest(self.least)
+            if self.enough > self.least:
+                self._searched(self.least)
+                self.note("search")
+            if not self._empty:
+                self.cheapest(self.least)
         if self.least is None or self._empty:
             self.bisect()
             if self.least is None and self.decided:
@@ -346,6 +365,26 @@ class _Search:
         if reached is not None:
             self.stable_bound = max(self.stable_bound, reached)
 
+    def _searched(self, least: int) -> bool:
+        """Look for a grouping that no group blocks at an alpha by a search over limits of losses;
+        False when it did not say in time.
+        """
+        every = np.arange(len(self.columns))
+        some = self.relaxed.nearest(every, MOST_SEARCHED)
+        full = self.columns.size == self.instance.seats[self.columns.where]
+        clock = Clock(self.clock.share(2, SEARCH_SECONDS))
+        assert clock.left is not None
+        if clock.left < A_LIMIT * (np.count_nonzero(full) + len(some)):
+            return False
+        tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
+        tree.run()
+        if tree.found is not None:
+            self.offer(tree.found)
+        elif tree.empty and len(some) == len(every):
+            self.below, self.confirmed = max(self.below, least), not tree.engine
+            self.proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
+        return self.enough <= least or self.below >= least
+
     def _asked(
         self, least: int, some: Integers, engine: EngineName, seconds: float | None, *, costs: bool
     ) -> _Found:
@@ -386,6 +425,8 @@ class _Search:
 
     def _tried(self, least: int) -> bool:
         """Move one of the two ends; False when it was not decided in time."""
+        if self._searched(least):
+            return True
         every = np.arange(len(self.columns))
         left = self.clock.share()
         quick = QUICK if left is None else min(QUICK, left)

@@ -67,11 +67,13 @@ def fisher(
     start : an allocation with prices to begin from (a market that changed a little).
     tolerance : largest clearing error, overspending and regret that may be called an equilibrium,
         all relative.
-    route : "auto" for the ladder, or one rung after the warm-up.
+    route : the method that follows the first rounds; "auto" tries one after the other until one
+        is near enough.
     bids : first bids, "equal" money on each job or "random".
     warm_rounds : rounds of proportional response before Newton.
     rounds : most rounds of proportional response as last resort.
-    rounding : whole cores; the answer is then no equilibrium any more and its status says so.
+    rounding : how fractions become whole cores; the answer is then no equilibrium any more, and
+        its status says so.
 
     Returns
     -------

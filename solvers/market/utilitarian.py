@@ -33,7 +33,7 @@ def utilitarian(
 
     Parameters
     ----------
-    whole : whole cores.
+    whole : give whole cores only.
 
     Notes
     -----

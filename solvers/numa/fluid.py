@@ -70,8 +70,8 @@ def fluid(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds, for both levels together.
-    ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
-    pcie_energy : of PCIe to another blade [pJ/bit].
+    ht_energy : energy of one HyperTransport hop [pJ/bit], see `link_energy`.
+    pcie_energy : energy of PCIe to another blade [pJ/bit].
     pcie_hops : HyperTransport hops on the way to and from the bridges.
 
     Returns
@@ -137,8 +137,8 @@ def fluid_power(
     ----------
     throughput : tasks a second; the instance's rate when not given. One that passes the most by
         rounding (`ROUNDED`) is the most.
-    ht_energy : of one HyperTransport hop [pJ/bit], see `link_energy`.
-    pcie_energy : of PCIe to another blade [pJ/bit].
+    ht_energy : energy of one HyperTransport hop [pJ/bit], see `link_energy`.
+    pcie_energy : energy of PCIe to another blade [pJ/bit].
     pcie_hops : HyperTransport hops on the way to and from the bridges.
 
     Returns

@@ -41,10 +41,11 @@ def mix(
     by : shares by "class" of the task, or by class and "memory" its data is in (of use when some
         memory is hot).
     tasks : tasks that are measured.
-    warmup : tasks before them that are not, and as many after; a tenth of `tasks` when not given.
+    warmup : tasks before them, and after them, that are not measured; a tenth of `tasks` when not
+        given.
     placement : an arriving task takes the "nearest" idle core it accepts, or any of them at
         "random".
-    engine : "compiled", or "python" for the plain twin (slow).
+    engine : "compiled", or "python" for the same without compilation (slow).
 
     Returns
     -------

@@ -14,7 +14,7 @@ from ...instances.packing.instance import Floats, Integers
 from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
 from ..engines import LivingProgram
-from ..outcome import Clock, Stop
+from ..outcome import Clock, Status, Stop
 from .ruled import Ruled
 
 BITS = 40
@@ -153,6 +153,9 @@ def aggregate_bound(
             break
         value = exact.bound(answer.row_dual, lower, ceiling)
         here = max(known, -(-value.numerator // value.denominator))
+        if answer.status is not Status.OPTIMAL:  # out of time: its point says nothing
+            proved = max(proved, min([here, *(node[0] for node in queue[:1])]))
+            break
         children = [(lower, ceiling)]
         if here > lower[built.cost] and here <= ceiling[built.cost]:
             # costs are whole: the same node with its cost rounded up
@@ -165,7 +168,7 @@ def aggregate_bound(
                 pass  # others come first: this one is solved again when it is its turn
             elif column is None:
                 number = np.round(answer.point[built.servers]).astype(np.int64)
-                best = (number, _counts(built, answer.point))
+                best = (number, counted(built.count, answer.point))
                 proved, closed = here, True
                 break
             else:
@@ -191,7 +194,7 @@ def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> A
     """
     assert found.servers is not None
     pooled = problem.pooled
-    built = even_program(pooled, found.servers + (pooled.size == 1), cost)
+    built = even_program(pooled, cost)
     exact = ExactProgram(built.program)
     lower, upper = built.program.lower.copy(), built.program.upper.copy()
     living = LivingProgram(exact.scaled(lower, upper))
@@ -201,7 +204,10 @@ def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> A
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         point = answer.point
-        if point is None or (_counts(built, point).sum(axis=1) < problem.request - WHOLE).any():
+        if (
+            point is None
+            or (counted(built.count, point).sum(axis=1) < problem.request - WHOLE).any()
+        ):
             return None
         return point
 
@@ -220,7 +226,7 @@ def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> A
     if point is None or free:
         return found
     servers = np.round(point[built.servers]).astype(np.int64)
-    return replace(found, servers=servers, count=_counts(built, point))
+    return replace(found, servers=servers, count=counted(built.count, point))
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:
@@ -234,6 +240,6 @@ def _fractional(built: Aggregate, point: Floats) -> int | None:
     return None
 
 
-def _counts(built: Aggregate, point: Floats) -> Floats:
-    """(s, p) VMs of each type on each class."""
-    return np.where(built.count >= 0, point[np.maximum(built.count, 0)], 0.0)
+def counted(column: Integers, point: Floats) -> Floats:
+    """(s, p) VMs of each type on each class, whose columns of a point those are; -1 for none."""
+    return np.where(column >= 0, point[np.maximum(column, 0)], 0.0)

@@ -61,7 +61,7 @@ def arc_flow(
         of its own that is ended when it does (its answer so far is then lost, and `start` is
         returned).
     start : an answer returned when none better is found.
-    most_nodes : partial loads that may be looked at, per server class.
+    most_nodes : how many partial loads of each server class may be looked at.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def min_servers(
     time_limit : seconds; the best answer and bound so far are returned when they are up.
     start : an answer to begin from.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
-    random_starts : first fits and random fits in random order.
+    random_starts : how many first fits, and random fits, in random order come first.
     master : the engine of the integer programs over patterns. HiGHS is the quicker by far; CP-SAT
         is the second route.
 
@@ -102,7 +102,7 @@ def min_cost(
 
     Parameters
     ----------
-    random_starts : first fits and random fits in random order.
+    random_starts : how many first fits, and random fits, in random order come first.
     master : the engine of the integer programs over patterns; HiGHS is the quicker by far.
 
     Examples

@@ -9,21 +9,27 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ...instances.packing.instance import Integers, Packing, Placement, check
+from ...instances.packing.instance import Floats, Integers, Packing, Placement, check
 from ...instances.packing.placing import present_counts, stays
 from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
 from ...instances.problem.rules import AtLeast, checked
 from ...models.packing.aggregate import Moves, moves_program
 from ...models.packing.assignment import assignment_model
-from ..engines import LivingProgram, solve_cp_sat, solve_program
+from ..engines import LivingProgram, solve_cp_sat
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .aggregate import ExactProgram, aggregate_bound
+from .aggregate import WHOLE, ExactProgram, aggregate_bound, counted
 from .minimum import min_servers
 from .ruled import Ruled, reduce_ruled
 from .ruled_search import Filling
 
 MOST_COUNTS = 40_000
 """Larger models (servers x types) are not given to CP-SAT."""
+
+FEW_COUNTS = 400
+"""Smaller ones are, before anything else is tried."""
+
+SPARE = (1.0, 8.0, 64.0)
+"""How much more empty room counts than in `even_program`: at first, and where VMs find no place."""
 
 AT_ONCE, BESIDES = 5, 3
 """Servers in use, and others, of one zone whose VMs CP-SAT places anew together."""
@@ -55,7 +61,7 @@ def fewest_moves(
     time_limit : seconds; the best answer and bound so far are returned when they are up.
     start : an answer to begin from; it is left out when it uses more servers.
     report : progress.
-    servers : that may be in use; as few as `min_servers` finds in half of the time when not given.
+    servers : how many may be in use; without it, as few as `min_servers` finds in half of the time.
         To free servers that are named, ask for `instance.cordoned(names)` instead.
 
     Returns
@@ -124,6 +130,7 @@ class _Search:
         self.upper, self.lower = self.total + 1, 0
         self.found_by, self.bound_by = "", "none"
         self.impossible = False
+        self.kept: dict[float, tuple[Integers, Integers, Floats] | None] = {}
 
     def limit(self, servers: int | None) -> None:
         """How many servers may be in use, and a bound on how many are needed."""
@@ -174,12 +181,15 @@ class _Search:
         self.place(self.present, self.instance.server_class, "what runs now")
         if not self.open:
             return
-        built = self.program()
-        self.relaxed(built)
-        small = len(self.kind) * self.problem.types <= MOST_COUNTS
+        self.relaxed(self.program())
+        counts = len(self.kind) * self.problem.types
+        small = counts <= MOST_COUNTS
+        if counts <= FEW_COUNTS and self.open:
+            self._by_cp_sat(1.0)
         effort = 1.0
         while self.open:
-            self._fillings(built, effort)
+            self._homewards(effort)
+            self._fillings(effort)
             if self.best is None and self.open:  # an answer, however many move
                 left = self.clock.left
                 seconds = 30.0 * effort if left is None else left / 2
@@ -190,6 +200,7 @@ class _Search:
                     raise KeyboardInterrupt
                 if found.bound is not None and found.bound > self.servers:
                     self.impossible = True
+                self._homewards(effort)
             if self.open:
                 self._anew(effort)
             if small and self.open:
@@ -207,13 +218,13 @@ class _Search:
             return
         self.offer(placement, by)
 
-    def program(self) -> Moves:
-        """The aggregate program of moves."""
+    def program(self, spare: float = 0.0) -> Moves:
+        """The aggregate program of moves, with room to spare or without."""
         problem = self.problem
         stay = np.minimum(self.placed, problem.most.T[self.kind])
         return moves_program(
             problem.pooled, stay, problem.pooled.of[self.kind], self.servers,
-            self.total + len(self.kind) + 1, problem.capacity[self.kind],
+            self.total + len(self.kind) + 1, problem.capacity[self.kind], spare,
         )  # fmt: skip
 
     def relaxed(self, built: Moves) -> None:
@@ -228,31 +239,110 @@ class _Search:
             value = exact.bound(answer.row_dual, program.lower, program.upper)
             self.raise_bound(self.total + math.ceil(value), "aggregate program of moves")
 
-    def _fillings(self, built: Moves, effort: float) -> None:
-        """Servers kept as the program says; the VMs of the others are placed among those."""
-        left = self.clock.left
-        seconds = 5.0 * effort if left is None else min(left / 4, 5.0 * effort)
-        answer = solve_program(built.program, time_limit=seconds)
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-        if answer.point is None:
-            return
+    def _kept(self, spare: float) -> tuple[Integers, Integers, Floats] | None:
+        """The servers that may be in use, the VMs that stay on them (n, s), and the VMs by class of
+        `pooled`, as the program with room to spare says; None where it leaves one out.
+
+        A dive: servers by class are fixed at whole numbers, those nearest to one first, then the
+        servers of each class of which most is kept.
+        """
+        built, pooled = self.program(spare), self.problem.pooled
+        lower, upper = built.program.lower.copy(), built.program.upper.copy()
+        exact = ExactProgram(built.program)
+        living = LivingProgram(exact.scaled(lower, upper))
+
+        def solved() -> Floats | None:
+            answer = living.again(exact.scaled(lower, upper), self.clock.share(4))
+            if answer.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+            point = answer.point
+            if point is None or answer.status is not Status.OPTIMAL:
+                return None
+            placed = counted(built.count, point).sum(axis=1)
+            return None if (placed < self.problem.request - WHOLE).any() else point
+
+        point, free = solved(), built.servers
+        while point is not None and len(free):
+            apart = np.abs(point[free] - np.round(point[free]))
+            near = np.argsort(apart, kind="stable")[: max(len(free) // 2, (apart < WHOLE).sum(), 1)]
+            before = lower[free[near]], upper[free[near]]
+            lower[free[near]] = upper[free[near]] = np.round(point[free[near]])
+            found = solved()
+            if found is None and len(near) > 1:  # one at a time, at the next number too
+                lower[free[near]], upper[free[near]] = before
+                near = near[:1]
+                lower[free[near]] = upper[free[near]] = np.round(point[free[near]])
+                found = solved()
+            if found is None:
+                up = np.round(point[free[near]]) < point[free[near]]
+                lower[free[near]] = upper[free[near]] = np.round(point[free[near]]) + (2 * up - 1)
+                found = solved()
+            point, free = found, np.delete(free, near)
+        if point is None:
+            return None
+        # of each class those of which most is kept
+        number = np.round(point[built.servers]).astype(np.int64) * pooled.size
         used = np.flatnonzero(np.minimum(self.placed, self.problem.most.T[self.kind]).any(axis=1))
-        kept = used[answer.point[built.kept] > 0.5]
-        count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)
-        pooled = self.problem.pooled
-        wanted = np.round(answer.point[: len(pooled.size)]).astype(np.int64) * pooled.size
-        kind = pooled.of[self.kind]
-        extra: list[int] = []  # servers that are empty now
+        kind, staying = pooled.of[self.kind], self.placed.sum(axis=1)
+        chosen: list[int] = []
         for c in range(len(pooled.size)):
-            more = int(wanted[c]) - int((kind[kept] == c).sum())
-            idle = np.flatnonzero((kind == c) & ~np.isin(np.arange(len(kind)), kept))
-            extra += idle[: max(more, 0)].tolist()
-        chosen = np.concatenate([kept, np.array(extra, dtype=np.int64)])[: self.servers]
-        filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
-        filling.place_now(self.placed[chosen])
-        if filling.mend(self.clock, self.clock.seconds + min(4 * effort, seconds)):
-            self._offer_rows(filling.room.vms[: len(chosen)], chosen)
+            here = np.flatnonzero(kind[used] == c)
+            order = np.lexsort((-staying[used[here]], -np.round(point[built.kept[here]], 6)))
+            keep = here[order][: number[c]]
+            idle = np.setdiff1d(np.flatnonzero(kind == c), used)
+            chosen += [*used[keep].tolist(), *idle[: number[c] - len(keep)].tolist()]
+            lower[built.kept[keep]] = 1.0
+            upper[built.kept[np.setdiff1d(here, keep)]] = 0.0
+        point = solved()
+        if point is None:
+            return None
+        stay = np.zeros_like(self.placed)
+        stay[used[built.stay_at], built.stay_type] = np.round(point[built.stay])
+        return np.array(chosen, dtype=np.int64), stay, counted(built.count, point)
+
+    def _fillings(self, effort: float) -> None:
+        """Servers kept as the program says; the VMs of the others are placed among those, with more
+        room to spare where they do not all find a place.
+        """
+        for spare in SPARE:
+            if not self.open:
+                return
+            if spare not in self.kept:
+                self.kept[spare] = self._kept(spare)
+            if (kept := self.kept[spare]) is None:
+                continue
+            chosen, stay, count = kept
+            filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
+            filling.place_now(stay[chosen], self.placed[chosen])
+            filling.place_evenly(count)
+            if filling.mend(self.clock, self.clock.seconds + self.seconds(0.1, 2.0 * effort)):
+                self._home(filling, chosen, effort)
+                return
+
+    def seconds(self, share: float, most: float) -> float:
+        """Seconds for one part: a share of what is left, and no more than `most`."""
+        left = self.clock.left
+        return most if left is None else min(share * left, most)
+
+    def _home(self, filling: Filling, chosen: Integers, effort: float) -> None:
+        """Offer what is filled on these servers, with VMs brought home."""
+        filling.bring_home(self.clock, self.clock.seconds + self.seconds(0.25, 10.0 * effort))
+        self._offer_rows(filling.room.vms[: len(chosen)], chosen)
+
+    def _homewards(self, effort: float) -> None:
+        """Bring VMs of the best answer home, on its servers."""
+        pooled = self.problem.pooled
+        before = self.upper + 1
+        while self.open and self.best is not None and self.upper < before:
+            before, now = self.upper, self._on_servers(self.best)
+            chosen = np.flatnonzero(now.any(axis=1))
+            count = np.zeros((self.problem.types, len(pooled.size)))
+            np.add.at(count.T, pooled.of[self.kind[chosen]], now[chosen])
+            filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
+            filling.place_now(now[chosen], self.placed[chosen])
+            if filling.waiting:
+                return
+            self._home(filling, chosen, effort)
 
     def _anew(self, effort: float) -> None:
         """Of some servers of one zone at a time, place the VMs anew among them so that more stay:

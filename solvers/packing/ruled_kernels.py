@@ -17,6 +17,12 @@ FIRST, BEST, RANDOM = 0, 1, 2
 ENOUGH, PAIRED = 20, 40
 """Ejections of least penalty that are drawn from, and servers on which two VMs are ejected."""
 
+MOST_OUT, MOST_TRIES = 6, 20
+"""VMs that leave a server so that one comes home, and servers from which one is tried to come."""
+
+AT_HOME = 4
+"""Times the penalty of its type, to eject a VM that is at home."""
+
 
 @compiled
 def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
@@ -269,16 +275,17 @@ def mend(
     steps: int,
     shuffles: int,
     seed: int,
+    home: Array,
 ) -> Any:
     """Place waiting VMs by ejecting others (guided ejection search, Nagata and Braysy 2009).
 
-    The VM that waits on top of the stack goes to the fullest server that can take it. If none can,
-    its type's penalty grows, and it replaces one or two VMs of some server whose types have the
-    least penalty together, if that is less than its own; these wait in turn. Then so many VMs are
-    moved at random (`shuffles`).
+    The VM that waits on top of the stack goes to the fullest server that can take it, one on which
+    it is at home first. If none can, its type's penalty grows, and it replaces one or two VMs of
+    some server whose types have the least penalty together, if that is less than its own; these
+    wait in turn. Then so many VMs are moved at random (`shuffles`).
 
-    stack (n,) types, the first `waiting` of them wait; penalty (s,). Returns how many still wait
-    after so many steps.
+    stack (n,) types, the first `waiting` of them wait; penalty (s,); home (n, s) VMs of each type
+    that are at home on a server, or (0, s). Returns how many still wait after so many steps.
     """
     np.random.seed(seed)
     types = len(penalty)
@@ -293,6 +300,8 @@ def mend(
                 rest = 0.0
                 for j in range(rules.demand.shape[1]):
                     rest += room.free[m, j] * share[room.kind[m], j]
+                if m < len(home) and room.vms[m, i] < home[m, i]:
+                    rest -= rules.demand.shape[1]  # more than any rest
                 if rest < slack:
                     chosen, slack = m, rest
         if chosen >= 0:
@@ -314,11 +323,16 @@ def mend(
                     continue
                 if penalty[a] == penalty[i] or not _has_room(rules, room, i, m, a, -1):
                     continue
+                weight = penalty[a]
+                if m < len(home) and room.vms[m, a] <= home[m, a]:
+                    weight = min(AT_HOME * weight, penalty[i] - 1)
+                if weight > least:
+                    continue
                 put(rules, room, a, m, -1)
                 if can(rules, room, i, m):
-                    ties = ties + 1 if penalty[a] == least else 1
+                    ties = ties + 1 if weight == least else 1
                     if np.random.randint(ties) == 0:
-                        least, where, one = penalty[a], m, a
+                        least, where, one = weight, m, a
                 put(rules, room, a, m, 1)
         for turn in range(min(used, PAIRED) if where < 0 else 0):
             m = (turn + offset) % used
@@ -370,3 +384,81 @@ def mend(
                 else:
                     put(rules, room, found, m, 1)
     return waiting
+
+
+@compiled
+def bring_home(
+    rules: RuleArrays, room: Room, used: int, home: Array, m: int, order: Array, seed: int
+) -> Any:
+    """Move VMs to server m, on which they are at home, as long as more VMs get home than leave it.
+
+    A VM that is away comes back from a server on which more of its type are than are at home there.
+    Where server m lacks room, up to `MOST_OUT` VMs that are not at home on it leave for the server
+    that the other one came from, or for any.
+
+    home (n, s) VMs of each type at home on a server, order (s,) of the types. Returns how many VMs
+    came home.
+    """
+    np.random.seed(seed)
+    types = len(order)
+    gained = 0
+    out = np.empty(MOST_OUT, dtype=np.int64)
+    to = np.empty(MOST_OUT, dtype=np.int64)
+    for turn in range(types):
+        i = order[turn]
+        offset = np.random.randint(used)
+        tries = 0
+        for step in range(used):
+            if room.vms[m, i] >= home[m, i] or tries == MOST_TRIES:
+                break
+            other = (step + offset) % used
+            if other == m or room.vms[other, i] <= home[other, i]:
+                continue
+            tries += 1
+            put(rules, room, i, other, -1)
+            # foreign VMs leave server m until there is room
+            number = 0
+            start = np.random.randint(types)
+            for place in range(types):
+                if number == MOST_OUT or can(rules, room, i, m):
+                    break
+                a = (start + place) % types
+                while (
+                    a != i
+                    and number < MOST_OUT
+                    and room.vms[m, a] > home[m, a]
+                    and not can(rules, room, i, m)
+                ):
+                    put(rules, room, a, m, -1)
+                    out[number] = a
+                    number += 1
+            # and find another server
+            placed = 0
+            if can(rules, room, i, m):
+                put(rules, room, i, m, 1)
+                while placed < number:
+                    a = out[placed]
+                    to[placed] = -1
+                    if can(rules, room, a, other):
+                        to[placed] = other
+                    else:
+                        for further in range(used):
+                            n = (further + offset) % used
+                            if n != m and can(rules, room, a, n):
+                                to[placed] = n
+                                break
+                    if to[placed] < 0:
+                        break
+                    put(rules, room, a, to[placed], 1)
+                    placed += 1
+                if placed == number:
+                    gained += 1
+                    continue
+                put(rules, room, i, m, -1)
+            # undo
+            for place in range(placed):
+                put(rules, room, out[place], to[place], -1)
+            for place in range(number):
+                put(rules, room, out[place], m, 1)
+            put(rules, room, i, other, 1)
+    return gained

@@ -50,39 +50,50 @@ class Filling:
         self.stack = np.zeros(problem.vms + 2, dtype=np.int64)
         self.waiting = 0
         self.penalty = np.ones(problem.types, dtype=np.int64)
+        self.home = np.zeros((0, problem.types), dtype=np.int64)
 
     def place_evenly(self, count: Floats) -> None:
-        """Place so many VMs of each type by class of `pooled` (s, q), the same mixture on all its
-        servers.
+        """Place so many VMs of each type by class of `pooled` (s, q), with those that are placed
+        already, the same mixture on all its servers.
         """
         from .ruled_kernels import place_by_class
 
         problem = self.problem
         pooled = problem.pooled
-        target = _rounded(count, problem)
-        servers = np.bincount(pooled.of[self.room.kind[: self.used]], minlength=len(pooled.size))
+        target, of = _rounded(count, problem), pooled.of[self.room.kind[: self.used]]
+        for c in range(len(pooled.size)):
+            target[:, c] -= self.room.vms[: self.used][of == c].sum(axis=0)
+        target = np.maximum(target, 0)
+        servers = np.bincount(of, minlength=len(pooled.size))
         most = pooled.most * np.where(pooled.size > 1, 1, servers)
         tight = (target / np.maximum(most, 1)).max(axis=1)
         alone = (problem.most > 0).sum(axis=1) == 1  # those that force servers into use
         order = np.lexsort((-self.size, -(tight > TIGHT).astype(int), ~alone))
-        left = np.zeros(problem.types, dtype=np.int64)
+        left = problem.request - target.sum(axis=1) - self.room.vms.sum(axis=0)
+        for i in np.flatnonzero(left < 0).tolist():  # more stay in other classes
+            for c in np.argsort(-target[i], kind="stable").tolist():
+                cut = min(int(target[i, c]), -int(left[i]))
+                target[i, c] -= cut
+                left[i] += cut
         place_by_class(self.rules, self.room, self.used, target, order, pooled.of, self.share, left)
-        self.wait(left)
+        self.wait()
 
-    def place_now(self, placed: Integers) -> None:
-        """Leave VMs (n, s) where they are as far as rules allow; the others wait."""
+    def place_now(self, placed: Integers, home: Integers) -> None:
+        """Leave VMs (n, s) where they are as far as rules allow; the others wait. Where they are at
+        home (n, s) counts from now on.
+        """
         from .ruled_kernels import can, put
 
-        left = self.problem.request.copy()
+        self.home = home
         for m, i in np.argwhere(placed > 0).tolist():
             for _ in range(int(placed[m, i])):
                 if can(self.rules, self.room, i, m):
                     put(self.rules, self.room, i, m, 1)
-                    left[i] -= 1
-        self.wait(left)
+        self.wait()
 
-    def wait(self, left: Integers) -> None:
-        """Let so many VMs (s,) wait, the largest on top."""
+    def wait(self) -> None:
+        """Let the VMs that are nowhere wait, the largest on top."""
+        left = self.problem.request - self.room.vms.sum(axis=0)
         waiting = np.repeat(np.arange(self.problem.types), left)
         self.waiting = len(waiting)
         self.stack[: self.waiting] = waiting[np.argsort(self.size[waiting], kind="stable")]
@@ -102,9 +113,22 @@ class Filling:
             seed = int(self.rng.integers(2**31))
             self.waiting = mend(
                 self.rules, self.room, self.used, self.stack, self.waiting, self.penalty,
-                self.share, STEPS, self.shuffles, seed,
+                self.share, STEPS, self.shuffles, seed, self.home,
             )  # fmt: skip
         return self.waiting == 0
+
+    def bring_home(self, clock: Clock, until: float) -> None:
+        """Move VMs back to where they are at home, while more come than leave and time is left."""
+        from .ruled_kernels import bring_home
+
+        gained = 1
+        while gained:
+            gained = 0
+            for m in self.rng.permutation(self.used).tolist():
+                if clock.over or clock.seconds >= until:
+                    return
+                order, seed = self.rng.permutation(self.problem.types), self.rng.integers(2**31)
+                gained += bring_home(self.rules, self.room, self.used, self.home, m, order, seed)
 
     def counts(self) -> Counts:
         """The answer, when nothing waits."""
@@ -118,7 +142,9 @@ def _rounded(count: Floats, problem: Ruled) -> Integers:
     whole = np.floor(count + 1e-6).astype(np.int64)
     for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
         rest = count[i] - whole[i]
-        for c in np.argsort(-rest, kind="stable")[: int(problem.request[i] - whole[i].sum())]:
+        for c in np.argsort(-rest, kind="stable")[
+            : max(int(problem.request[i] - whole[i].sum()), 0)
+        ]:
             whole[i, c] += 1
     return whole
 

@@ -193,7 +193,7 @@ def max_min_share(
 
     Parameters
     ----------
-    levels : how many of them to settle; all when not given.
+    levels : how many of the least shares to settle, one after the other; all when not given.
 
     Raises
     ------

@@ -20,6 +20,7 @@ and follows these rules.
 - When the time is up (`task.clock.over`) or Ctrl-C comes it returns what it has: any bound that its
   steps prove, at worst none. A level says "optimal" only where value and bound are equal, and "gap"
   else, of itself.
+- Where the verifier may be asked for more work than it has patience for, `patience` counts.
 - A case that it cannot prove at all raises `Claimed`, with the reason.
 - A kind of step is a theorem: its checker stands in `verify.py` beneath it, and METHODS there names
   the method, the options that change what is claimed, and its levels.
@@ -27,7 +28,8 @@ and follows these rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +38,7 @@ from ...instances.problem.base import Instance
 from ...instances.problem.errors import CotenantError
 from ..outcome import Clock, Outcome
 
-__all__ = ["Claimed", "Task"]
+__all__ = ["Claimed", "Task", "patience"]
 
 
 class Claimed(CotenantError):
@@ -97,3 +99,15 @@ class Task:
         return verify.Case(
             dict(self.document), dict(options or {}), self.witness, [list(level) for level in steps]
         )
+
+
+@contextmanager
+def patience(share: float = 1.0) -> Iterator[None]:
+    """Within it `verify` has a share of the patience that it has for a file, and refuses what takes
+    longer; outside it does not count.
+    """
+    before, verify.Patience.left = verify.Patience.left, int(share * verify.MOST_WORK)
+    try:
+        yield
+    finally:
+        verify.Patience.left = before

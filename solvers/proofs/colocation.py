@@ -214,7 +214,8 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
     dual, present = answer.row_dual, np.flatnonzero(instance.count > 0)
     carried = np.zeros(instance.types)
     for rows in (program.below, program.above):
-        carried[rows >= 0] -= dual[rows[rows >= 0]] * instance.count[rows >= 0]
+        there = rows >= 0
+        carried[there] -= (dual[rows[there]] * program.factor[there]) * instance.count[there]
     flow = _along(carried, instance)
     prices = np.zeros(instance.types)
     prices[present] = dual[: len(present)]

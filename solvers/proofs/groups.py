@@ -6,14 +6,18 @@ The theorem stands above `Groups.priced` in `verify.py`.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from ... import verify
 from ...instances.groups.instance import UNIT
 from ...instances.problem.proof import Level, Proof, multipliers
 from ..outcome import Status
-from . import Claimed, Task
+from . import Claimed, Task, patience
 from .tree import tree_step
+
+COARSE = (1, 10, 1_000)
+"""Parts of the instance's own unit of penalties in which prices are tried."""
 
 MOST_LEFT = 3_000
 """Groups that prices leave up to which a tree is looked for."""
@@ -24,19 +28,19 @@ def optimal(task: Task) -> Proof:
     groups that an answer of less penalty could have.
     """
     try:
-        given = verify.Groups(task.case({}, []))
+        with patience(0.5):  # what is listed is gone through again for prices and a tree
+            given = verify.Groups(task.case({}, []))
     except verify.Refused as error:
         raise Claimed(str(error)) from None
     if task.outcome.solution is None:
         return _nobody(task, given)
     if "prices" not in task.outcome.certificate:
         raise Claimed("the method had no time for prices of jobs")
-    over = UNIT // math.gcd(UNIT, given.unit)
-    prices = [price * given.unit * over // UNIT for price in task.outcome.certificate["prices"]]
-    shared = math.gcd(over, *prices)
-    hint: dict[str, Any] = {
-        "prices": multipliers([price // shared for price in prices], over // shared)
-    }
+    told = [Fraction(price, UNIT) * given.unit for price in task.outcome.certificate["prices"]]
+    hints = [_hint(told, over) for over in (*COARSE, UNIT // math.gcd(UNIT, given.unit))]
+    # the shortest that prove what the prices as they are do
+    bounds = [-(-total // over) for total, _, over in map(given.priced, hints)]
+    hint = hints[bounds.index(bounds[-1])]
     total, more, over = given.priced(hint)
     steps: list[dict[str, Any]] = [{"kind": "dual", **hint}]
     assert given.total is not None
@@ -49,6 +53,13 @@ def optimal(task: Task) -> Proof:
     [found] = verify.groups_optimal(task.case({}, steps))
     level = Level("penalty", "min", found.value, found.bound, tuple(steps))
     return Proof("groups", "optimal", (level,), {}, task.witness)
+
+
+def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
+    """Prices rounded to parts of one unit of the instance."""
+    numbers = [round(price * over) for price in prices]
+    shared = math.gcd(over, *numbers)
+    return {"prices": multipliers([number // shared for number in numbers], over // shared)}
 
 
 def _nobody(task: Task, given: verify.Groups) -> Proof:

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ... import verify
-from . import Task
+from . import Task, patience
 
 MOST_NODES = 5_000
 ENOUGH = 1e-9
@@ -26,7 +26,8 @@ def nash_tree(task: Task, market: verify.Market) -> list[Any] | None:
     none.
     """
     try:
-        return _Tree(task, verify.Boxes(market)).nodes
+        with patience():
+            return _Tree(task, verify.Boxes(market)).nodes
     except (_Open, verify.Refused):
         return None
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,9 @@ from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.reduction import UNLIMITED, Reduced, reduce
 from ..packing.shares import combinations
-from . import Claimed, Task
+from . import Claimed, Task, patience
 from .filling_tree import Fillings, hints_of, refuted, sums_of
+from .placing import Steps, servers_steps
 from .rounding import common, on_grid, option
 from .tree import tree_step
 
@@ -88,7 +91,8 @@ def max_min_share(task: Task) -> Proof:
     else:
         steps = (step,)
     try:
-        [found] = verify.packing_share(task.case({}, steps))
+        with patience():
+            [found] = verify.packing_share(task.case({}, steps))
     except verify.Refused as why:
         raise Claimed(str(why)) from None
     levels = [Level("dominant_share_min", "max", found.value, found.bound, steps)]
@@ -96,7 +100,9 @@ def max_min_share(task: Task) -> Proof:
     shares = verify.Shares(verify.Packing(task.case({}, [])))
     for level in range(1, told):
         try:
-            tree = tree_step(shares.program(level), None, task.clock)
+            with patience():
+                program = shares.program(level)
+            tree = tree_step(program, None, task.clock)
         except verify.Refused:  # so many fillings that the verifier would not list them
             break
         if tree is None:
@@ -164,19 +170,34 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
 
 def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     objective = "cost" if costs else "servers"
+    checker = partial(verify.packing_servers, costs=costs)
+    if task.instance.ruled:
+        no_answer_at_all = task.outcome.status is Status.INFEASIBLE
+        told = None if no_answer_at_all else math.ceil((task.outcome.bound or 0) - 1e-6)
+        steps = servers_steps(task, told, costs=costs)
+        return _judged(task, method, objective, checker, steps)
     problem = reduce(task.instance, costs=costs)
-    checker = verify.packing_cost if costs else verify.packing_servers
     if task.outcome.status is Status.INFEASIBLE:
         step = no_answer(problem, task.clock)
     else:
         shown = checker(task.case({}, ()))[0].value
         told = math.ceil((task.outcome.bound or 0) - 1e-6)
         step = bounded(problem, told, int(shown or told), task.clock, costs=costs)
-    steps = ((step,),) if step else ((),)
-    [found] = checker(task.case({}, *steps))
+    return _judged(task, method, objective, checker, (step,) if step else ())
+
+
+def _judged(
+    task: Task,
+    method: str,
+    objective: str,
+    checker: Callable[[verify.Case], list[verify.Found]],
+    steps: Steps,
+) -> Proof:
+    """The proof of these steps."""
+    [found] = checker(task.case({}, steps))
     if task.outcome.status is Status.INFEASIBLE and not found.infeasible:
-        raise Claimed("that the servers are too few is not proved by prices")
-    level = Level(objective, "min", found.value, found.bound, steps[0], found.infeasible)
+        raise Claimed("that the servers are too few is not proved by prices or a tree")
+    level = Level(objective, "min", found.value, found.bound, steps, found.infeasible)
     if found.infeasible:
         level = replace(level, value=None, bound=None)
     return Proof("packing", method, (level,), {}, task.witness)
@@ -290,7 +311,8 @@ def _tree(
     step |= {} if target is None else {"target": target}
     owed = [int(number or 0) for number in own.request]
     try:
-        return {**step, **hints_of(tree, step["sums"], verify.Priced(own, owed, cost, step))}
+        with patience():
+            return {**step, **hints_of(tree, step["sums"], verify.Priced(own, owed, cost, step))}
     except verify.Refused:  # longer than the verifier has patience for
         return None
 

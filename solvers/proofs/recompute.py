@@ -5,12 +5,13 @@ FUGA.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ... import verify
 from ...instances.problem.proof import Level, Proof
 from ...instances.scheduling.instance import Schedule
-from . import Claimed, Task
+from . import Claimed, Task, patience
 from .machine_time import machine_time_steps
 from .rounding import option
 
@@ -41,7 +42,7 @@ def max_utility(task: Task) -> Proof:
 
 def _most(task: Task, method: str, objective: str) -> Proof:
     utility = objective == "utility"
-    checker = verify.scheduling_utility if utility else verify.scheduling_most
+    checker = partial(verify.scheduling_most, utility=utility)
     best = _recomputed(task, checker, method, objective, "max", {}, STEP)
     solution = task.outcome.solution
     if best.levels[0].says == "optimal" or not isinstance(solution, Schedule):
@@ -69,7 +70,8 @@ def joint_optimum(task: Task) -> Proof:
         raise Claimed("only plays of the game are looked at again, not all combinations that fit")
     options = _of_game(task)
     try:
-        [found] = verify.packing_joint(task.case(options, STEP))
+        with patience():
+            [found] = verify.packing_joint(task.case(options, STEP))
     except verify.Refused as why:
         raise Claimed(str(why)) from None
     level = Level("disutility", "min", found.value, found.bound, STEP)
@@ -89,7 +91,8 @@ def _of_game(task: Task) -> dict[str, Any]:
 def _played(task: Task, method: str) -> Proof:
     options = _of_game(task)
     try:
-        [found] = verify.packing_play(task.case(options, STEP))
+        with patience():
+            [found] = verify.packing_play(task.case(options, STEP))
     except verify.Refused as why:
         raise Claimed(str(why)) from None
     if found.epsilon is None:
@@ -112,7 +115,8 @@ def _recomputed(
     if solution is not None:
         case.witness = {name: list(solution.document()[name]) for name in ("start", "machine")}
     try:
-        [found] = checker(case)
+        with patience():
+            [found] = checker(case)
     except verify.Refused as why:
         raise Claimed(str(why)) from None
     level = Level(objective, sense, found.value, found.bound, steps)

@@ -9,6 +9,7 @@ point says at which column to split.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,12 @@ from ... import verify
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, LivingProgram
 from ..outcome import Clock, Status
-
-_ENDLESS = 10**15
+from . import patience
 
 Floats = npt.NDArray[np.float64]
 Terms = list[tuple[int, int]]
 
-GRIDS = (1, 4, 10**3, 10**6, 10**9)
+GRIDS = (1, 4, 10**3, 10**6, 10**9, 10**12)
 """Parts of one in which multipliers are tried, the shortest first."""
 
 WHOLE = 1e-6
@@ -32,7 +32,11 @@ WHOLE = 1e-6
 
 
 def tree_step(
-    program: verify.Program, objective: tuple[Terms, int] | None, clock: Clock
+    program: verify.Program,
+    objective: tuple[Terms, int] | None,
+    clock: Clock,
+    at: Sequence[int] | None = None,
+    nodes: int = 10**9,
 ) -> dict[str, Any] | None:
     """The tree, its leaves and cuts as fields of a step; None when there is a point, or time is up
     first.
@@ -42,28 +46,45 @@ def tree_step(
     program : the verifier's; rows are added to it.
     objective : terms and the most that they may sum to: the row that the verifier adds last, if it
         adds one.
+    at : columns at which cases are split; a point that is whole there is taken for one of the
+        program. All columns when not given.
+    nodes : cases that are left after bounds are tightened, at most.
     """
+    try:
+        with patience(0.9):
+            return _tree(program, objective, clock, at, nodes)
+    except verify.Refused:  # it would take the verifier too long
+        return None
+
+
+def _tree(
+    program: verify.Program,
+    objective: tuple[Terms, int] | None,
+    clock: Clock,
+    at: Sequence[int] | None,
+    nodes: int,
+) -> dict[str, Any] | None:
     if objective is not None:
         program.at_most(*objective)
-    patience = program.work * 9 // 10  # what the verifier has, and this tree may take of it
-    search = _Search(program, objective is not None, clock)
-    search.columns_of_rows()
+    search = _Search(program, objective is not None, clock, at)
+    program.columns_of_rows()
     if not program.tighten(list(program.low), list(program.high), list(range(len(program.rows)))):
         return {"tree": []}
     cuts = search.root_cuts()
     made: dict[str, Any] = {"tree": []}
     if cuts:
         made["cuts"] = cuts
-    search.columns_of_rows()
+    program.columns_of_rows()
     cases = [(list(program.low), list(program.high), list(range(len(program.rows))))]
     leaves: list[list[int]] = []
     while cases:
-        if clock.over or search.spent > patience:
+        if clock.over:
             return None
         low, high, rows = cases.pop()
         if not program.tighten(low, high, rows):
             continue
-        closed, split = search.close(low, high)
+        nodes -= 1
+        closed, split = (None, None) if nodes < 0 else search.close(low, high)
         if closed is not None:
             made["tree"].append(-1)
             leaves.append(closed)
@@ -75,32 +96,27 @@ def tree_step(
         above, below = list(low), list(high)
         above[column], below[column] = value + 1, value
         cases += [(above, high, program.of[column]), (low, below, program.of[column])]
-    if search.spent > patience:
-        return None
     return {**made, "leaves": leaves} if leaves else made
 
 
 class _Search:
     """The linear program of a case, and what its multipliers prove."""
 
-    def __init__(self, program: verify.Program, has_objective: bool, clock: Clock) -> None:
-        self.program = program
+    def __init__(
+        self,
+        program: verify.Program,
+        has_objective: bool,
+        clock: Clock,
+        at: Sequence[int] | None,
+    ) -> None:
+        self.program, self.at = program, at
+        self.columns = np.arange(len(program.low)) if at is None else np.array(at, dtype=int)
         self.clock, self.given = clock, len(program.rows)
         self.objective = len(program.rows) - 1 if has_objective else None
         factors = [] if self.objective is None else program.rows[self.objective][0]
         self.unit = max((abs(a) for _, a in factors), default=1)
         self._entries: tuple[int, list[Floats]] = (0, [])
         self._living: dict[tuple[int, ...], LivingProgram] = {}
-
-    def columns_of_rows(self) -> None:
-        """The verifier's own index of rows; what it counts of its work is looked at in between."""
-        self.program.columns_of_rows()
-        self.program.work = _ENDLESS
-
-    @property
-    def spent(self) -> int:
-        """The work of tightening bounds so far."""
-        return _ENDLESS - self.program.work
 
     def root_cuts(self) -> list[list[int]]:
         """The objective's row less the multipliers of the relaxation: its factors are reduced
@@ -136,11 +152,12 @@ class _Search:
             closed = self._closes(answer.row_dual, self.objective, low, high)
             if closed:
                 return closed, None
-        part = np.abs(answer.point - np.round(answer.point))
+        point = answer.point[self.columns]
+        part = np.abs(point - np.round(point))
         if part.max(initial=0.0) > WHOLE:
-            column = int(np.argmax(part))
+            column = int(self.columns[int(np.argmax(part))])
             return None, (column, int(np.floor(answer.point[column])))
-        return None, self._any_split(low, high)
+        return None, self._any_split(low, high) if self.at is None else None
 
     def _any_split(self, low: list[int], high: list[int]) -> tuple[int, int] | None:
         """At the first column that is open; None when all are fixed, and the case is a point."""

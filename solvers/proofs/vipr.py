@@ -259,11 +259,19 @@ def _program(
     case: verify.Case, made: dict[str, Any], level: int, step: dict[str, Any]
 ) -> verify.Program:
     """The program whose points would be better than the answer, as the verifier makes it."""
+    if made["problem"] == "groups":
+        program, cost_of = verify.Groups(case).program(step, step["below"] - 1)
+        program.at_most(cost_of, step["below"] - 1)
+        return program
     if made["problem"] == "packing":
-        packing = verify.Packing(case)
-        if step["kind"] == "prop":
-            return verify.Shares(packing).program(level)
+        if made["method"] == "max-min-share" and step["kind"] == "prop":
+            return verify.Shares(verify.Packing(case)).program(level)
+        packing, below = verify.Packing(case, ruled=True), step.get("below")
         cost = packing.cost if made["method"] == "min-cost" else [1] * len(packing.room)
+        if made["method"] == "fewest-moves":
+            return verify.moves_program(packing, made["options"]["servers"], below, step)[0]
+        if step["kind"] == "prop":
+            return verify.servers_program(packing, cost, below, step)[0]
         owed = [verify.whole(number, "request") for number in packing.request]
         return verify.Priced(packing, owed, cost, step).program()
     given, value = verify.Colocation(case), made["claim"]["value"]

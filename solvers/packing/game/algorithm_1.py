@@ -38,7 +38,7 @@ def fuga_algorithm_1(
 
     Parameters
     ----------
-    alpha : above 1, weighs fairness (eq. 14); the paper uses 2 to 5.
+    alpha : weight of fairness (eq. 14), above 1; the paper uses 2 to 5.
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
 

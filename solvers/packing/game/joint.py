@@ -61,7 +61,7 @@ def joint_optimum(
 
     Parameters
     ----------
-    alpha : above 1, weighs fairness (eq. 14).
+    alpha : weight of fairness (eq. 14), above 1.
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
     over : "top", the strategy sets of the game; "all", every combination that fits and the empty

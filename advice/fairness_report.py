@@ -1,0 +1,121 @@
+"""The page of who is owed what on a cluster: debts, causes and debts over time, by partition."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..analysis.report.content import Content, InstancePart, ProblemPart, Shown
+from ..analysis.report.page import write_content
+from ..analysis.report.table import Column, Table
+from ..analysis.report.tables import facts_table
+from ..analysis.run.result import versions
+from ..analysis.scheduling.fairness import HOUR, Fairness
+from .fairness import alone_words, amount, because, headline, known_to, period, rests_on, span
+
+
+def write_fairness_report(
+    judged: Sequence[tuple[str | None, Fairness]],
+    path: str | os.PathLike[str],
+    command: Sequence[str] = (),
+) -> Path:
+    """Write the page of an audit, one part a partition (None: all of the log); returns its path.
+
+    Raises
+    ------
+    InvalidFile
+        The page cannot be written.
+    InvalidOption
+        jinja2 or matplotlib is missing.
+    """
+    first = judged[0][1]
+    made = Content(
+        title=f"Who is owed what: {first.found.log.name}",
+        about="What each account contributed by the Shapley value less what it got: who is owed, "
+        "who owes, whose jobs ran while whose waited, and the debts over time.",
+        ran=facts_table(
+            {
+                "log": first.found.log.name,
+                "jobs": sum(each.instance.jobs for _, one in judged for each in one.audits),
+                "windows": sum(len(one.audits) for _, one in judged),
+                "coalitions play": ", ".join(
+                    sorted({each.reference for _, one in judged for each in one.audits})
+                ),
+            },
+            "What was run",
+        ),
+        versions=facts_table(dict(versions()), "Versions"),
+        commands=(shlex.join(command),) if command else (),
+        problems=tuple(_part(name, one) for name, one in judged),
+    )
+    return write_content(made, path)
+
+
+def _part(partition: str | None, judged: Fairness) -> ProblemPart:
+    chart = judged.picture()
+    return ProblemPart(
+        name="accounts" if partition is None else f"partition {partition}",
+        sentences=(headline(judged), period(judged)),
+        tables=(_debts(judged), _causes(judged), _alone(judged)) if judged.work.any() else (),
+        pictures=(),
+        instances=(
+            InstancePart("Over time", "", "", None, (Shown(chart, chart.table(), ""),), ()),
+        ),
+        failures=None,
+        runs=None,
+        notes=tuple(rests_on(judged)),
+    )
+
+
+def _debts(judged: Fairness) -> Table:
+    def hours(name: str) -> Column:
+        return Column(name, amount, numeric=True)
+
+    columns = (
+        Column("account", bold=True),
+        Column("CPUs", "{:,}".format, numeric=True),
+        hours("work, core hours"),
+        hours("owed, core hours"),
+        hours("known to, core hours"),
+        Column("its work came late by", lambda value: span(value * HOUR) if value else "-"),
+    )
+    rows = tuple(
+        (
+            judged.names[u],
+            int(judged.machines[u]),
+            float(judged.work[u]),
+            float(judged.owed[u]),
+            known_to(judged, u),
+            float(judged.delay[u]),
+        )
+        for u in np.argsort(-judged.owed, kind="stable").tolist()
+    )
+    return Table(
+        "debts", "Who is owed what", columns, rows,
+        "Below 0 the account owes, and its work came early. A debt smaller than what it is known "
+        "to is called even.",
+    )  # fmt: skip
+
+
+def _causes(judged: Fairness) -> Table:
+    rows = tuple(
+        (judged.names[u], because(judged, u, cause))
+        for u in np.argsort(-judged.owed, kind="stable").tolist()
+        if abs(judged.owed[u]) > known_to(judged, u)
+        for cause in judged.causes(u)
+    )
+    return Table(
+        "causes", "Whose jobs ran while whose waited",
+        (Column("account", bold=True), Column("what happened")), rows,
+        "The largest three flows of each, a bookkeeping in core hours and no division of the debt.",
+    )  # fmt: skip
+
+
+def _alone(judged: Fairness) -> Table:
+    rows = tuple((name, alone_words(judged, u)) for u, name in enumerate(judged.names))
+    columns = (Column("account", bold=True), Column("what would have happened"))
+    return Table("alone", "Alone on its own CPUs", columns, rows)

@@ -1,0 +1,193 @@
+"""Proofs of the fewest servers, the least cost and the fewest moves where rules say where VMs may
+run, against every placement of small clusters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from measured import DATA
+from placing_reference import WEB, Best, best, state
+from proved import Document, judged, proof_of, refuses
+
+from cotenant import verify
+from cotenant.advice.reading import read_state
+from cotenant.advice.rules import translate
+from cotenant.instances.packing import Packing
+from cotenant.instances.packing.generators import cluster
+from cotenant.instances.problem import InvalidInstance
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.proofs.tree import tree_step
+
+SAMPLE = DATA / "clusters" / "k8s"
+
+METHODS = {"min-servers": "servers", "min-cost": "cost", "fewest-moves": "moves"}
+
+
+def small(first: int, number: int) -> list[tuple[Packing, Best | None]]:
+    """So many small clusters and what is best there."""
+    found: list[tuple[Packing, Best | None]] = []
+    while len(found) < number:
+        with contextlib.suppress(InvalidInstance):
+            instance = state(first)
+            found.append((instance, best(instance)))
+        first += 1
+    return found
+
+
+def optimum(known: Best, method: str) -> int:
+    return int(getattr(known, METHODS[method]))
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [(70, 8), *(pytest.param((s, 40), marks=pytest.mark.slow) for s in range(0, 4000, 400))],
+)
+def test_what_is_proved_is_the_least_of_all_placements(
+    tmp_path: Path, seeds: tuple[int, int]
+) -> None:
+    for instance, known in small(*seeds):
+        for method in METHODS:
+            content, proof = proof_of(tmp_path, instance, method)
+            said, claim = judged(content, proof), proof["claim"]
+            if known is None:
+                assert said.endswith("there is no answer at all"), (instance.name, said)
+            else:
+                assert said.endswith(": optimal"), (instance.name, method, said)
+                assert claim["value"] == optimum(known, method), (instance.name, method)
+
+
+def _tree(given: verify.Packing, method: str, known: Best, below: int, each: bool) -> Any:
+    """That a tree shows that nothing is below some value; at most 300 cases."""
+    step = {"each": each}
+    if method == "fewest-moves":
+        program, _ = verify.moves_program(given, known.servers, below, step)
+    else:
+        cost = given.cost if method == "min-cost" else [1] * len(given.room)
+        program, _ = verify.servers_program(given, cost, below, step)
+    return tree_step(program, program.rows.pop(), Clock(), None, 300)
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (400, 900))]
+)
+def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
+    """Whatever a file says, the program holds the best placement."""
+    for instance, known in small(first, 10 if first == 0 else 60):
+        if known is None:
+            continue
+        document = json.loads(json.dumps(instance.document()))
+        given = verify.Packing(verify.Case(document, {}, None, []), ruled=True)
+        for method in METHODS:
+            least = optimum(known, method)
+            for each in (False, True):
+                assert _tree(given, method, known, least + 1, each) is None, instance.name
+            if least > 0:
+                assert _tree(given, method, known, least, True) is not None, instance.name
+
+
+def test_what_is_changed_is_refused(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, WEB, "min-servers")
+    assert judged(content, proof).endswith("servers is 3, and no answer is below 3: optimal")
+    rows = proof["witness"]["count"]
+
+    def fewer(made: Document) -> None:
+        made["steps"][0]["below"] += 1
+        made["claim"] |= {"bound": 4, "says": "gap", "value": None}
+
+    def together(made: Document) -> None:  # types 0 and 1 on one server
+        made["witness"] = {"count": [[1, 1, 1], [1, 1, 1], [1, 0, 0]], "server_class": [0, 1, 2]}
+
+    def uneven(made: Document) -> None:  # all of type 0 in zone b
+        made["witness"] = {"count": [[0, 2, 2], [2, 0, 0], [1, 0, 0]], "server_class": [0, 1, 2]}
+
+    def limited(made: Document) -> None:  # two of type 0 and one of type 2
+        made["witness"] = {"count": [[2, 0, 1], [1, 0, 1], [0, 2, 0]], "server_class": [0, 1, 2]}
+
+    for change in (fewer, together, uneven, limited):
+        refuses(content, proof, change)
+    for name in ("apart", "skew", "limits", "zone"):
+        document = json.loads(content)
+        document.pop(name)
+        with pytest.raises(verify.Refused):  # the proof is of another file
+            judged(json.dumps(document).encode(), proof)
+    document = json.loads(content)
+    document["allowed"] = [[True, True, True], [True, True, True], [False, False, False]]
+    with pytest.raises(verify.Refused, match="not allowed there"):
+        verify.Packing(verify.Case(_own(document), {}, proof["witness"], []), ruled=True)
+    assert len(rows) == 3
+
+
+def _own(document: Document) -> Document:
+    return {n: v for n, v in document.items() if n not in ("cotenant", "problem", "name", "source")}
+
+
+def test_moves_are_counted_on_the_servers_that_the_file_names(tmp_path: Path) -> None:
+    content, proof = proof_of(tmp_path, WEB, "fewest-moves")
+    told = judged(content, proof)
+    assert "fewest-moves servers=3: moves is" in told
+    assert told.endswith(": optimal")
+
+    def fewer(made: Document) -> None:
+        made["claim"]["value"] -= 1
+
+    def twice(made: Document) -> None:
+        made["steps"][0]["on"][1] = made["steps"][0]["on"][0]
+
+    def of_another_class(made: Document) -> None:
+        made["steps"][0]["on"].reverse()
+
+    def more_servers(made: Document) -> None:
+        made["options"]["servers"] = 2
+
+    for change in (fewer, twice, of_another_class, more_servers):
+        refuses(content, proof, change)
+
+
+BAD: dict[str, tuple[Document, str]] = {
+    "allowed": ({"allowed": [[1, 1]]}, "neither true nor false"),
+    "within": (
+        {"limits": [{"types": [0], "most": 1, "within": "rack"}]},
+        "neither server nor zone",
+    ),
+    "twice": ({"limits": [{"types": [0, 0], "most": 1}]}, "names a type twice"),
+    "zone": ({"spreads": [{"types": [0], "skew": 1, "zones": ["c"]}]}, "no server"),
+    "server": ({"placed": [[9, 0, 1]]}, "no such server"),
+    "type": ({"placed": [[0, 7, 1]]}, "of no type"),
+    "skew": ({"skew": [0]}, "skew is"),
+    "extra": ({"limits": [{"types": [0], "most": 1, "zones": []}]}, "unknown key"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_rules_that_are_none_are_refused(case: str) -> None:
+    fields, words = BAD[case]
+    document = {"capacity": [[4], [4]], "demand": [[1]], "request": [2], "servers": [1, 1]}
+    with pytest.raises(verify.Refused, match=words):
+        verify.packing_servers(verify.Case(document | fields, {}, None, [[]]))
+
+
+@pytest.mark.slow
+def test_a_cluster_of_many_nodes_is_certified(tmp_path: Path) -> None:
+    instance = cluster(nodes=60, rng=np.random.default_rng(1))
+    content, proof = proof_of(tmp_path, instance, "min-servers")
+    claim = proof["claim"]
+    assert claim["bound"] is not None
+    judged(content, proof)
+    assert Fraction(claim["bound"]) > 0
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
+def test_as_few_nodes_as_advice_says_are_certified(tmp_path: Path) -> None:
+    state = read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
+    instance = translate(state, mended=True).instance
+    content, proof = proof_of(tmp_path, instance, "min-servers")
+    assert judged(content, proof).endswith("servers is 3, and no answer is below 3: optimal")
+    content, proof = proof_of(tmp_path, instance, "fewest-moves")
+    assert "no answer is below 7: optimal" in judged(content, proof)

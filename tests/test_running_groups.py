@@ -1,0 +1,400 @@
+"""Machines of more than two seats: what is believed of groups, what their agents are told, what the
+coordinator makes of it, and a real queue on real workers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from running_cases import Run, held_open, measured_lab, queued, store_copied  # noqa: F401
+from simulated_machines import SimulatedMachines
+from terminal import run
+
+from cotenant.analysis.colocation.batches import Waiting
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.groups import check
+from cotenant.instances.groups.stability import mean_penalty
+from cotenant.running.agents import assess
+from cotenant.running.decisions import PairDecider
+from cotenant.running.group_agents import GroupAgents
+from cotenant.running.group_beliefs import GroupBeliefs, GroupDecider, group_beliefs
+from cotenant.running.jobs import Job
+from cotenant.running.knowledge import Knowledge
+from cotenant.running.profiles import profile_of
+from cotenant.running.queue import QueuedJob
+from cotenant.running.run import policy_of
+from cotenant.running.statistics import Estimate
+from cotenant.running.store import opened
+from cotenant.running.topology import Topology, choose_seats, divided_cpus
+
+Box = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def box(rng: np.random.Generator, types: int) -> Box:
+    """Penalties with their intervals; in a grid, so that ties happen."""
+    middle = rng.integers(0, 20, (types, types)) / 100
+    half = rng.integers(0, 4, (types, types)) / 100
+    return middle, middle - half, middle + half
+
+
+def grouped(rng: np.random.Generator, types: int, sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    return [tuple(rng.integers(0, types, size).tolist()) for size in sizes]
+
+
+def gains(ends: Box, kind: int, old: Sequence[int], new: Sequence[int]) -> tuple[float, float]:
+    """The least and the most that a job gains, over all corners of the box."""
+    entries = sorted({*old, *new})
+    found = []
+    for corner in itertools.product((1, 2), repeat=len(entries)):
+        lost = {other: ends[end][kind, other] for other, end in zip(entries, corner, strict=True)}
+        found.append(sum(lost[o] for o in old) - sum(lost[o] for o in new))
+    return round(min(found), 12), round(max(found), 12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_agents_break_away_exactly_when_all_corners_of_the_intervals_say_so(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    seats = 3 + seed % 2
+    ends = box(rng, 3)
+    groups = grouped(rng, 3, [seats, seats, 1 + seed % 3])
+    alpha = (seed % 3) / 50
+    agents = [(g, s) for g, types in enumerate(groups) if len(types) > 1 for s in range(len(types))]
+    advised: dict[str, set[tuple[int, int]]] = {"certain": set(), "possible": set()}
+    sets: Counter[tuple[tuple[int, int], tuple[int, ...]]] = Counter()
+    for chosen in itertools.combinations(agents, seats):
+        types = [groups[g][s] for g, s in chosen]
+        least, most = [], []
+        for place, (g, s) in enumerate(chosen):
+            old = groups[g][:s] + groups[g][s + 1 :]
+            new = types[:place] + types[place + 1 :]
+            low, high = gains(ends, types[place], old, new)
+            least.append(low)
+            most.append(high if sorted(old) != sorted(new) else -1.0)
+        if min(least) > alpha:
+            advised["certain"] |= set(chosen)
+            for place, agent in enumerate(chosen):
+                sets[agent, tuple(sorted(types[:place] + types[place + 1 :]))] += 1
+        if min(most) > alpha:
+            advised["possible"] |= set(chosen)
+    told = GroupAgents(ends, {}, seats, groups, alpha)
+    assert (told.certain, told.possible) == tuple(map(len, advised.values()))
+    for g, s in agents:
+        others = tuple(sorted(groups[g][:s] + groups[g][s + 1 :]))
+        offers = told.offers((groups[g][s], *others), "certain")
+        assert {one.others: one.sets for one in offers} == {
+            types: number for (agent, types), number in sets.items() if agent == (g, s)
+        }
+        assert all(one.least > alpha and one.least <= one.gain <= one.most for one in offers)
+    gone = told.leaving(groups)
+    assert bool(gone) == bool(told.certain)
+    flat = [agent for one in gone for agent in one]
+    assert len(flat) == len(set(flat))
+    places = [{g for g, _ in one} for one in gone]
+    assert sum(map(len, places)) == len(set().union(*places))  # each group is left once
+    for one in gone:
+        types = [groups[g][s] for g, s in one]
+        for place, (g, s) in enumerate(one):
+            old = groups[g][:s] + groups[g][s + 1 :]
+            assert gains(ends, types[place], old, types[:place] + types[place + 1 :])[0] > alpha
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_on_two_seats_agents_are_told_what_pairs_are(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    middle, low, high = box(rng, 4)
+    pairs = grouped(rng, 4, [2] * 6 + [1])
+    count = np.bincount([kind for types in pairs for kind in types], minlength=4)
+    whole = Colocation(middle, count, low=low, high=high, machines=7.0)
+    first, second = np.array(pairs[:-1]).T
+    alone = np.bincount(pairs[-1], minlength=4)
+    told = assess(whole, Pairing(first, second, np.ones(6, dtype=int), alone), 0.02)
+    found = GroupAgents((middle, low, high), {}, 2, pairs, 0.02)
+    assert (found.certain, found.possible) == (told.certain, told.possible)
+
+
+def test_what_was_measured_of_a_group_stands_instead_of_the_sum() -> None:
+    ends = (np.full((2, 2), 0.1), np.full((2, 2), 0.09), np.full((2, 2), 0.11))
+    pairs = Colocation(ends[0], np.full(2, 2), low=ends[1], high=ends[2], names=("a", "b"))
+    seen = Estimate(0.5, 0.45, 0.55, 3, 0.01)
+    beliefs = GroupBeliefs(pairs, {(0, 1, 1): seen, (0, 0, 0, 0): seen}, 3)
+    assert beliefs.losses((0, 1, 1)).penalty == pytest.approx((0.5, 0.2, 0.2))
+    assert beliefs.losses((1, 0, 1)).high == pytest.approx((0.22, 0.55, 0.22))
+    assert beliefs.losses((0, 1)).penalty == pytest.approx((0.1, 0.1))
+    assert "but for 1 that were measured" in beliefs.words
+    assert (
+        beliefs.instance(np.array([3, 0]), 1).model == "additive"
+    )  # none of its groups was measured
+    table = beliefs.instance(np.array([3, 3]), 2)
+    assert table.model == "table"
+    answer = policy_of("optimal", {}, 5.0, 3)(table, rng=np.random.default_rng(0)).solution
+    check(table, answer)
+    assert answer.members.tolist() == [[0, 0, 0], [1, 1, 1]]  # the measured mixture is avoided
+    agents = GroupAgents(beliefs.ends, beliefs.measured, 3, [(0, 1, 1), (0, 0, 1)], 0.2)
+    assert (agents.certain, agents.possible) == (0, 0)  # the one at (0, 1, 1) finds nobody willing
+    forbidden = Colocation([[0.1, np.inf], [np.inf, 0.1]], np.full(2, 2), names=("a", "b"))
+    apart = GroupBeliefs(forbidden, {(0, 0, 0): seen}, 3).instance(np.array([3, 2]), 2)
+    assert not any({0, 1} <= set(row) for row in apart.members.tolist())
+
+
+def test_a_table_gives_what_the_sum_gives_where_nothing_else_was_seen(store: Path) -> None:
+    with opened(store) as rows:
+        knowledge = Knowledge(profile_of(rows))
+    plain = group_beliefs(knowledge, 4)
+    entry = (0, 0, 1, 2)
+    same = plain.losses((0, 0, 1, 2))
+    seen = Estimate(same.penalty[0], same.low[0], same.high[0], 2, 0.0)
+    tabled = GroupBeliefs(plain.pairs, {entry: seen}, 4)
+    count, policy = np.array([4, 3, 2]), policy_of("optimal", {}, 5.0, 3)
+    problems = [beliefs.instance(count, 3) for beliefs in (plain, tabled)]
+    assert [problem.model for problem in problems] == ["additive", "table"]
+    one, two = (
+        mean_penalty(problem, policy(problem, rng=np.random.default_rng(0)).solution)
+        for problem in problems
+    )
+    assert one == pytest.approx(two, abs=1e-11)
+
+
+@pytest.mark.parametrize("method", ["core", "optimal", "hierarchical", "GR"])
+def test_a_queue_on_three_seats_is_done_oldest_first_each_job_once(
+    held: Any,
+    store: Path,
+    method: str,
+) -> None:
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    policy = policy_of(method, {}, 2.0, 3)
+    made = Run(held, store, queued(list("012" * 5)), machines, policy=policy, seats=3)
+    assert made.whole().states == {"done": 15}
+    assert [len(kinds) for _, kinds in machines.begun] == [3] * 5
+    first = Counter(kind for _, kinds in machines.begun[:2] for kind in kinds)
+    assert first == {"0": 2, "1": 2, "2": 2}
+    rows = made.rows.rows("SELECT penalty, low, high, certain, possible FROM epoch")
+    assert all(low <= middle <= high for middle, low, high, _, _ in rows)
+    assert all(certain <= possible for *_, certain, possible in rows)
+
+
+def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
+    with opened(store) as rows:
+        knowledge = Knowledge(profile_of(rows))
+    queue, other = Waiting(3), Waiting(3)
+    for one in (queue, other):
+        one.add(0, np.array([3, 2, 3]))
+    pairs = PairDecider(knowledge, policy_of("optimal", {}, 5.0), 0.0)
+    groups = GroupDecider(knowledge, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
+    draws = np.random.default_rng(0)
+    one, two = pairs.place(queue, 4, draws), groups.place(other, 4, draws)
+    assert one is not None
+    assert two is not None
+    of_pairs = [lost for types in one.groups for lost in pairs.losses(types).penalty]
+    of_groups = [lost for types in two.groups for lost in groups.losses(types).penalty]
+    assert sum(of_pairs) == pytest.approx(sum(of_groups))
+
+
+def test_jobs_that_may_be_beside_nobody_get_machines_and_the_youngest_wait(
+    held: Any,
+    store: Path,
+) -> None:
+    matrix = np.array([[np.inf, np.inf, np.inf], [np.inf, 0.1, 0.1], [np.inf, 0.1, 0.1]])
+    known = Colocation(matrix, np.array([1, 2, 2]), machines=5.0, names=("0", "1", "2"))
+    machines = SimulatedMachines(3, lambda kinds: 5.0)
+    policy = policy_of("optimal", {}, 2.0, 3)
+    made = Run(
+        held, store, queued(list("00112212")), machines, matrix=known, policy=policy, seats=3
+    )
+    assert made.whole().states == {"done": 8}
+    begun = [sorted(kinds) for _, kinds in machines.begun]
+    assert begun.count(["0"]) == 2
+    assert sorted(map(len, begun[:3])) == [1, 1, 3]
+
+
+def test_strict_agents_of_groups_leave_and_are_together_next(
+    held: Any,
+    store: Path,
+) -> None:
+    from cotenant.instances.groups import Grouping
+
+    matrix = Colocation(np.where(np.eye(2), 0.0, 0.2), np.full(2, 3), names=("0", "1"))
+
+    def worst(problem: Any, *, rng: np.random.Generator) -> Any:
+        if problem.count.tolist() == [3, 3]:
+            return Grouping([[0, 0, 1], [0, 1, 1]], [0, 0], [1, 1])
+        return policy_of("optimal", {}, 2.0, 3)(problem, rng=rng)
+
+    jobs = [QueuedJob(f"j{n}", Job(kind, ("true",)), True) for n, kind in enumerate("001011")]
+    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    made = Run(
+        held, store, jobs, machines, matrix=matrix, policy=worst, agents="strict", seats=3,
+    )  # fmt: skip
+    assert made.whole().states == {"done": 6}
+    assert sorted(kinds for _, kinds in machines.begun) == [("0", "0", "0"), ("1", "1", "1")]
+    assert any("left their co-runners to be together next: 1 x 0 and 0 and 0" in line
+               for line in made.lines)  # fmt: skip
+
+
+def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(
+    held: Any,
+    store: Path,
+) -> None:
+    def seconds(kinds: tuple[str, ...]) -> float:
+        return 5 / (1 - 0.4) if len(kinds) == 3 else 5.0
+
+    jobs = queued(list("012" * 4))
+    machines = SimulatedMachines(1, seconds)
+    policy = policy_of("GR", {}, 2.0, 3)
+    made = Run(held, store, jobs, machines, policy=policy, seats=3)
+    before = profile_of(made.rows).held.estimates
+    assert made.whole().states == {"done": 12}
+    kinds = {look.kind for look in made.rows.produced(1)}
+    assert kinds == {"group"}
+    assert {len(look.jobs) for look in made.rows.produced(1)} == {3}
+    again = profile_of(made.rows)
+    assert again.held.estimates == before  # a group says nothing of a pair for sure
+    beliefs = group_beliefs(Knowledge(again), 3)
+    assert beliefs.measured.keys() == {(0, 1, 2), (1, 0, 2), (2, 0, 1)}
+    assert beliefs.losses((0, 1, 2)).penalty == pytest.approx((0.4,) * 3, abs=0.01)
+    live = made.coordinator.knowledge.seen.group_estimates(0.01)
+    assert {entry: guess.looks for entry, guess in live.items()} == {
+        entry: guess.looks for entry, guess in again.seen.group_estimates(0.01).items()
+    }
+    seen = made.rows.rows("SELECT measured FROM seat WHERE measured IS NOT NULL")
+    assert seen
+    assert all(value == pytest.approx(0.4, abs=0.01) for (value,) in seen)
+    done = run("advice", str(store), "--job", "1")
+    text = " ".join(done.stdout.split())
+    assert "beside 1 and 2 in epoch" in text
+    assert "taken to add up, but for 3 that were measured" in text
+
+
+def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_the_group(
+    held: Any,
+    store: Path,
+) -> None:
+    from cotenant.running.store import Look
+
+    seen = profile_of(Run(held, store, [], SimulatedMachines(1, lambda kinds: 1.0)).rows).seen
+    for number in range(3):
+        begin = 1e9 + 100 * number
+        runs = ((0, 9.0, 9.0, 1.0), (1, 9.0, 9.0, 0.8), (2, 9.0, 9.0, 0.95))
+        seen.add(Look(-1, 1, 2, "group", begin, runs, (3,)))
+    assert set(seen.group_estimates(0.05)) == {(0, 1, 2), (2, 0, 1)}
+
+
+def test_a_store_of_version_1_is_read_as_it_is_and_takes_groups_once_it_is_written_to(
+    store: Path,
+) -> None:
+    with sqlite3.connect(store) as rows:
+        text = rows.execute("SELECT sql FROM sqlite_master WHERE name = 'visit'").fetchone()[0]
+        old = text.replace(", 'group'", "").replace("TABLE visit", "TABLE older")
+        rows.executescript(
+            f"{old}; INSERT INTO older SELECT * FROM visit; DROP TABLE visit; ALTER TABLE older "
+            "RENAME TO visit; CREATE INDEX visit_of_machine ON visit (machine, round);"
+            "PRAGMA user_version = 1;"
+        )
+        visits = rows.execute("SELECT * FROM visit").fetchall()
+        refers = rows.execute("SELECT sql FROM sqlite_master WHERE name = 'run'").fetchone()
+    with opened(store) as known:
+        looks = known.looks(1)
+        assert known.rows("PRAGMA user_version") == [(1,)]
+    with opened(store, new=True) as known:
+        assert known.rows("PRAGMA user_version") == [(2,)]
+        assert known.rows("SELECT * FROM visit") == visits
+        assert known.rows("SELECT sql FROM sqlite_master WHERE name = 'run'") == [refers]
+        assert known.looks(1) == looks
+        assert known.rows("PRAGMA integrity_check") == [("ok",)]
+        assert "'group'" in known.rows("SELECT sql FROM sqlite_master WHERE name = 'visit'")[0][0]
+
+
+def test_machines_of_more_seats_have_equal_parts_of_the_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)))
+    cores = {cpu: tuple(sorted({cpu, cpu ^ 8})) for cpu in range(16)}
+    whole = tuple(range(16))
+    one = Topology(cores, {3: dict.fromkeys(whole, whole)}, dict.fromkeys(whole, 0))
+    found = choose_seats(one, None, 3)
+    assert (found.parts, found.shared) == (((0, 1, 8, 9), (2, 3, 10, 11), (4, 5, 12, 13)), "L3")
+    assert divided_cpus(one, 2, 4) == ["0-3,8-11", "4-7,12-15"]
+    few = choose_seats(one, "0-1", 3, overlap=True)
+    assert (few.parts, few.shared) == (((0,), (1,), (0,)), "L3")
+    from cotenant.instances.problem.errors import InvalidOption
+
+    with pytest.raises(InvalidOption, match="2 CPUs of one cache; expected at least 3"):
+        choose_seats(one, "0-1", 3)
+    with pytest.raises(InvalidOption, match=r"machines of 5 seats.*expected 10 cores"):
+        divided_cpus(one, 2, 5)
+    assert divided_cpus(one, 3, 5, overlap=True) == ["0-4,8-12"] * 3
+
+
+def test_seats_and_methods_that_do_not_fit_are_refused_before_any_job(tmp_path: Path) -> None:
+    (tmp_path / "queue.toml").write_text(
+        '[[job]]\nname = "j"\ntype = "0"\ncommand = ["true"]\nrerun = "yes"\n'
+    )
+    words = ["run", str(tmp_path / "queue.toml"), "--store", str(tmp_path / "no.db")]
+    for options, says in (
+        (["--seats", "1"], "seats is 1"),
+        (
+            ["--seats", "3", "-m", "stable"],
+            "'stable', which is not for machines of 3 seats; these are: optimal, core",
+        ),
+        (["--seats", "2", "-m", "core"], "'core', which is not for machines of 2 seats"),
+        (["--seats", "3", "-o", "uncertainty=certain"], "no option 'uncertainty'"),
+    ):
+        done = run(*words, "--local", "1", *options)
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
+    reason="needs Linux and two CPUs",
+)
+def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_measured(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
+    pytest.importorskip("distributed", reason="python -m pip install 'cotenant[cluster]'")
+    from cotenant.running import sleeper
+    from cotenant.running.command import TOKEN
+    from cotenant.running.measure import measure
+
+    truth = {"a": {"a": 0.1, "b": 0.3}, "b": {"a": 0.05, "b": 0.1}}
+    jobs = []
+    for name, beside in truth.items():
+        others = " ".join(f"{other}={lost}" for other, lost in beside.items())
+        # those of one machine see each other: its worker's token names their folder
+        text = f"mkdir -p ${TOKEN}; exec {sys.executable} -I -S {sleeper.__file__} {name} 0.8 "
+        command = ("sh", "-c", f"{text} ${TOKEN} {others}")
+        jobs.append(Job(name, command, directory=tmp_path))
+    settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
+    measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
+    (tmp_path / "queue.toml").write_text(
+        "".join(
+            f'[[job]]\nname = "{job.name}-{number}"\ntype = "{job.name}"\nrerun = "yes"\n'
+            f"command = {json.dumps(job.command)}\n"
+            for number in range(12)
+            for job in jobs
+        )
+    )
+    words = ["run", str(tmp_path / "queue.toml"), "--store", str(tmp_path / "lab.db"), "--json"]
+    words += ["--local", "2", "--seats", "3", "--overlap", "--pressure", "1", "--other-machine"]
+    done = run(*words, TMPDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["states"] == {"done": 24}
+    with opened(tmp_path / "lab.db") as rows:
+        looks = [look for look in rows.produced(2) if look.kind == "group"]
+        sizes = rows.rows("SELECT COUNT(*) FROM seat GROUP BY placed")
+        assert max(sizes) == (3,)
+        assert rows.rows("SELECT COUNT(DISTINCT machine) FROM placed") == [(2,)]
+    assert found["measured"] is not None
+    assert abs(found["measured"] - found["predicted"]) < 0.1
+    assert all(len(look.jobs) == 3 for look in looks)

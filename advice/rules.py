@@ -231,8 +231,8 @@ class _Builder:
         found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
         alike: dict[object, list[Pod]] = {}  # residents that differ by their node only
         for pod in self.residents:
-            key = (pod.namespace, frozenset(pod.labels.items()), pod.apart, pod.ports)
-            alike.setdefault(key, []).append(pod)
+            signature = (pod.namespace, frozenset(pod.labels.items()), pod.apart, pod.ports)
+            alike.setdefault(signature, []).append(pod)
         matched: dict[tuple[object, ...], list[bool]] = {}
         for kind, pod in enumerate(self.sample):
             if self._free_scheduler(kind):

@@ -26,15 +26,23 @@ def emit(advice: Advice, form: str) -> str:
     InvalidOption
         There is no such form, or it is of another platform than the state.
     """
+    require_form(form, advice.state.platform)
+    return FORMS[form][1](advice)
+
+
+def require_form(form: str | None, platform: str = "") -> None:
+    """Raise InvalidOption for a form that is none, or of another platform than the state (if that
+    is known).
+    """
+    if form is None:
+        return
     if form not in FORMS:
         raise InvalidOption(f"emit is {form!r}; expected one of {', '.join(FORMS)}")
-    platform, function = FORMS[form]
-    if platform not in ("", advice.state.platform):
+    meant, _ = FORMS[form]
+    if platform and meant not in ("", platform):
         raise InvalidOption(
-            f"emit is {form!r}, which is for {platform}; the state is {advice.state.platform}: "
-            "use csv"
+            f"emit is {form!r}, which is for {meant}; the state is {platform}: use csv"
         )
-    return function(advice)
 
 
 def _kubectl(advice: Advice) -> str:

@@ -19,6 +19,8 @@ from ..instances.problem.tables import LARGEST
 from .fields import Fields
 from .quantities import amount, quantity
 from .state import (
+    SCHEDULER,
+    TOLERATIONS,
     Budget,
     ClusterState,
     Expression,
@@ -50,11 +52,23 @@ _KEPT = {
     "karpenter.sh/do-not-evict": ("true", "it is marked do-not-evict"),
 }
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-_ZONES = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
-_OWN_DISKS = (
-    "awsElasticBlockStore", "azureDisk", "gcePersistentDisk", "iscsi", "rbd",
+_WHERE = {
+    f"failure-domain.beta.kubernetes.io/{what}": f"topology.kubernetes.io/{what}"
+    for what in ("zone", "region")
+}
+"""Labels of volumes that say where they can be used, and the later names of the same."""
+
+_DISKS = (
+    "awsElasticBlockStore", "azureDisk", "cinder", "gcePersistentDisk", "portworxVolume",
+    "vsphereVolume",
 )  # fmt: skip
+"""Volumes that are attached to nodes, so many to each, by a driver that is not named in them."""
+_OWN_DISKS = (*_DISKS, "fc", "flexVolume", "iscsi", "rbd")
 """Volumes in a pod itself with rules of their own about who may share a node."""
+_NODE_MARKS = {
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
+    "karpenter.sh/do-not-disrupt": "do-not-disrupt",
+}
 _USED = {
     "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode"
 }  # fmt: skip
@@ -110,8 +124,16 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
                 f"`{COMMAND}`"
             )
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
-    notes = () if budgets else ("no disruption budgets are in the file; get pdb too if there are",)
-    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored), notes)
+    notes = [] if budgets else ["no disruption budgets are in the file; get pdb too if there are"]
+    for mark, words in _NODE_MARKS.items():
+        marked = [
+            item.of("metadata").text("name")
+            for item in objects["Node"]
+            if item.of("metadata").mapping("annotations").get(mark) == "true"
+        ]
+        if marked:
+            notes.append(f"marked {words}, which is not enforced: {', '.join(marked)}")
+    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored), tuple(notes))
 
 
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
@@ -233,14 +255,29 @@ def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
     )
 
 
-def requests_of(spec: Fields) -> dict[str, int]:
+def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
     """What a pod takes as the scheduler counts it: its containers and restartable init containers
-    together, or the most that is needed while an init container runs, and its overhead.
+    together, or the most that is needed while an init container runs, and its overhead. While a
+    container is resized in place, what it has and what it asks for, whichever is more.
     """
+    given: dict[str, list[Fields]] = {}
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for each in status.many(field):
+            given[each.text("name")] = [
+                each.of("resources").of("requests"), each.of("allocatedResources")
+            ]  # fmt: skip
+
+    def asked(container: Fields) -> dict[str, Fraction]:
+        found = _amounts(container.of("resources").of("requests"))
+        for more in given.get(container.text("name"), ()):
+            for name, value in _amounts(more).items():
+                found[name] = max(found.get(name, _NONE), value)
+        return found
+
     running: dict[str, Fraction] = {}  # sidecars started so far, and then all that goes on
     beginning: dict[str, Fraction] = {}
     for item in spec.many("initContainers"):
-        own = _amounts(item.of("resources").of("requests"))
+        own = asked(item)
         if item.text("restartPolicy") == "Always":
             _add(running, own)
             own = {}
@@ -248,7 +285,7 @@ def requests_of(spec: Fields) -> dict[str, int]:
             needed = own.get(name, _NONE) + running.get(name, _NONE)
             beginning[name] = max(beginning.get(name, _NONE), needed)
     for item in spec.many("containers"):
-        _add(running, _amounts(item.of("resources").of("requests")))
+        _add(running, asked(item))
     total = {
         name: max(running.get(name, _NONE), beginning.get(name, _NONE))
         for name in {*running, *beginning}
@@ -295,54 +332,77 @@ class _Volumes:
         drivers: Counter[str] = Counter()
         unread: list[tuple[str, str]] = []
         namespace = pod.of("metadata").text("namespace")
+        made_anew = _ephemeral(pod)
         for name in sorted(_claims(pod)):
             claim = self.claims.get((namespace, name))
             volume = (
                 None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
             )
+            if name in made_anew:
+                unread.append(("volumes", "an ephemeral volume: made anew where it goes"))
             if claim is None or volume is None:
-                unread.append(("volumes", "volumes not in the file, add pv,pvc"))
+                if name not in made_anew:
+                    unread.append(("volumes", "volumes not in the file, add pv,pvc"))
                 continue
-            modes = set(claim.of("spec").texts("accessModes"))
-            if modes <= {"ReadWriteOnce"} and self.users[namespace, name] > 1:
+            if "deletionTimestamp" in claim.of("metadata"):
+                unread.append(("volumes", f"claim {name} is being deleted"))
+            spec, shared = volume.of("spec"), self.users[namespace, name] > 1
+            if shared and set(claim.of("spec").texts("accessModes")) <= {"ReadWriteOnce"}:
                 unread.append(("volumes", f"claim {name} is shared and for one node"))
-            spec = volume.of("spec")
-            required = spec.of("nodeAffinity").of("required")
-            if required.content:
-                terms.append(_node_terms(required))
-            labels = volume.of("metadata").mapping("labels")
-            terms += [
-                (NodeTerm((Expression(key, "In", tuple(labels[key].split("__"))),)),)
-                for key in _ZONES
-                if key in labels
-            ]
+            if name not in made_anew:
+                terms += _places(volume)
             driver = spec.of("csi").text("driver")
-            if driver and not self.limits:
+            if (driver and not self.limits) or any(kind in spec for kind in _DISKS):
                 unread.append(("volumes", "limits of attached volumes unknown, add csinodes"))
             elif driver:
                 drivers[_volumes_of(driver)] += 1
+                if shared:  # one attachment to a node, whoever uses it there
+                    unread.append(("volumes", f"claim {name} is shared"))
         for volume in pod.of("spec").many("volumes"):
             if kinds := [kind for kind in _OWN_DISKS if kind in volume]:
                 unread.append(("volumes", f"a {kinds[0]} volume of its own"))
         return terms, drivers, unread
 
 
+def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:
+    """Where a volume can be used: its node affinity, and its labels as the scheduler reads them: of
+    a node without any of these labels nothing is asked.
+    """
+    required = volume.of("spec").of("nodeAffinity").of("required")
+    found = [_node_terms(required)] if required.content else []
+    labels = volume.of("metadata").mapping("labels")
+    every = (*_WHERE, *_WHERE.values())
+    none = NodeTerm(tuple(Expression(key, "DoesNotExist") for key in every))
+    for key in every:
+        if key in labels:
+            values = tuple(labels[key].split("__"))
+            names = dict.fromkeys((key, _WHERE.get(key, key)))
+            found.append((*(NodeTerm((Expression(name, "In", values),)) for name in names), none))
+    return found
+
+
 def _claims(pod: Fields) -> set[str]:
     """The claims that a pod uses, by name."""
-    found = set()
-    for volume in pod.of("spec").many("volumes"):
-        if "persistentVolumeClaim" in volume:
-            found.add(volume.of("persistentVolumeClaim").text("claimName"))
-        if "ephemeral" in volume:
-            found.add(f"{pod.of('metadata').text('name')}-{volume.text('name')}")
-    return found
+    return _ephemeral(pod) | {
+        volume.of("persistentVolumeClaim").text("claimName")
+        for volume in pod.of("spec").many("volumes")
+        if "persistentVolumeClaim" in volume
+    }
+
+
+def _ephemeral(pod: Fields) -> set[str]:
+    """Those that are made for it, and go with it."""
+    return {
+        f"{pod.of('metadata').text('name')}-{volume.text('name')}"
+        for volume in pod.of("spec").many("volumes")
+        if "ephemeral" in volume
+    }
 
 
 def _pod(item: Fields, volumes: _Volumes) -> Pod:
     about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
     namespace, labels = about.text("namespace"), about.mapping("labels")
     owners = [owner for owner in about.many("ownerReferences") if owner.flag("controller")]
-    owners = owners or about.many("ownerReferences")
     owner = (owners[0].text("kind"), owners[0].text("name")) if owners else ("", "")
     role, reason = _role(about, spec, status, owner)
     terms, drivers, unread = volumes.read(item)
@@ -370,7 +430,16 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     unread += [("spread", "a spread with minDomains")] * any(each.domains > 1 for each in spread)
     scheduler = spec.text("schedulerName") or "default-scheduler"
     if scheduler != "default-scheduler":
-        unread.append(("scheduler", f"its scheduler is {scheduler}"))
+        unread.append((SCHEDULER, f"its scheduler is {scheduler}"))
+    if "workloadRef" in spec or "schedulingGroup" in spec:
+        unread.append((SCHEDULER, "it is scheduled with a group"))
+    if spec.many("schedulingGates"):
+        unread.append(("gates", "it waits for a scheduling gate"))
+    if held := status.text("nominatedNodeName"):
+        unread.append(("nominated", f"room on {held} is held for it, which is not counted"))
+    tolerations = spec.many("tolerations")
+    for operator in {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}:
+        unread.append((TOLERATIONS, f"a toleration by {operator}"))
     if "resourceClaims" in spec:
         unread.append(("resource claims", "claims of devices"))
     ports = {
@@ -384,7 +453,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     }
     return Pod(
         namespace=namespace, name=about.text("name"),
-        node=spec.text("nodeName"), requests={**requests_of(spec), **drivers},
+        node=spec.text("nodeName"), requests={**requests_of(spec, status), **drivers},
         role=role, reason=reason, labels=labels, owner=owner,
         affinity=tuple(affinity), volumes=tuple(terms),
         tolerations=tuple(
@@ -392,7 +461,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
                 each.text("key"), each.text("operator") or "Equal", each.text("value"),
                 each.text("effect"),
             )
-            for each in spec.many("tolerations")
+            for each in tolerations
         ),
         apart=tuple(apart), near=tuple(near), spread=tuple(spread), ports=frozenset(ports),
         unread=tuple(dict.fromkeys(unread)), soft=tuple(soft),
@@ -475,5 +544,7 @@ def _budget(item: Fields) -> Budget:
     about, status = item.of("metadata"), item.of("status")
     return Budget(
         about.text("namespace"), about.text("name"), _selector(item.of("spec"), "selector"),
-        status.whole("disruptionsAllowed"),
+        # a status of an older budget: evictions are refused until it is renewed
+        status.whole("disruptionsAllowed")
+        * (status.whole("observedGeneration") >= about.whole("generation")),
     )  # fmt: skip

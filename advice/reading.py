@@ -10,7 +10,7 @@ from ..instances.packing.instance import Packing
 from ..instances.problem.errors import InvalidFile, UnknownName
 from ..instances.problem.files import SUFFIXES
 from ..instances.problem.foreign import looks_like
-from ..instances.problem.reading import parse_any_json, read_text
+from ..instances.problem.reading import file_limit, parse_any_json, read_text
 from ..instances.problem.rules import Above, checked
 from .kubernetes import COMMAND, kubernetes_state
 from .openstack import openstack_state
@@ -21,6 +21,9 @@ from .state import ClusterState
 
 CPU_RATIO = 4.0
 """Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""
+
+_LARGE, _SECONDS_A_BYTE, _BYTES_A_BYTE = 20_000_000, 1.5e-7, 7
+"""Files of so many bytes are announced, with what a byte takes on a common machine."""
 
 _DATA = Path(__file__).resolve().parent / "data"
 
@@ -70,6 +73,19 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
         return kubernetes_state(contents)
     reader = proxmox_state if "proxmox" in kinds.values() else openstack_state
     return reader(contents, cpu_ratio)
+
+
+def effort(paths: Sequence[str]) -> str:
+    """About how long large files take to be read, and how much memory; "" for others."""
+    files = [Path(path) for path in dict.fromkeys(paths)]
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    if size < _LARGE or size > file_limit():
+        return ""
+    seconds, memory = size * _SECONDS_A_BYTE, size * _BYTES_A_BYTE
+    return (
+        f"{size / 1e6:.0f} MB are read: about {seconds:.0f} s and {memory / 1e9:.1f} GB of memory "
+        "(more where files are compressed)"
+    )
 
 
 def _located(path: str) -> str | Path:

@@ -8,6 +8,7 @@ bound that knows fewer rules.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from ..instances.packing.placing import Limit
 from ..instances.packing.placing import Spread as ZoneSpread
 from ..instances.problem.errors import InvalidInstance
 from .state import (
+    SCHEDULER,
+    TOLERATIONS,
     Budget,
     ClusterState,
     Expression,
@@ -31,6 +34,9 @@ from .state import (
     Selector,
     Spread,
 )
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+"""Labels that are numbers."""
 
 Reason = tuple[str, str]
 """The kind of a reason why a pod is pinned, and its words."""
@@ -205,8 +211,18 @@ class _Builder:
         return rest.most_common(1)[0][0] if rest else ""
 
     def _free_scheduler(self, kind: int) -> bool:
-        """Whether only capacity is known of where another scheduler would put it."""
-        return self.relaxed and any(what == "scheduler" for what, _ in self.sample[kind].unread)
+        """Whether only capacity is known of where it would be put, as by another scheduler."""
+        return self.relaxed and any(
+            what in (SCHEDULER, TOLERATIONS) for what, _ in self.sample[kind].unread
+        )
+
+    def _asks(self, kind: int, resource: str) -> int:
+        """What a pod of a kind takes; in the bound no volumes of which not all is known."""
+        pod = self.sample[kind]
+        unsure = self.relaxed and any(what == "volumes" for what, _ in pod.unread)
+        if unsure and resource.startswith("volumes of "):
+            return 0
+        return pod.requests.get(resource, 0)
 
     def _eligible(self) -> np.ndarray:
         """(kinds, nodes) whether a pod of the kind could be put there, other pods apart that move
@@ -215,8 +231,8 @@ class _Builder:
         found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
         alike: dict[object, list[Pod]] = {}  # residents that differ by their node only
         for pod in self.residents:
-            key = (pod.namespace, frozenset(pod.labels.items()), pod.apart, pod.ports)
-            alike.setdefault(key, []).append(pod)
+            signature = (pod.namespace, frozenset(pod.labels.items()), pod.apart, pod.ports)
+            alike.setdefault(signature, []).append(pod)
         matched: dict[tuple[object, ...], list[bool]] = {}
         for kind, pod in enumerate(self.sample):
             if self._free_scheduler(kind):
@@ -298,10 +314,11 @@ class _Builder:
         return found
 
     def _spread_rules(self, room: list[dict[str, int]]) -> list[_Rule]:
-        carriers: dict[tuple[str, Spread, object], list[int]] = {}
+        carriers: dict[tuple[str, Spread, tuple[object, ...]], list[int]] = {}
         for kind, pod in enumerate(self.sample):
             for spread in pod.spread:
-                key = (pod.namespace, spread, (pod.affinity, pod.tolerations))
+                keys = tuple(each.topology for each in pod.spread)
+                key = (pod.namespace, spread, (keys, pod.affinity, pod.tolerations))
                 carriers.setdefault(key, []).append(kind)
         found = []
         for (namespace, spread, _), who in carriers.items():
@@ -315,7 +332,7 @@ class _Builder:
             counting = [
                 number
                 for number, node in enumerate(self.state.nodes)
-                if spread.topology in node.labels
+                if all(each.topology in node.labels for each in one.spread)
                 and (not spread.honor_affinity or _within(node, one.affinity))
                 and (not spread.honor_taints or _tolerated(node, one))
             ]
@@ -486,12 +503,12 @@ class _Builder:
         for row, (kind, _) in enumerate(table):
             types.setdefault(kind, []).append(row)
         resources = sorted(
-            {name for k in types for name, value in self.sample[k].requests.items() if value}
+            {name for k in types for name in self.sample[k].requests if self._asks(k, name)}
         )
         demand, capacity, names = [], [[0] * len(nodes) for _ in resources], []
         columns = []
         for place, name in enumerate(resources):
-            column = [self.sample[kind].requests.get(name, 0) for kind, _ in table]
+            column = [self._asks(kind, name) for kind, _ in table]
             unit = gcd(*column)
             total = sum(
                 amount // unit * len(pods)
@@ -598,10 +615,8 @@ def _holds(expression: Expression, labels: object) -> bool:
 
 def _number(value: str | None, given: tuple[str, ...], sign: int) -> bool:
     """Whether a label is a whole number above (1) or below (-1) the one given."""
-    try:
-        return value is not None and len(given) == 1 and sign * (int(value) - int(given[0])) > 0
-    except ValueError:
-        return False
+    numbers = [_WHOLE.fullmatch(text) for text in (value or "", *given)]
+    return len(given) == 1 and all(numbers) and sign * (int(value or "") - int(given[0])) > 0
 
 
 def _selects(selector: Selector, labels: object) -> bool:

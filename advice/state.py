@@ -26,6 +26,10 @@ class Role(StrEnum):
     FINISHED = "finished"
 
 
+TOLERATIONS, SCHEDULER = "tolerations", "scheduler"
+"""Kinds of what is not modelled for which nothing is known of where a pod may go."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A condition on labels: In, NotIn, Exists, DoesNotExist, Gt or Lt."""

@@ -316,7 +316,9 @@ class Scheduler:
         return found
 
     def broken(self) -> dict[str, int]:
-        """What is broken where pods are now, and by how much."""
+        """What is broken where pods are now, and by how much: room by node and resource, spreads by
+        group, rules between pods by pair.
+        """
         found: dict[str, int] = {}
         for name, used in self.used.items():
             for resource, load in used.items():
@@ -327,17 +329,20 @@ class Scheduler:
                     found[f"{name} has too little {resource}"] = load - (room or 0)
         for number, name in self.where.items():
             pod = self.state.pods[number]
-            if any(
-                self._any_near(self._shunned[term], term.topology, name, number)
-                for term in pod.apart
-            ):
-                found[f"anti-affinity of {pod.title}"] = 1
+            for term in pod.apart:
+                if self._any_near(self._shunned[term], term.topology, name, number):
+                    places = self.neighbors(term.topology, name)
+                    for other in self._shunned[term]:
+                        if other != number and self.where.get(other) in places:
+                            them = f"{pod.title} and {self.state.pods[other].title}"
+                            found[f"anti-affinity between {them}"] = 1
             if pod.near and not self._near_friends(number, name):
                 found[f"affinity of {pod.title}"] = 1
             if pod.ports:
                 for other in self.on[name]:
                     if other != number and _same_port(pod, self.state.pods[other]):
-                        found[f"host port of {pod.title}"] = 1
+                        them = f"{pod.title} and {self.state.pods[other].title}"
+                        found[f"host port between {them}"] = 1
         seen: set[int] = set()
         for number in self.where:
             pod = self.state.pods[number]
@@ -509,13 +514,17 @@ def _met(condition: Expression, value: str | None) -> bool:
             return value in condition.values
         case "NotIn":
             return value not in condition.values
-    if value is None or len(condition.values) != 1:
+    bounds = condition.values
+    # as the API's own parser: "1_000" and " 1" are no numbers
+    if value is None or len(bounds) != 1 or not (_is_whole(value) and _is_whole(bounds[0])):
         return False
-    try:
-        mine, bound = int(value), int(condition.values[0])
-    except ValueError:
-        return False
+    mine, bound = int(value), int(bounds[0])
     return mine > bound if condition.operator == "Gt" else mine < bound
+
+
+def _is_whole(text: str) -> bool:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdigit() and len(digits) < 19
 
 
 def node_selected(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:

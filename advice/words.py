@@ -186,6 +186,10 @@ def _not_counted(advice: Advice) -> list[str]:
 def _pending(number: int, now: Scheduler, then: Scheduler) -> str:
     state = now.state
     title = state.pods[number].title
+    if held := [
+        words for kind, words in state.pods[number].unread if kind in ("gates", "nominated")
+    ]:
+        return f"{title}: {', '.join(held)}"
     if now_open := [n.name for n in state.nodes if now.takes(number, n.name)]:
         return f"{title}: {now_open[0]} has room now"
     if later := [n.name for n in state.nodes if then.takes(number, n.name)]:

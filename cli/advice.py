@@ -114,7 +114,7 @@ def nodes(
     from ..instances.problem import write
 
     most = None if fail_above is None else _share(fail_above)
-    state = _read(states, cpu_ratio, plan, instance)
+    state = _read(states, cpu_ratio, release, emit, time_limit, plan, instance)
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
             state, time_limit=time_limit, released=release or (), frontier=frontier, say=say
@@ -144,7 +144,7 @@ def drain(
     from ..advice.words import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 
-    state = _read(states, cpu_ratio, plan)
+    state = _read(states, cpu_ratio, release, emit, time_limit, plan)
     with waiting(f"looking for places for the pods of {node}") as say:
         found = draining(state, node, time_limit=time_limit, released=release or (), say=say)
     if (emit or plan) and not found.empties:
@@ -378,12 +378,31 @@ def pairs(
         print_tables(found.tables())
 
 
-def _read(states: list[str], cpu_ratio: float | None, *outputs: Path | None) -> ClusterState:
-    from ..advice.reading import CPU_RATIO, read_state
+def _read(
+    states: list[str],
+    cpu_ratio: float | None,
+    release: list[str] | None,
+    emit: str | None,
+    time_limit: float,
+    *outputs: Path | None,
+) -> ClusterState:
+    """The state, once what else is asked for is known to be right."""
+    from ..advice.emit import require_form
+    from ..advice.plan import require_kinds
+    from ..advice.reading import CPU_RATIO, effort, read_state
+    from ..solvers.outcome import validate_time_limit
 
+    require_form(emit)
+    require_kinds(release or ())
+    validate_time_limit(time_limit)
     for path in outputs:
         require_writable(path, *states)
-    return read_state(states, cpu_ratio=CPU_RATIO if cpu_ratio is None else cpu_ratio)
+    if words := effort(states):
+        say(words)
+    with waiting("reading"):
+        found = read_state(states, cpu_ratio=CPU_RATIO if cpu_ratio is None else cpu_ratio)
+    require_form(emit, found.platform)
+    return found
 
 
 def _said(

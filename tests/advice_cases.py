@@ -15,15 +15,16 @@ from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.rules import translate
 from cotenant.advice.state import ClusterState, Role
-from cotenant.advice.statecheck import Scheduler
 from cotenant.instances.problem.errors import InvalidInstance
 
 Claim = tuple[str, bool, Any]
 """(what was checked, whether it held, what was claimed and what is true)."""
 
 
-def claims(seed: int) -> Iterator[Claim]:
-    """Everything that is checked of the state drawn from a seed; nothing where no pod is counted."""
+def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
+    """Everything that is checked of the state drawn from a seed; nothing where no pod is counted.
+    Without `all_routes` only what is asked of this state, by enumeration.
+    """
     rng = np.random.default_rng(seed)
     content = random_list(rng)
     state = kubernetes_state({"state.json": content})
@@ -39,19 +40,41 @@ def claims(seed: int) -> Iterator[Claim]:
     if not advice.order.stuck:
         yield "the plan is reached by moves", advice.enough >= reached, (advice.enough, reached)
     yield from _against_placements(state, advice)
+    if not all_routes:
+        return
     yield from _second_route(state, advice)
     yield from _less_asked(rng, content, advice)
 
 
 def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
-    """The fewest nodes and moves with the pinned pods where they are."""
-    if Scheduler(state).broken():  # the enumeration lets a broken rule be broken elsewhere
-        return
-    best = best_placement(state, set(advice.pinned))
+    """The bound, and the fewest nodes and moves with the pinned pods where they are.
+
+    A rule that is broken now is left broken, its pods pinned, or all such rules are mended: the
+    advice is the best of the two.
+    """
+    free, _ = best_placement(state, set())
+    yield "no placement with nothing worse uses fewer", advice.needed <= free, (advice.needed, free)
     found = (advice.enough, len(advice.targets))
     narrow = any(each.topology == HOST for pod in state.pods for each in pod.spread)
-    # of a spread over nodes the plan keeps more than is asked for
-    yield "fewest nodes, fewest moves", found == best or (narrow and found > best), (found, best)
+    left = translate(state)
+    best = best_placement(state, set(left.pinned))
+    if not left.broken:
+        # of a spread over nodes the plan keeps more than is asked for
+        yield (
+            "fewest nodes, fewest moves",
+            found == best or (narrow and found > best),
+            (found, best),
+        )
+        return
+    yield "no worse than leaving what is broken", found <= best or narrow, (found, best)
+    try:
+        stay = set(translate(state, mended=True).pinned)
+    except InvalidInstance:
+        stay = set(left.pinned)
+    mended = best_placement(state, stay, whole=True)
+    yield "no worse than mending all", mended is None or found <= mended or narrow, (found, mended)
+    some = best_placement(state, stay)
+    yield "no better than with nothing worse", found >= min(best, some), (found, best, some)
 
 
 def _second_route(state: ClusterState, advice: Advice) -> Iterator[Claim]:

@@ -44,9 +44,12 @@ def fewest_reached(state: ClusterState) -> int:
     return best
 
 
-def best_placement(state: ClusterState, stay: set[int]) -> tuple[int, int]:
+def best_placement(
+    state: ClusterState, stay: set[int], *, whole: bool = False
+) -> tuple[int, int] | None:
     """The fewest workers, and the fewest moves to that, of all placements in which nothing is
-    broken that was not before, with some pods where they are.
+    broken that was not before, nor by more, with some pods where they are. With `whole` nothing at
+    all may be broken; None where that cannot be.
     """
     start = present(state)
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]
@@ -63,15 +66,15 @@ def best_placement(state: ClusterState, stay: set[int]) -> tuple[int, int]:
         for name in names
     }
     before = Scheduler(state, start).broken()
-    best = (workers(state, start), 0)
+    best = None if whole and before else (workers(state, start), 0)
     for chosen in product(names, repeat=len(movable)):
         pairs = list(zip(movable, chosen, strict=True))
         if not all(takes[pair] for pair in pairs):
             continue
         where = {**start, **dict(pairs)}
         value = (workers(state, where), sum(start[n] != name for n, name in pairs))
-        if value < best:
+        if best is None or value < best:
             after = Scheduler(state, where).broken()
-            if all(by <= before.get(what, 0) for what, by in after.items()):
+            if all(by <= before.get(what, 0) * (not whole) for what, by in after.items()):
                 best = value
     return best

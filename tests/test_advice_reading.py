@@ -11,13 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from advice_states import HOST, apart, budget, listed, near, node, pod, spread, state
+from advice_states import (
+    HOST,
+    REQUIRED,
+    ZONE,
+    apart,
+    budget,
+    listed,
+    near,
+    node,
+    pod,
+    spread,
+    state,
+)
 from terminal import run
 
 import cotenant
+from cotenant.advice.plan import advise
 from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
-from cotenant.advice.state import Role
+from cotenant.advice.rules import translate
+from cotenant.advice.state import Pod, Role
+from cotenant.advice.statecheck import Scheduler
+from cotenant.advice.words import advice_lines
 from cotenant.instances.problem.errors import InvalidFile, UnknownName
 
 
@@ -164,6 +180,158 @@ def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
     ) == (1, 3)
     shared = state(*items, using("e-1", "c1"))
     assert [words for _, words in shared.pods[0].unread] == ["claim c1 is shared and for one node"]
+
+
+def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
+    return state(node("n"), pod("p-1", "n", **spec), *others).pods[0]
+
+
+def test_a_pod_without_a_controller_among_its_owners_stays() -> None:
+    owned = pod("p-1", "n")
+    del owned["metadata"]["ownerReferences"][0]["controller"]
+    assert state(node("n"), owned).pods[0].role is Role.FIXED
+
+
+def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
+    resized = pod("p-1", "n", "1")
+    resized["status"]["containerStatuses"] = [
+        {
+            "name": "main",
+            "allocatedResources": {"cpu": "3"},
+            "resources": {"requests": {"cpu": "2"}},
+        }
+    ]
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "words"),
+    [
+        ({"workloadRef": {"name": "w"}}, "scheduler", "it is scheduled with a group"),
+        ({"tolerations": [{"key": "k", "operator": "Gt", "value": "3"}]}, "tolerations", "a toleration by Gt"),
+        ({"volumes": [{"name": "d", "ephemeral": {}}]}, "volumes", "an ephemeral volume: made anew where it goes"),
+        ({"volumes": [{"name": "d", "cinder": {"volumeID": "x"}}]}, "volumes", "a cinder volume of its own"),
+        ({"schedulingGates": [{"name": "g"}]}, "gates", "it waits for a scheduling gate"),
+    ],
+)  # fmt: skip
+def test_further_things_that_are_not_modelled_are_named(
+    spec: dict[str, Any], kind: str, words: str
+) -> None:
+    assert read_pod(**spec).unread == ((kind, words),)
+
+
+def test_a_toleration_that_is_not_read_is_free_in_the_bound() -> None:
+    tainted = node("n2", taints=[{"key": "k", "value": "5", "effect": "NoSchedule"}])
+    by = [{"key": "k", "operator": "Gt", "value": "3"}]
+    read = state(
+        node("n1", "4"), tainted, pod("a-1", "n1", "4", tolerations=by), pod("b-1", "n2", "4", tolerations=by)
+    )  # fmt: skip
+    advice = advise(read)
+    assert (advice.enough, advice.needed, len(advice.pinned)) == (2, 1, 2)
+
+
+def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    about = {"name": name, "labels": labels or {}}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": about, "spec": spec}
+
+
+def claiming(claim: str) -> list[dict[str, Any]]:
+    return [{"name": "d", "persistentVolumeClaim": {"claimName": claim}}]
+
+
+def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
+    disk = volume("pv", gcePersistentDisk={"pdName": "x"})
+    read = read_pod(disk, claim_of("c", "pv"), volumes=claiming("c"))
+    assert read.unread == (("volumes", "limits of attached volumes unknown, add csinodes"),)
+    going = claim_of("c", "pv")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    read = read_pod(volume("pv"), going, volumes=claiming("c"))
+    assert read.unread == (("volumes", "claim c is being deleted"),)
+
+
+@pytest.mark.parametrize(
+    ("key", "labels", "takes"),
+    [
+        ("topology.kubernetes.io/region", {"topology.kubernetes.io/region": "a"}, True),
+        ("topology.kubernetes.io/region", {"topology.kubernetes.io/region": "c"}, False),
+        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "b"}, True),
+        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "c"}, False),
+        ("failure-domain.beta.kubernetes.io/zone", {}, True),
+        ("topology.kubernetes.io/zone", {"failure-domain.beta.kubernetes.io/zone": "a"}, False),
+    ],
+)  # fmt: skip
+def test_labels_of_volumes_are_read_as_the_scheduler_does(
+    key: str, labels: dict[str, str], takes: bool
+) -> None:
+    read = state(
+        node("n", labels=labels), pod("p-1", "n", volumes=claiming("c")),
+        volume("pv", {key: "a__b"}), claim_of("c", "pv"),
+    )  # fmt: skip
+    assert ("volume" not in Scheduler(read).refusals(0, "n")) is takes
+
+
+def test_a_shared_volume_is_attached_once_in_the_bound() -> None:
+    limits = {
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
+        "spec": {"drivers": [{"name": "efs", "allocatable": {"count": 1}}]},
+    }  # fmt: skip
+    read = state(
+        node("n1"), node("n2"), pod("a-1", "n1", volumes=claiming("c")), pod("b-1", "n2", volumes=claiming("c")),
+        volume("pv", csi={"driver": "efs"}), claim_of("c", "pv", "ReadWriteMany"),
+        *({**limits, "metadata": {"name": name}} for name in ("n1", "n2")),
+    )  # fmt: skip
+    advice = advise(read)
+    assert (advice.enough, advice.needed) == (2, 1)
+    assert [words for _, words in read.pods[0].unread] == ["claim c is shared"]
+
+
+def test_a_budget_whose_status_is_of_an_older_one_allows_nothing() -> None:
+    one = budget("b", "a", 3)
+    one["metadata"]["generation"], one["status"]["observedGeneration"] = 2, 1
+    assert state(*GOOD, one).budgets[0].allowed == 0
+    one["status"]["observedGeneration"] = 2
+    assert state(*GOOD, one).budgets[0].allowed == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "operator", "takes"),
+    [("7", "Gt", True), ("5", "Gt", False), ("5", "Lt", False), ("4", "Lt", True), ("1_000", "Gt", False), ("x", "Gt", False), ("-7", "Lt", True)],
+)  # fmt: skip
+def test_labels_are_compared_as_whole_numbers(value: str, operator: str, takes: bool) -> None:
+    terms = [{"matchExpressions": [{"key": "size", "operator": operator, "values": ["5"]}]}]
+    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    read = state(
+        node("n", labels={"size": value}), node("m", "1"), pod("p-1", "m", affinity=rules)
+    )  # fmt: skip
+    assert (not Scheduler(read).refusals(0, "n")) is takes
+    instance = translate(read).instance
+    assert instance.allowed is not None
+    assert instance.allowed[0][instance.server_class].sum() == 1 + takes
+
+
+def test_a_spread_counts_on_nodes_with_the_keys_of_all_spreads_of_the_pod() -> None:
+    both = spread("a", 1, ZONE) + spread("a", 1, HOST)
+    read = state(
+        node("n1", zone="a"), node("n2", zone="b"), node("n3"),
+        pod("a-1", "n1", labels={"app": "a"}, topologySpreadConstraints=both),
+        pod("a-2", "n3", labels={"app": "a"}),
+    )  # fmt: skip
+    # the pod on n3, which is in no zone, counts nowhere, and n3 is no domain without a pod
+    assert Scheduler(read).tally(0, read.pods[0].spread[1]).high == {"n1": 1, "n2": 0}
+
+
+def test_what_marks_and_holds_is_said() -> None:
+    kept = node("n2")
+    kept["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    waiting = pod("w-1")
+    waiting["status"]["nominatedNodeName"] = "n2"
+    read = state(
+        node("n1"), kept, pod("a-1", "n1"), waiting, pod("g-1", schedulingGates=[{"name": "g"}])
+    )
+    assert "marked do-not-disrupt, which is not enforced: n2" in read.notes
+    text = " ".join(" ".join(advice_lines(advise(read))).split())
+    assert "shop/w-1: room on n2 is held for it, which is not counted" in text
+    assert "shop/g-1: it waits for a scheduling gate" in text
 
 
 def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -> None:

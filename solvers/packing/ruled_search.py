@@ -127,7 +127,8 @@ class Filling:
             for m in self.rng.permutation(self.used).tolist():
                 if clock.over or clock.seconds >= until:
                     return
-                order, seed = self.rng.permutation(self.problem.types), self.rng.integers(2**31)
+                order = self.rng.permutation(self.problem.types)
+                seed = int(self.rng.integers(2**31))
                 gained += bring_home(self.rules, self.room, self.used, self.home, m, order, seed)
 
     def counts(self) -> Counts:

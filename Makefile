@@ -1,5 +1,5 @@
 # The daily commands; `make` alone lists them.
-.PHONY: help install test slow bench lint types docs check ci
+.PHONY: help install test slow bench lint types docs check ci coverage
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -12,6 +12,9 @@ test:  ## the tests that take seconds
 
 slow:  ## the tests that take longer
 	python -m pytest -m slow -n 2
+
+coverage:  ## which lines the tests that take seconds do not reach
+	python -m pytest -m "not slow" -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
 bench:  ## a quick peer for each problem, against the stored ratios
 	python benchmarks/ratios.py

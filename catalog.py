@@ -83,6 +83,7 @@ _MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
 _GROUPED = ("hierarchical", "serpentine")
 _ADMITTED = ("DA1", "DA2", "proposed")
+_TOLD_APART = "with rules on where VMs may run, bounds that need many servers to be told apart"
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
 # fmt: off
@@ -140,15 +141,15 @@ METHODS: tuple[Method, ...] = (
            f"{_HINES} III.B"),
     _whole("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers",
            "vector packing portfolio", prover="solvers.proofs.prices:min_servers",
-           claimed="with rules on where VMs may run, what only many servers told apart would show"),
+           claimed=_TOLD_APART),
     _whole("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
            "vector packing portfolio", prover="solvers.proofs.prices:min_cost",
-           claimed="as for min-servers"),
+           claimed=_TOLD_APART),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", ("FFD", "dot"), prover="solvers.proofs.prices:cp_sat"),
     Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",
            "this package", prover="solvers.proofs.placing:fewest_moves",
-           needs="instances.packing.instance:placed_now", claimed="as for min-servers",
+           needs="instances.packing.instance:placed_now", claimed=_TOLD_APART,
            needed="requests to be served whole, and what runs now (placed)"),
     Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
            "Brandão and Pedroso (2016)", ("FFD", "dot"),

@@ -132,5 +132,5 @@ def proof_words(methods: list[Method]) -> str:
     parts = [f"proof as a file (cotenant prove): {filed}"] * bool(filed) + [
         f"no proof as a file: {claimed}"
     ] * bool(claimed)
-    parts += [f"no proof as a file: {named[m]}: {m.claimed}" for m in exact if m.claimed]
+    parts += [f"not everything that {named[m]} claims: {m.claimed}" for m in exact if m.claimed]
     return "\n".join(parts)

@@ -238,8 +238,8 @@ def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     assert proof_words([*named, without]).splitlines() == [
         "proof as a file (cotenant prove): colocation optimal, market nash-welfare",
         "no proof as a file: packing min-cost",
-        f"no proof as a file: colocation optimal: {named[0].claimed}",
-        f"no proof as a file: market nash-welfare: {named[1].claimed}",
+        f"not everything that colocation optimal claims: {named[0].claimed}",
+        f"not everything that market nash-welfare claims: {named[1].claimed}",
     ]
 
 

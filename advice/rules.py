@@ -253,8 +253,12 @@ class _Builder:
                 for first, second in ((pod, one), (one, pod)):
                     for term in first.apart:
                         if _means(term, second) and not (self.relaxed and term.loose):
+                            near = np.zeros(len(self.state.nodes), dtype=bool)
                             for resident in residents:
-                                found[kind] &= ~self._domain(term.topology, resident.node)
+                                near |= self._domain(term.topology, resident.node)
+                            # pods that are near each other now may be so anywhere
+                            if not (self.relaxed and near[list(self.there[kind])].any()):
+                                found[kind] &= ~near
         return found
 
     def _domain(self, topology: str, node: str) -> np.ndarray:

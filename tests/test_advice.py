@@ -214,6 +214,18 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
     )
 
 
+def test_pods_that_are_near_each_other_against_a_rule_may_stay_so_in_the_bound() -> None:
+    broken = state(
+        node("n1", zone="z"),
+        node("n2", zone="z", cpu="2"),
+        pod("d-1", "n2", labels={"app": "a"}, owner="DaemonSet"),
+        pod("b-1", "n2", affinity=apart("a", ZONE)),
+        pod("c-1", "n1", cpu="2"),
+    )
+    advice = advise(broken)
+    assert (advice.enough, advice.needed) == (2, 1)  # b-1 on n1 is as near d-1 as it is now
+
+
 def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
     read = state(
         node("n1"),

@@ -253,20 +253,17 @@ class _Builder:
                 for first, second in ((pod, one), (one, pod)):
                     for term in first.apart:
                         if _means(term, second) and not (self.relaxed and term.loose):
-                            near = np.zeros(len(self.state.nodes), dtype=bool)
-                            for resident in residents:
-                                near |= self._domain(term.topology, resident.node)
+                            near = self._domains(term.topology, residents)
                             # pods that are near each other now may be so anywhere
                             if not (self.relaxed and near[list(self.there[kind])].any()):
                                 found[kind] &= ~near
         return found
 
-    def _domain(self, topology: str, node: str) -> np.ndarray:
-        """(nodes,) whether each is in the domain of a node."""
-        value = self.state.nodes[self.place[node]].labels.get(topology)
-        return np.array(
-            [value is not None and each.labels.get(topology) == value for each in self.state.nodes]
-        )
+    def _domains(self, topology: str, pods: Iterable[Pod]) -> np.ndarray:
+        """(nodes,) whether each is in the domain of one of these pods."""
+        nodes = self.state.nodes
+        values = {nodes[self.place[pod.node]].labels.get(topology) for pod in pods} - {None}
+        return np.array([node.labels.get(topology) in values for node in nodes])
 
     # rules between kinds
 

@@ -251,13 +251,19 @@ def test_servers_that_must_be_in_use_are_one_to_the_aggregate_program() -> None:
     assert cotenant.solve(instance.replace(request=[1.0] * 4 + [3.0]), "min-servers").bound == 4
 
 
-def test_vms_placed_anew_within_a_zone_move_less() -> None:
-    made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
+def _started(made: Packing) -> tuple[_Search, Placement]:
+    """A search for few moves that knows an answer of `min-servers`, and that answer."""
     start = cotenant.solve(made, "min-servers").solution
     assert isinstance(start, Placement)
     search = _Search(made, Clock(), np.random.default_rng(0))
     search.servers = start.servers
     search.offer(start, "the start")
+    return search, start
+
+
+def test_vms_placed_anew_within_a_zone_move_less() -> None:
+    made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
+    search, start = _started(made)
     before = search.upper
     search._anew(0.1)
     assert search.upper < before
@@ -330,11 +336,7 @@ def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None
 
 def test_answers_that_are_known_are_brought_nearer() -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
-    start = cotenant.solve(made, "min-servers").solution
-    assert isinstance(start, Placement)
-    search = _Search(made, Clock(), np.random.default_rng(0))
-    search.servers = start.servers
-    search.offer(start, "the start")
+    search, start = _started(made)
     before = search.upper
     search._homewards(1.0)
     assert search.upper < 0.95 * before

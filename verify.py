@@ -1436,19 +1436,20 @@ class Packing:
         rows = listed(made["count"], "rows")
         self.rows = [wholes(row, "count", len(self.size), 0) for row in rows]
         self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        spend(len(rows) * (len(self.size) * (5 + len(self.room[0])) + self.work))
+        used = [0] * len(self.room)
         for kind, row in zip(self.kinds, self.rows, strict=True):
+            used[kind] += 1
             self.total = [n + more for n, more in zip(self.total, row, strict=True)]
             for j, most in enumerate(self.room[kind]):
                 if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
                     raise Refused("a server of the answer holds more than it has room for")
-        for kind, number in enumerate(self.servers):
-            if number is not None and self.kinds.count(kind) > number:
+        for kind, (number, most) in enumerate(zip(used, self.servers, strict=True)):
+            if most is not None and number > most:
                 raise Refused(f"the answer uses more servers of class {kind} than there are")
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
-        members = sum(map(len, [g for g, _ in self.limits] + [g for g, *_ in self.zonal]))
-        spend(len(self.rows) * (5 * len(self.size) + 2 * members + 10 * len(self.apart)))
         for kind, row in zip(self.kinds, self.rows, strict=True):
             held = {i for i, n in enumerate(row) if n}
             over = any(sum(row[i] for i in group) > most for group, most in self.limits)
@@ -1458,6 +1459,7 @@ class Packing:
                 raise Refused("a server of the answer holds VMs that are not allowed there")
         for group, zones, most, skew in self.zonal:
             there = [0] * len(self.room)
+            spend(5 * len(there))
             for kind, row in zip(self.kinds, self.rows, strict=True):
                 there[kind] += sum(row[i] for i in group)
             totals = [sum(there[c] for c in zone) for zone in zones] or [0]
@@ -1477,10 +1479,12 @@ class Packing:
             refuse(len(set(members)) < len(members), "a rule names a type twice")
             return members
 
-        rows = listed(made.get("allowed") or [[True] * kinds] * types, "allowed", types)
-        self.allowed = [listed(row, "allowed", kinds) for row in rows]
-        if any(type(entry) is not bool for row in self.allowed for entry in row):
+        told = listed(made.get("allowed") or [], "allowed")
+        rows = [listed(row, "allowed", kinds) for row in told]
+        if any(type(entry) is not bool for row in rows for entry in row):
             raise Refused("allowed is neither true nor false")
+        self.allowed = rows or [[True] * kinds] * types
+        listed(self.allowed, "allowed", types)
         self.limits, self.zonal = list[tuple[list[int], int]](), list[Zonal]()
         pairs = [listed(pair, "apart", 2) for pair in listed(made.get("apart") or [], "apart")]
         self.apart = [set(group(pair)) for pair in pairs]
@@ -1488,13 +1492,14 @@ class Packing:
         for c, name in enumerate(listed(made.get("zone") or [""] * kinds, "zone", kinds)):
             zones.setdefault(text_of(name, "zone"), set()).add(c)
         zones.pop("", None)
+        every = list(zones.values())
         for entry in own("most_per_server") + listed(made.get("limits", []), "limits"):
             rule = fields(entry, "types most", "within", "a limit")
             limited, most = group(rule["types"]), whole(rule["most"], "most", 1)
             if rule.get("within", "server") == "server":
                 self.limits.append((limited, most))
             elif rule["within"] == "zone":
-                self.zonal.append((limited, list(zones.values()), most, no_limit))
+                self.zonal.append((limited, every, most, no_limit))
             else:
                 raise Refused("a limit is within neither server nor zone")
         for entry in own("skew") + listed(made.get("spreads", []), "spreads"):
@@ -1508,6 +1513,8 @@ class Packing:
             refuse(not named <= set(zones), "a spread names a zone in which there is no server")
             over = [zones[name] for name in sorted(named or counted)]
             self.zonal.append((members, over, no_limit, skew))
+        members = sum(len(rule[0]) for rule in [*self.limits, *self.zonal])
+        self.work = 2 * members + 10 * len(self.apart)  # to see whether a server keeps all rules
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(made.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)
@@ -1552,7 +1559,7 @@ class Packing:
                 if len(group) == 1 and group[0] in holds:
                     holds[group[0]] = min(top, holds[group[0]])
             times, many = (numbers[c], 1) if each else (1, numbers[c])
-            spend(times * (20 * len(limits) + (5 + 2 * len(room)) * len(owed)))
+            spend(times * (100 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + self.work))
             for _ in range(times):
                 used = program.column(many)
                 on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
@@ -1580,7 +1587,7 @@ class Packing:
             least = program.column(total // number)
             top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
             for zone in zones:
-                spend(len(kinds) * len(group))
+                spend(len(kinds) * (1 + len(group)))
                 within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
                 program.at_most(within, top)
                 if skew < total:
@@ -1622,6 +1629,7 @@ class Packing:
         while stack:
             at, worth, free, space, counts = stack.pop()
             if at == len(line):
+                spend(20 * len(counts))
                 found.append((worth, counts))
                 for _, i, _, most, _, size in line:
                     spend(3 + len(room))
@@ -1713,7 +1721,7 @@ class Priced:
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
-            spend(len(pairs) * len(kinds))
+            spend((1 + len(pairs)) * len(kinds))
             counted = [k for k, (c, filling) in enumerate(self.found) if kind in (-1, c)
                        and all(filling.get(i, 0) >= n for i, n in pairs)]  # fmt: skip
             total = program.column(sum(program.high[k] for k in counted))
@@ -1874,7 +1882,7 @@ class Shares:
                 exactly, most = share / self.unit[i], self.given.request[i]
                 need = int(exactly) + 1 if above else -int(-exactly // 1)
                 missing.append(program.column(1))
-                spend(len(held))
+                spend(50 + len(held))
                 if most is not None and most < need:
                     program.low[-1] = 1
                 terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
@@ -1927,11 +1935,12 @@ def packing_utilization(case: Case) -> list[Found]:
     given, found = Packing(case), Found()
     servers, _, sums = given.cluster()
     there = [j for j, space in enumerate(sums[0]) if space]
-    parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
-    exact_weights = [sum(part, Fraction(0)) for part in parts]
-    unit = common([w.denominator for w in exact_weights])
-    weight = [int(w * unit) for w in exact_weights]
-    begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
+    once = common([sums[0][j] for j in there])
+    rows = [[row[j] * (once // sums[0][j]) for j in there] for row in [sums[1], *given.size]]
+    free, *weight = map(sum, rows)
+    shared = math.gcd(once * len(there), *weight)
+    unit, weight = once * len(there) // shared, [w // shared for w in weight]
+    begin = 1 - Fraction(free, once * len(there))
     if given.answered:
         used = sum(n * w for n, w in zip(given.total, weight, strict=True))
         found.value = begin + Fraction(used, unit)
@@ -1986,6 +1995,8 @@ class Play:
         self.most = rational(options.get("overload", MOST_PRICE), "overload")
         refuse(players > 1000, "there are too many servers")
         wish = [[part / max(row) for part in row] for row in share]
+        digits = common([part.denominator for row in wish for part in row]).bit_length()
+        self.digits = (digits * self.alpha) ** 2 // 10**4  # steps that such a power takes
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
         self.due = [[(a[j], level * b[j]) for j in there] for a, b in zip(share, wish, strict=True)]
@@ -2024,7 +2035,7 @@ class Play:
     def variance(self, total: Row) -> Powers:
         """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
-            spend(600 * len(total))
+            spend((600 + self.digits) * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
             powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
             once = self.over == 1

@@ -440,6 +440,47 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "steps": [{"kind": "prop", "below": 1, "each": True, "tree": []}] * 99,
         },
     ),
+    "conflicts that a server never has": (
+        {
+            "problem": "packing",
+            "capacity": [[4]],
+            "demand": [[1], [9]],
+            "request": [3, 0],
+            "apart": [[0, 1]] * 200,
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "steps": [{"kind": "prop", "below": 4, "each": True, "tree": []}],
+        },
+    ),
+    "limits on VMs that no server holds": (
+        {
+            "problem": "packing",
+            "capacity": [[4]],
+            "demand": [[1], *[[9]] * 13],
+            "request": [1, *[0] * 13],
+            "limits": [{"types": [*range(1, 14)], "most": 1}] * 12,
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "steps": [{"kind": "prop", "below": 2, "tree": []}],
+        },
+    ),
+    "answers of many resources": (
+        {
+            "problem": "packing",
+            "capacity": [[9] * 99],
+            "demand": [[1] * 99],
+            "request": [9],
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "witness": {"count": [[1]] * 9, "server_class": [0] * 9},
+        },
+    ),
     "moves again": (
         {
             "problem": "packing",
@@ -482,6 +523,13 @@ def test_what_a_file_asks_for_again_and_again_is_counted(
     with pytest.raises(verify.Refused, match="patience"):
         _judged(document, **parts)
     assert verify.Patience.left > 10**9  # who makes a proof is not counted
+
+
+def test_what_is_allowed_everywhere_is_not_looked_at_entry_by_entry() -> None:
+    """A file of 200 kB kept the verifier busy for a minute."""
+    size = 20_000
+    case = verify.Case({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
+    assert verify.Packing(case).allowed[size - 1][size - 1] is True
 
 
 def test_curves_whose_steps_have_no_common_part_are_refused() -> None:

@@ -30,6 +30,7 @@ MOST_EXPONENT = 400
 MOST_COLUMNS = 50_000
 MOST_TERMS = 25_000_000
 ROUNDING = Fraction(1, 10**9)
+Step = dict[str, object]
 
 
 class Refused(Exception):
@@ -83,7 +84,7 @@ def read(path: str) -> bytes:
     return data
 
 
-def parse(data: bytes, decimals: bool) -> dict[str, object]:
+def parse(data: bytes, decimals: bool) -> Step:
     """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
 
     def no_float(text: str) -> None:
@@ -94,7 +95,7 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
             raise Unreadable(f"{text[:20]}... has {len(text)} digits")
         return int(text)
 
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    def unique(pairs: list[tuple[str, object]]) -> Step:
         if len(dict(pairs)) < len(pairs):
             raise Unreadable("an object gives a key twice")
         return dict(pairs)
@@ -112,16 +113,14 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
     return found
 
 
-def fields(value: object, needed: str, others: str = "", what: str = "a part") -> dict[str, object]:
+def fields(value: object, needed: str, others: str = "", what: str = "a part") -> Step:
     """An object with all the keys `needed` and none besides these and `others` (texts of words)."""
     if not isinstance(value, dict):
         raise Refused(f"{what} is no object")
-    for name in needed.split():
-        if name not in value:
-            raise Refused(f"{what} lacks {name!r}")
-    for name in value:
-        if name not in needed.split() + others.split():
-            raise Refused(f"{what} has the unknown key {name[:40]!a}")
+    for name in [name for name in needed.split() if name not in value]:
+        raise Refused(f"{what} lacks {name!r}")
+    for name in [name for name in value if name not in f"{needed} {others}".split()]:
+        raise Refused(f"{what} has the unknown key {name[:40]!a}")
     return value
 
 
@@ -139,12 +138,9 @@ def whole(value: object, what: str, least: int | None = None, most: int | None =
     raise Refused(f"{what} is {str(value)[:40]!a}, not a whole number from {least} to {most}")
 
 
-# fmt: off
-def wholes(value: object, what: str, length: int | None = None,
-           least: int | None = None, most: int | None = None) -> list[int]:
+def wholes(value: object, what: str, length: int | None = None, *ends: int | None) -> list[int]:
     """A list of whole numbers within bounds."""
-    return [whole(entry, what, least, most) for entry in listed(value, what, length)]
-# fmt: on
+    return [whole(entry, what, *ends) for entry in listed(value, what, length)]
 
 
 def text_of(value: object, what: str) -> str:
@@ -248,9 +244,19 @@ def common(numbers: list[int]) -> int:
 class Case:
     """What a checker gets: the instance, the options, the answer, each level's steps."""
 
-    def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
+    def __init__(self, document: Step, options: Step, witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
         self.document, self.options, self.witness, self.steps = document, options, witness, steps
+
+    def each(self, level: int, **kinds: str) -> "map[tuple[str, Step]]":
+        """Kind and fields of the steps of a level, one after the other, if there is one."""
+        steps = self.steps[level] if level < len(self.steps) else []
+        return map(lambda step: step_of(step, **kinds), steps)
+
+    def one(self, level: int, **kinds: str) -> Step:
+        """The fields of the one step of a level."""
+        refuse(len(self.steps[level]) != 1, "one step is expected")
+        return step_of(self.steps[level][0], **kinds)[1]
 
 
 class Found:
@@ -270,7 +276,7 @@ class Found:
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
 
-def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
+def step_of(value: object, **kinds: str) -> tuple[str, Step]:
     """A step's kind and fields; `kinds`: what each has, and behind a "|" what it may have."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
@@ -445,7 +451,7 @@ class Program:
                     todo += more
         return True
 
-    def impossible(self, made: dict[str, object]) -> None:
+    def impossible(self, made: Step) -> None:
         """Refuse unless the hints show that there is no point: tree, leaves, cuts (see above)."""
         for hint in listed(made.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
@@ -519,7 +525,7 @@ class Colocation:
         if self.answered:
             self._answer(fields(case.witness, "first second pairs single", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """Every agent is placed once, no pair is forbidden, and not too many are alone."""
         pairs = wholes(made["pairs"], "pairs", None, 1)
         first = wholes(made["first"], "first", len(pairs), 0, self.size - 1)
@@ -553,7 +559,7 @@ class Gains:
     old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
     """
 
-    def __init__(self, given: Colocation, options: dict[str, object]) -> None:
+    def __init__(self, given: Colocation, options: Step) -> None:
         self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
         self.alpha = rational(options.get("alpha", 0), "alpha")
         modes = ("penalty-points", "relative-penalty", "relative-throughput")
@@ -587,7 +593,7 @@ class Gains:
         return Fraction(both - own, 2) if given.answered else None
 
 
-def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int]) -> int:
+def pairing_bound(given: Colocation, made: Step, weight: list[int]) -> int:
     """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
 
     Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
@@ -626,7 +632,7 @@ def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int])
     return -(-total // over)
 
 
-def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
+def mean_bound(given: Colocation, made: Step) -> Fraction:
     """No pairing has less mean penalty than this."""
     return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
 
@@ -646,8 +652,8 @@ def colocation_optimal(case: Case) -> list[Found]:
     if no_pairing(given, case.steps[0]):
         return [Found(infeasible=True)]
     found = Found(given.mean())
-    for step in case.steps[0]:
-        found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
+    for _, made in case.each(0, dual="over prices rent sets"):
+        found.at_least(mean_bound(given, made))
     return [found]
 
 
@@ -721,15 +727,17 @@ def colocation_fair(case: Case) -> list[Found]:
     if no_pairing(given, case.steps[0]):
         return [Found(infeasible=True)]
     band = bandwidths(given)
-    order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
+    order, ranks = [a for a, n in enumerate(given.count) if n], dict[Fraction, list[int]]()
+    for a in sorted(order, key=band.__getitem__):
+        ranks.setdefault(band[a], []).append(a)  # from the least bandwidth on
     once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
     alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
     for a, old, n in given.beside() + alone:
         mean[a] += Fraction(old * n, given.unit * given.count[a])
-    slack, above, top, now = Fraction(0), Fraction(-2), Fraction(-2), band[order[0]]
-    for b in order:  # above: the largest mean of smaller bandwidths; top: of those up to here
-        above, now = (above, now) if band[b] == now else (top, band[b])
-        slack, top = max(slack, above - mean[b]), max(top, mean[b])
+    slack, above = Fraction(0), Fraction(-2)  # the largest mean of smaller bandwidths
+    for types in ranks.values():
+        slack = max(slack, above - min(mean[b] for b in types))
+        above = max(above, *(mean[b] for b in types))
     found = [Found(slack, Fraction(0)), Found(given.mean())]
     for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
         kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
@@ -745,15 +753,13 @@ def colocation_fair(case: Case) -> list[Found]:
             found[level].at_least(Fraction(below, parts))
             continue
         flow, over = rationals(made["flow"], "flow", given.size)
-        left, here, now = 0, 0, band[order[0]]
-        for a in order:
-            if band[a] != now:
-                left, here, now = left + here, 0, band[a]
-            left, here = left + min(0, flow[a]), here + max(0, flow[a])
+        left, carried = 0, sum(max(0, x) for x in flow)
+        for types in ranks.values():
+            left += sum(min(0, flow[a]) for a in types)
             refuse(left < 0, "the flow does not lead to larger bandwidths")
-        if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
+            left += sum(max(0, flow[a]) for a in types)
+        if left or any(x and not n for x, n in zip(flow, given.count, strict=True)):
             raise Refused("the flow does not arrive, or is of a type without agents")
-        carried = sum(max(0, x) for x in flow)
         each = [once // max(1, n) for n in given.count]
         weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
         total = Fraction(pairing_bound(given, made, weight), once * given.unit)
@@ -808,7 +814,7 @@ class Deletions:
         self.over = [[None if p is None else gains.most(p) for p in row] for row in given.penalty]
         self.worst = gains.most(given.single)
 
-    def bound(self, made: dict[str, object]) -> Fraction:
+    def bound(self, made: Step) -> Fraction:
         """The number of blocking pairs that a step proves there are at least."""
         self.least = whole(made["least"], "least", 1)
         self._node([-1] * self.size, made["tree"], set(), set(), ())
@@ -960,16 +966,15 @@ def colocation_stable(case: Case) -> list[Found]:
     if no_pairing(given, case.steps[0]):
         return [Found(infeasible=True)]
     found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
-    for step in case.steps[0]:
-        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|few leaves cuts")
+    kinds = {"witness": "", "deletions": "least tree", "prop": "tree|few leaves cuts"}
+    for kind, made in case.each(0, **kinds):
         if kind == "deletions":
             found[0].at_least(Deletions(given, gains).bound(made))
         if kind == "prop":  # no pairing has as few blocking pairs
             few = whole(made.get("few", 0), "few", 0, 99)
             stable_program(given, gains, few)[0].impossible(made)
             found[0].at_least(Fraction(few + 1))
-    for step in case.steps[1] if len(case.steps) > 1 else []:
-        kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
+    for kind, made in case.each(1, dual="over prices rent sets", prop="below tree|leaves cuts"):
         if found[0].value is None:
             raise Refused("the second level is about an answer, and there is none")
         if kind == "dual":  # of all pairings, so of these too
@@ -1017,11 +1022,10 @@ class Market:
         answer = fields(case.witness, "cores price" if priced else "cores", what="the answer")
         self.cores, self.over = self.points(answer["cores"], "cores")
         self.given = self.sums(self.server, self.cores, len(self.capacity))
-        for given, capacity in zip(self.given, self.capacity, strict=True):
-            refuse(
-                given * self.core > capacity * self.over,
-                "the answer gives more cores than there are",
-            )
+        if any(
+            n * self.core > c * self.over for n, c in zip(self.given, self.capacity, strict=True)
+        ):
+            raise Refused("the answer gives more cores than there are")
         if priced:
             self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
             wholes(self.price, "price", None, 0)
@@ -1045,13 +1049,17 @@ class Market:
         """The sum of each user's jobs."""
         return self.sums(self.user, values, len(self.budget))
 
-    def values(self, more: int = 0) -> list[int]:
-        """The jobs' w s(x), rounded down, with so many more cores if there are any."""
-        cores = [max(0, x + more * self.over) for x in self.cores]
-        jobs, scale = zip(self.fraction, self.work, cores, strict=True), GRID * self.one
-        return [w * scale * x // ((f * self.over + (self.one - f) * x) or 1) for f, w, x in jobs]
+    def value(self, job: int, cores: int, over: int = 1) -> int:
+        """A job's w s(x), rounded down, on so many cores over a denominator."""
+        f, scale = self.fraction[job], self.work[job] * GRID * self.one
+        return scale * cores // ((f * over + (self.one - f) * cores) or 1)
 
-    def tangents(self, step: dict[str, object]) -> tuple[list[int], list[int]]:
+    def values(self, more: int = 0) -> list[int]:
+        """Of all jobs in the answer, with so many more cores if there are any."""
+        cores = [max(0, x + more * self.over) for x in self.cores]
+        return [self.value(job, x, self.over) for job, x in enumerate(cores)]
+
+    def tangents(self, step: Step) -> tuple[list[int], list[int]]:
         """The jobs' w r(t) and w s'(t), rounded up."""
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
@@ -1076,12 +1084,6 @@ def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
     return [whole(number, what, least) for number in numbers], over
 
 
-def single(steps: list[object], **kinds: str) -> dict[str, object]:
-    """The one step that there is, of one of these kinds."""
-    refuse(len(steps) != 1, "one step is expected")
-    return step_of(steps[0], **kinds)[1]
-
-
 def market_equilibrium(case: Case) -> list[Found]:
     """Prices and cores that are a market equilibrium, to within three numbers.
 
@@ -1092,7 +1094,7 @@ def market_equilibrium(case: Case) -> list[Found]:
         sum w r(t_k) + B max over the user's jobs of w s'(t_k) / p_k.
     """
     market = Market(case, priced=True)
-    rest, slope = market.tangents(single(case.steps[0], equilibrium="|at"))
+    rest, slope = market.tangents(case.one(0, equilibrium="|at"))
     clearing = overspending = regret = Fraction(0)
     for given, capacity, price in zip(market.given, market.capacity, market.price, strict=True):
         if price:
@@ -1126,9 +1128,9 @@ def market_utilitarian(case: Case) -> list[Found]:
     market = Market(case)
     value = sum(market.values())
     if not market.whole:
-        bound = market.most(*market.tangents(single(case.steps[0], tangent="|at")))
+        bound = market.most(*market.tangents(case.one(0, tangent="|at")))
         return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
-    single(case.steps[0], dual="")
+    case.one(0, dual="")
     own, price, bound = market.values(), [0] * len(market.capacity), value + len(market.work)
     for server, now, after in zip(market.server, own, market.values(1), strict=True):
         price[server] = max(price[server], after + 1 - now)
@@ -1187,7 +1189,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
     """
     market = Market(case)
     kinds = {"tangent": "|at", "tree": "nodes"} if market.whole else {"tangent": "|at"}
-    step = single(case.steps[0], **kinds)
+    step = case.one(0, **kinds)
     if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
@@ -1243,12 +1245,10 @@ class Boxes:
         if market.over != 1 or sum(self.room[j] for j in market.server) > MOST_COLUMNS:
             raise Refused(f"cores are not whole, or those of all jobs more than {MOST_COLUMNS}")
         self.jobs: dict[int, list[int]] = {i: [] for i in market.active}
-        self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
+        self.low: dict[int, list[int]] = {}  # the value of each job and number of cores
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
-                f, scale = market.fraction[k], w * GRID * market.one
-                cores = range(1, self.room[j] + 1)
-                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in cores)]
+                self.low[k] = [market.value(k, c) for c in range(self.room[j] + 1)]
                 spend(len(self.jobs[i]))
                 if j in [market.server[other] for other in self.jobs[i]]:
                     raise Refused("what a share is worth to a user's two jobs is no fraction")
@@ -1342,16 +1342,6 @@ class Boxes:
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
         return [(below, self.goals(ratio), above) for below, ratio, above in levels]
 
-    def weighed(self, step: dict[str, object]) -> Fraction:
-        """What the least ratio is at most, by the weights of a step."""
-        market = self.market
-        weights = wholes(step["weights"], "weights", len(market.budget), 0)
-        total = sum(weights[i] * b for i, b in self.worth.items())
-        refuse(not total, "the weights of a step are all 0")
-        own = [weights[i] for i in market.user]
-        parts = [[n * a for n, a in zip(p, own, strict=True)] for p in market.tangents(step)]
-        return Fraction(market.most(*parts), market.unit) / total
-
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
         spend(30 * len(self.worth))
@@ -1368,16 +1358,21 @@ def market_leximin(case: Case) -> list[Found]:
     [] nothing is left of it once it is squeezed. Less is shown of the first level by weights: the
     least ratio is at most sum a_i u_i / sum a_i b_i, and that by (2).
     """
-    boxes = Boxes(Market(case))
-    found: list[Found] = []
-    for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
-        kinds = {"tree": "nodes"} if found else {"tree": "nodes", "tangent": "weights|at"}
-        step = single(steps, **kinds) if steps else {"nodes": []}
+    market, found = Market(case), list[Found]()
+    boxes = Boxes(market)
+    for level, value in enumerate(sorted(set(boxes.order))[: len(case.steps)]):
+        kinds = {"tree": "nodes"} if level else {"tree": "nodes", "tangent": "weights|at"}
+        step = case.one(level, **kinds) if case.steps[level] else {}
+        found.append(Found(value, value if step else None))
         if "weights" in step:
-            found.append(Found(value, boxes.weighed(step)))
-            continue
-        refuse(steps and boxes.leaves(step["nodes"], boxes.conditions(value)), "a box is left")
-        found.append(Found(value, value if steps else None))
+            weights = wholes(step["weights"], "weights", len(market.budget), 0)
+            total = sum(weights[i] * b for i, b in boxes.worth.items())
+            refuse(not total, "the weights of a step are all 0")
+            parts = [[n * weights[i] for n, i in zip(p, market.user, strict=True)]
+                     for p in market.tangents(step)]  # fmt: skip
+            found[-1].bound = Fraction(market.most(*parts), market.unit) / total
+        elif step and boxes.leaves(step["nodes"], boxes.conditions(value)):
+            raise Refused("a box is left")
     return found
 
 
@@ -1387,7 +1382,6 @@ MOST_FOUND = 50_000
 MOST_PRICE = 10**30
 
 
-Step = dict[str, object]
 Zonal = tuple[list[int], list[set[int]], int, int]
 Kinds = list[tuple[int, int, dict[int, int]]]
 
@@ -1431,7 +1425,7 @@ class Packing:
         if self.answered:
             self._answer(fields(case.witness, "count server_class", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """No server holds more than it has room for, there are so many, and requests are met."""
         rows = listed(made["count"], "rows")
         self.rows = [wholes(row, "count", len(self.size), 0) for row in rows]
@@ -1466,10 +1460,10 @@ class Packing:
             if max(totals) > most or max(totals) - min(totals) > skew:
                 raise Refused("a zone holds too many VMs")
 
-    def _rules(self, made: dict[str, object]) -> None:
+    def _rules(self, made: Step) -> None:
         types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
 
-        def own(name: str) -> list[dict[str, object]]:  # a type's own limit or skew as a rule
+        def own(name: str) -> list[Step]:  # a type's own limit or skew as a rule
             values = listed(made.get(name) or [None] * types, name, types)
             key = "skew" if name == "skew" else "most"
             return [{"types": [i], key: n} for i, n in enumerate(values) if n is not None]
@@ -1676,7 +1670,7 @@ class Priced:
     kind = "prices scale rents weights|target sums tree leaves cuts"
 
     def __init__(self, given: Packing, owed: list[int], cost: list[int],
-                 made: dict[str, object]) -> None:  # fmt: skip
+                 made: Step) -> None:  # fmt: skip
         self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
@@ -1761,8 +1755,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     refuse(given.partial, "not everything has to be served: the fewest servers are none")
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
-    for step in case.steps[0]:
-        kind, made = step_of(step, prices=Priced.kind, prop="tree|below each leaves cuts")
+    for kind, made in case.each(0, prices=Priced.kind, prop="tree|below each leaves cuts"):
         if kind == "prices":
             bound = Priced(given, owed, cost, made).bound()
         else:
@@ -1822,8 +1815,7 @@ def packing_moves(case: Case) -> list[Found]:
     servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
     if given.partial or sum(map(any, given.rows)) > servers:
         raise Refused("the answer uses more servers, or not everything has to be served")
-    for step in case.steps[0]:
-        kind, made = step_of(step, witness="on", prop="tree|below each leaves cuts")
+    for kind, made in case.each(0, witness="on", prop="tree|below each leaves cuts"):
         if kind == "witness":
             on, moves = wholes(made["on"], "on", len(given.rows), 0), total
             if len(set(on)) < len(on) or not given.answered:
@@ -1901,11 +1893,10 @@ def packing_share(case: Case) -> list[Found]:
     """
     given = Packing(case)
     shares, found = Shares(given), list[Found]()
-    for level, steps in enumerate(case.steps):
+    for level in range(len(case.steps)):
         found.append(Found(shares.order[level] if given.answered else None))
-        for step in steps:
-            kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
-            kind, made = step_of(step, **kinds)
+        kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
+        for kind, made in case.each(level, **kinds):
             if kind == "prop":
                 refuse(not given.answered, "a tree is about an answer, and there is none")
                 shares.program(level).impossible(made)
@@ -1944,8 +1935,7 @@ def packing_utilization(case: Case) -> list[Found]:
     if given.answered:
         used = sum(n * w for n, w in zip(given.total, weight, strict=True))
         found.value = begin + Fraction(used, unit)
-    for step in case.steps[0]:
-        _, made = step_of(step, prices="prices over rents weights")
+    for _, made in case.each(0, prices="prices over rents weights"):
         over = whole(made["over"], "over", 1, MOST_PRICE)
         prices = wholes(made["prices"], "prices", len(weight), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", len(servers), 0, MOST_PRICE)
@@ -1983,7 +1973,7 @@ class Play:
     up to lies between two numbers; what 4,000 bits do not tell apart must be equal part by part.
     """
 
-    def __init__(self, given: Packing, options: dict[str, object]) -> None:
+    def __init__(self, given: Packing, options: Step) -> None:
         self.given, self.cap = given, given.request
         self.servers, share, (_, total) = given.cluster()
         alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
@@ -2141,8 +2131,7 @@ class Play:
 def packing_play(case: Case) -> list[Found]:
     """The subgame-perfect play: no server regrets what it chose."""
     given, found = Packing(case), Found()
-    for step in case.steps[0]:
-        step_of(step, recompute="")
+    for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
         own = sorted(used for used in zip(play.kinds, play.play(), strict=True) if any(used[1]))
         rows = zip(given.kinds, map(tuple, given.rows), strict=True)
@@ -2154,8 +2143,7 @@ def packing_play(case: Case) -> list[Found]:
 def packing_joint(case: Case) -> list[Found]:
     """The least disutility of all servers together, over the plays of the game."""
     given, found = Packing(case), Found()
-    for step in case.steps[0]:
-        step_of(step, recompute="")
+    for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
         found = Found(play.worth() if given.answered else None, play.least())
     return [found]
@@ -2183,7 +2171,7 @@ class Admission:
         if case.witness is not None:
             self._answer(fields(case.witness, "machine cores", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """One VM a job, at most its threads, no core used twice."""
         machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
         rows = listed(made["cores"], "cores", len(machine))
@@ -2196,7 +2184,7 @@ class Admission:
             total += sum(s * n for s, n in zip(fast, row, strict=True))
         self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
 
-    def bound(self, step: object) -> Fraction:
+    def bound(self, made: Step) -> Fraction:
         """The most total speed, by a step of "prices".
 
         Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
@@ -2206,7 +2194,6 @@ class Admission:
         over whether a job is in S or out, with rents at its leaves, proves a top: an undecided job
         counts where it would gain more than its price.
         """
-        _, made = step_of(step, prices="jobs over kinds")
         over = whole(made["over"], "over", 1, MOST_PRICE)
         prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
         total, kinds = sum(prices) * self.unit, dict[tuple[int, ...], int]()
@@ -2243,16 +2230,15 @@ def admission_speed(case: Case) -> list[Found]:
     """The most total speed."""
     given = Admission(case)
     found = Found(given.total)
-    for step in case.steps[-1]:
-        found.at_most(given.bound(step))
+    for _, made in case.each(len(case.steps) - 1, prices="jobs over kinds"):
+        found.at_most(given.bound(made))
     return [found]
 
 
 def admission_jobs(case: Case) -> list[Found]:
     """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
     given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
-    for step in case.steps[0]:
-        step_of(step, witness="")
+    list(case.each(0, witness=""))
     jobs, cores = len(given.threads), sum(map(sum, given.cores))
     served = None if given.served is None else Fraction(given.served, jobs)
     return [Found(served, Fraction(min(jobs, cores), jobs)), second]
@@ -2316,14 +2302,13 @@ class Flows:
                     self.joules += part * self.energy[k][self.away[memory][p]]
         refuse(parts, "the answer splits tasks that there are not")
 
-    def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
+    def priced(self, made: Step, joules: bool) -> tuple[Fraction, Fraction]:
         """At prices of a second of a core: what all cores earn, and what a task costs at least.
 
         Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
         least of time y (+ energy) over the processors, v; and all cores together earn no more than
         cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
         """
-        _, made = step_of(step, dual="prices")
         prices, over = rationals(made["prices"], "prices", len(self.processors))
         refuse(min(prices) < 0, "a price is below 0")
         cost = Fraction(0)
@@ -2342,14 +2327,14 @@ def numa_fluid(case: Case) -> list[Found]:
     """The most tasks a second; then the least link power at the answer's rate."""
     given, found = Flows(case), [Found() for _ in case.steps]
     rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
-    for step in case.steps[0]:
-        earned, cost = given.priced(step, joules=False)
+    for _, made in case.each(0, dual="prices"):
+        earned, cost = given.priced(made, joules=False)
         found[0].at_most(earned / cost)
     found[0].value = rate
-    for step in case.steps[1] if len(found) > 1 else []:
+    for _, made in case.each(1, dual="prices"):
         if rate is None:
             raise Refused("the second level is about an answer, and there is none")
-        earned, cost = given.priced(step, joules=True)
+        earned, cost = given.priced(made, joules=True)
         found[1].value = rate * given.joules
         found[1].at_least(max(rate * cost - earned, Fraction(0)))
     return found
@@ -2361,10 +2346,10 @@ def numa_power(case: Case) -> list[Found]:
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
     refuse(rate <= 0, "the throughput is not above 0")
-    for step in case.steps[0]:
-        earned, cost = given.priced(step, joules=False)
+    for _, made in case.each(0, dual="prices"):
+        earned, cost = given.priced(made, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
-        earned, cost = given.priced(step, joules=True)
+        earned, cost = given.priced(made, joules=True)
         found.at_least(rate * cost - earned)
     if case.witness is not None:
         refuse(rate * max(given.work) > given.cores, "the answer overfills a processor")
@@ -2396,7 +2381,7 @@ class Scheduling:
         if case.witness is not None:
             self._answer(fields(case.witness, "start machine", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """Jobs run between release and horizon, in their order, one at a time on each machine."""
         jobs, most = len(self.owner), sum(self.machines) - 1
         self.start = start = wholes(made["start"], "start", jobs, -1, self.horizon - 1)
@@ -2445,7 +2430,7 @@ class Scheduling:
             utility += rest * (self.horizon - now - full)
         return units, utility
 
-    def priced(self, made: dict[str, object], utility: bool) -> int:
+    def priced(self, made: Step, utility: bool) -> int:
         """What units of work, or total utility, no schedule passes, by prices of machines' time.
 
         Theorem. Let a moment of a machine cost l(t) >= 0, constant from each of the given times to
@@ -2577,8 +2562,7 @@ def scheduling_ref(case: Case) -> list[Found]:
     given, found = Scheduling(case), Found()
     reading = case.options.get("reading", "figure")
     refuse(reading not in ("figure", "definition"), "reading is neither figure nor definition")
-    for step in case.steps[0]:
-        step_of(step, recompute="")
+    for _ in case.each(0, recompute=""):
         units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
         if given.start is not None and units:
             _, utility = given.worth(given.start)
@@ -2594,8 +2578,7 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
     if given.start is not None:
         units, worth = given.worth(given.start)
         found.value = Fraction(sum(worth) if utility else units, unit)
-    for step in case.steps[0]:
-        kind, made = step_of(step, recompute="", dual="times prices")
+    for kind, made in case.each(0, recompute="", dual="times prices"):
         most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
         found.at_most(Fraction(most, unit))
     return [found]
@@ -2739,7 +2722,7 @@ class Groups:
         slope = (after - value) * (self.steps // (knots[k + 1] - knots[k]))
         return value * self.steps + slope * (at - knots[k])
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """Every job is placed once, in groups that may be formed, on machines that there are."""
         number = wholes(made["number"], "number", None, 1)
         where = wholes(made["where"], "where", len(number), 0, len(self.seats) - 1)
@@ -2760,7 +2743,7 @@ class Groups:
         """Of the jobs."""
         return Fraction(total, self.unit * self.jobs)
 
-    def priced(self, made: dict[str, object]) -> tuple[int, list[int], int]:
+    def priced(self, made: Step) -> tuple[int, list[int], int]:
         """What all jobs lose together at least, times `over`; for each column how much more it is
         in an answer that has it; and `over`.
 
@@ -2782,7 +2765,7 @@ class Groups:
         extra = [r - least[c] for (c, _, _), r in zip(self.columns, rest, strict=True)]
         return total, extra, over
 
-    def program(self, made: dict[str, object] | None, most: int) -> tuple[Program, Terms]:
+    def program(self, made: Step | None, most: int) -> tuple[Program, Terms]:
         """What every answer that costs no more than `most` satisfies, and its cost: columns that
         prices rule out are left out. Without prices: what every answer satisfies.
         """
@@ -2813,9 +2796,8 @@ def groups_optimal(case: Case) -> list[Found]:
     """
     given = Groups(case)
     found = Found(None if given.total is None else given.mean(given.total))
-    for step in case.steps[0]:
-        kinds = {"prop": "prices below tree|leaves cuts", "nobody": "tree|leaves cuts"}
-        kind, made = step_of(step, **kinds)
+    kinds = {"prop": "prices below tree|leaves cuts", "nobody": "tree|leaves cuts"}
+    for kind, made in case.each(0, **kinds):
         most = whole(made["below"], "below") - 1 if kind == "prop" else 0
         program, cost = given.program(made if kind == "prop" else None, most)
         program.at_most(cost if kind == "prop" else [], most)
@@ -2829,42 +2811,39 @@ def groups_optimal(case: Case) -> list[Found]:
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
+_METHODS = (
+    ("colocation", "optimal", "", "penalty min", colocation_optimal),
+    ("colocation", "fair", "", "slack min, penalty min", colocation_fair),
+    ("colocation", "stable", "alpha alpha_mode", "blocking_pairs min, penalty min",
+     colocation_stable),
+    ("market", "fisher fisher-convex", "", "equilibrium_error min", market_equilibrium),
+    ("market", "nash-welfare", "utility whole", "nash_welfare max", market_nash_welfare),
+    ("market", "leximin", "", "sharing_index max" + ", sharing_ratio max" * 999, market_leximin),
+    ("market", "utilitarian", "whole", "total_utility max", market_utilitarian),
+    ("packing", "min-servers cp-sat arc-flow", "", "servers min", packing_servers),
+    ("packing", "min-cost", "", "cost min", lambda case: packing_servers(case, True)),
+    ("packing", "fewest-moves", "servers", "moves min", packing_moves),
+    ("packing", "max-utilization", "", "utilization max", packing_utilization),
+    ("packing", "FUGA FUGA-tree", "alpha eta overload", "disutility min", packing_play),
+    ("packing", "joint-optimum", "alpha eta overload", "disutility min", packing_joint),
+    ("packing", "max-min-share", "", "dominant_share_min max" + ", dominant_share max" * 999,
+     packing_share),
+    ("admission", "optimal", "", "total_speed max", admission_speed),
+    ("admission", "most-jobs", "", "assigned max, total_speed max", admission_jobs),
+    ("scheduling", "REF", "reading", "unfairness min", scheduling_ref),
+    ("scheduling", "max-utilization", "", "utilization max", scheduling_most),
+    ("scheduling", "max-utility", "", "utility max", lambda case: scheduling_most(case, True)),
+    ("numa", "fluid", "ht_energy pcie_energy pcie_hops", "served_rate max, flow_power min",
+     numa_fluid),
+    ("numa", "fluid-power", "throughput ht_energy pcie_energy pcie_hops", "link_power min",
+     numa_power),
+    ("groups", "optimal", "", "penalty min", groups_optimal),
+)  # fmt: skip
 METHODS = {
-    ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
-    ("colocation", "fair"): ("", (("slack", "min"), ("penalty", "min")), colocation_fair),
-    ("colocation", "stable"): (
-        "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
-    ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
-    ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
-    ("market", "nash-welfare"): ("utility whole", (("nash_welfare", "max"),), market_nash_welfare),
-    ("market", "leximin"): (
-        "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
-    ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
-    ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "min-cost"): ("", (("cost", "min"),), lambda case: packing_servers(case, True)),
-    ("packing", "fewest-moves"): ("servers", (("moves", "min"),), packing_moves),
-    ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
-    ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
-    ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
-    ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
-    ("packing", "max-min-share"): (
-        "", (("dominant_share_min", "max"), *((("dominant_share", "max"),) * 999)), packing_share),
-    ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
-    ("admission", "most-jobs"): (
-        "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
-    ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
-    ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
-    ("scheduling", "max-utility"): (
-        "", (("utility", "max"),), lambda case: scheduling_most(case, True)),
-    ("numa", "fluid"): (
-        "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
-        numa_fluid),
-    ("numa", "fluid-power"): (
-        "throughput ht_energy pcie_energy pcie_hops", (("link_power", "min"),), numa_power),
-    ("groups", "optimal"): ("", (("penalty", "min"),), groups_optimal),
-}  # fmt: skip
+    (problem, method): (options, [goal.split() for goal in goals.split(",")], checker)
+    for problem, methods, options, goals, checker in _METHODS
+    for method in methods.split()
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -1463,15 +1463,17 @@ class Packing:
     def _rules(self, made: Step) -> None:
         types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
 
-        def own(name: str) -> list[Step]:  # a type's own limit or skew as a rule
-            values = listed(made.get(name) or [None] * types, name, types)
-            key = "skew" if name == "skew" else "most"
-            return [{"types": [i], key: n} for i, n in enumerate(values) if n is not None]
-
         def group(value: object) -> list[int]:
             members = wholes(value, "types", None, 0, types - 1)
             refuse(len(set(members)) < len(members), "a rule names a type twice")
             return members
+
+        def rules(own: str, name: str, key: str, other: str) -> list[tuple[list[int], int, Step]]:
+            each = enumerate(listed(made.get(own) or [None] * types, own, types))
+            entries: list[object] = [{"types": [i], key: n} for i, n in each if n is not None]
+            entries += listed(made.get(name, []), name)
+            found = [fields(e, f"types {key}", other, f"a {name[:-1]}") for e in entries]
+            return [(group(rule["types"]), whole(rule[key], key, 1), rule) for rule in found]
 
         told = listed(made.get("allowed") or [], "allowed")
         rows = [listed(row, "allowed", kinds) for row in told]
@@ -1487,28 +1489,23 @@ class Packing:
             zones.setdefault(text_of(name, "zone"), set()).add(c)
         zones.pop("", None)
         every = list(zones.values())
-        for entry in own("most_per_server") + listed(made.get("limits", []), "limits"):
-            rule = fields(entry, "types most", "within", "a limit")
-            limited, most = group(rule["types"]), whole(rule["most"], "most", 1)
+        for limited, most, rule in rules("most_per_server", "limits", "most", "within"):
             if rule.get("within", "server") == "server":
                 self.limits.append((limited, most))
-            elif rule["within"] == "zone":
-                self.zonal.append((limited, every, most, no_limit))
             else:
-                raise Refused("a limit is within neither server nor zone")
-        for entry in own("skew") + listed(made.get("spreads", []), "spreads"):
-            rule = fields(entry, "types skew", "zones", "a spread")
-            members, skew = group(rule["types"]), whole(rule["skew"], "skew", 1)
+                refuse(rule["within"] != "zone", "a limit is within neither server nor zone")
+                self.zonal.append((limited, every, most, no_limit))
+        for members, skew, rule in rules("skew", "spreads", "skew", "zones"):
             spend(kinds * (len(members) + 5))
-            able = [n != 0 and any(self.allowed[i][c] for i in members)
-                    for c, n in enumerate(self.servers)]  # fmt: skip
-            counted = [name for name, zone in zones.items() if any(able[c] for c in zone)]
+            able = {c for c, n in enumerate(self.servers)
+                    if n != 0 and any(self.allowed[i][c] for i in members)}  # fmt: skip
             named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
             refuse(not named <= set(zones), "a spread names a zone in which there is no server")
-            over = [zones[name] for name in sorted(named or counted)]
+            listing = sorted(zones.items())
+            over = [z for name, z in listing if (name in named if named else z & able)]
             self.zonal.append((members, over, no_limit, skew))
-        members = sum(len(rule[0]) for rule in [*self.limits, *self.zonal])
-        self.work = 2 * members + 10 * len(self.apart)  # to see whether a server keeps all rules
+        self.work = 2 * sum(len(rule[0]) for rule in [*self.limits, *self.zonal])
+        self.work += 10 * len(self.apart)  # to see whether a server keeps all rules
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(made.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)
@@ -1592,10 +1589,9 @@ class Packing:
     def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
         """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
         refuse(not self.partial and any(self.request), "a request is no cap")
-        servers, sums = [whole(n, "the number of servers") for n in self.servers], list[list[int]]()
-        for rows in (self.start, self.room):
-            parts = [zip(servers, part, strict=True) for part in zip(*rows, strict=True)]
-            sums.append([sum(n * a for n, a in part) for part in parts])
+        servers = [whole(n, "the number of servers") for n in self.servers]
+        sums = [[sum(n * row[j] for n, row in zip(servers, rows, strict=True))
+                 for j in range(len(rows[0]))] for rows in (self.start, self.room)]  # fmt: skip
         sizes = [zip(row, sums[1], strict=True) for row in self.size]
         return servers, [[Fraction(d, n or 1) for d, n in row] for row in sizes], sums
 
@@ -1698,25 +1694,24 @@ class Priced:
 
     def program(self) -> Program:
         """Of the fillings listed. Rows: each item, each class, the target, and two for each sum."""
-        program, servers, kinds = Program(), self.given.servers, [c for c, _ in self.found]
-        for c in kinds:  # there are at most so many, or each costs at least 1
-            number = servers[c]
-            program.column(self.target // self.cost[c] if number is None else number)
-        held = [filling for _, filling in self.found]
+        program, servers, found = Program(), self.given.servers, list(enumerate(self.found))
+        for _, (c, _) in found:  # there are at most so many, or each costs at least 1
+            most = servers[c]
+            program.column(self.target // self.cost[c] if most is None else most)
         for i, number in enumerate(self.owed):
-            program.at_most([(k, -filling.get(i, 0)) for k, filling in enumerate(held)], -number)
-        for c, number in enumerate(servers):
-            taken = [(k, int(kind == c and number is not None)) for k, kind in enumerate(kinds)]
-            program.at_most(taken, number or 0)
-        paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
+            program.at_most([(k, -filling.get(i, 0)) for k, (_, filling) in found], -number)
+        for c, most in enumerate(servers):
+            taken = [(k, int(kind == c and most is not None)) for k, (kind, _) in found]
+            program.at_most(taken, most or 0)
+        paid = [(k, self.cost[c]) for k, (c, _) in found if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
         sums = listed(self.made["sums"], "sums")
-        refuse(len(sums) * len(kinds) > 10**7, "so many sums take too long")
+        refuse(len(sums) * len(found) > 10**7, "so many sums take too long")
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
-            spend((1 + len(pairs)) * len(kinds))
-            counted = [k for k, (c, filling) in enumerate(self.found) if kind in (-1, c)
+            spend((1 + len(pairs)) * len(found))
+            counted = [k for k, (c, filling) in found if kind in (-1, c)
                        and all(filling.get(i, 0) >= n for i, n in pairs)]  # fmt: skip
             total = program.column(sum(program.high[k] for k in counted))
             program.equal([*((k, 1) for k in counted), (total, -1)], 0)
@@ -1905,11 +1900,11 @@ def packing_share(case: Case) -> list[Found]:
             share, unit = rational(made["above"], "above"), shares.unit
             spend(20 * len(unit))
             owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
-            wanted = zip(owed, given.request, strict=True)
-            content = any(most is not None and most < number for number, most in wanted)
-            _, hint = (None, None) if content else step_of(made.get("prices"), prices=Priced.kind)
-            prices = None if hint is None else Priced(given, owed, given.cost, hint)
-            if share < 0 or (prices and prices.bound() is not None):
+            bound, wanted = None, zip(owed, given.request, strict=True)
+            if not any(most is not None and most < number for number, most in wanted):
+                hint = step_of(made.get("prices"), prices=Priced.kind)[1]
+                bound = Priced(given, owed, given.cost, hint).bound()
+            if share < 0 or bound is not None:
                 raise Refused("it is not shown that nothing gives everybody more")
             found[-1].at_most(share)
     return found

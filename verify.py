@@ -369,6 +369,9 @@ def verify(instance: bytes, proof: bytes) -> str:
     return f"{problem} {str(name)[:80]!a}, {method}{given}: {then.join(told)}"
 
 
+# -------------------------------------------------------------------------------------------------
+# Part 3. Programs: rows that whole numbers have to keep, and trees which show that none can.
+
 Terms = list[tuple[int, int]]
 
 
@@ -482,7 +485,7 @@ class Program:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 3. Colocation: agents of T types, to be paired; at most two share a machine.
+# Part 4. Colocation: agents of T types, to be paired; at most two share a machine.
 
 
 class Colocation:
@@ -550,47 +553,6 @@ class Colocation:
         """The mean penalty of the answer's agents."""
         total = self.single * sum(self.singles) + sum(old * n for _, old, n in self.beside())
         return Fraction(total, self.unit * self.agents) if self.answered else None
-
-
-class Gains:
-    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
-
-    Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
-    old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
-    """
-
-    def __init__(self, given: Colocation, options: Step) -> None:
-        self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
-        self.alpha = rational(options.get("alpha", 0), "alpha")
-        modes = ("penalty-points", "relative-penalty", "relative-throughput")
-        if self.alpha < 0 or self.mode not in modes:
-            raise Refused("alpha is below 0, or its mode is not known")
-
-    def most(self, old: int) -> int:
-        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
-        unit, mode = self.given.unit, self.mode
-        base = abs(old) if mode == "relative-penalty" else unit
-        base -= old if mode == "relative-throughput" else 0
-        return old - self.alpha.numerator * base // self.alpha.denominator - 1
-
-    def blocking(self) -> Fraction | None:
-        """The number of blocking pairs of the answer.
-
-        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
-        W (W - 1) / 2 among the agents of one type.
-        """
-        given, size = self.given, self.given.size
-        willing = [[0] * size for _ in range(size)]
-        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
-        for a, old, number in given.beside() + alone:
-            spend(size)
-            most, row = self.most(old), willing[a]
-            for c, new in enumerate(given.penalty[a]):
-                if new is not None and new <= most:
-                    row[c] += number
-        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
-        own = sum(willing[a][a] for a in range(size))
-        return Fraction(both - own, 2) if given.answered else None
 
 
 def pairing_bound(given: Colocation, made: Step, weight: list[int]) -> int:
@@ -688,86 +650,49 @@ def partners_of(given: Colocation) -> list[list[int]]:
     return [[b for b, p in enumerate(row) if given.count[b] and p is not None] for row in rows]
 
 
-def bandwidths(given: Colocation) -> list[Fraction]:
-    """Of each type."""
-    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
-    return [exact(value, "bandwidth") for value in bands]
+# -------------------------------------------------------------------------------------------------
+# Part 5. Colocation: blocking pairs.
 
 
-def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
-    partners = partners_of(given)
-    program, column, alone, cost = pairing_program(given, partners)
-    there = [a for a, number in enumerate(given.count) if number]
-    once, means = common([given.count[a] for a in there]), dict[int, Terms]()
-    for a in there:
-        each, row = once // given.count[a], given.penalty[a]
-        parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
-        parts += [(alone[a], given.single)] if alone else []
-        means[a] = [(j, each * number) for j, number in parts]
-    for a, b in [(a, b) for a in there for b in there if band[a] < band[b]]:
-        terms = dict(means[a])
-        for j, number in means[b]:
-            terms[j] = terms.get(j, 0) - number
-        program.at_most(list(terms.items()), most)
-    return program, cost
+class Gains:
+    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
 
-
-def colocation_fair(case: Case) -> list[Found]:
-    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
-
-    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
-    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
-    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
-    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
-    which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
-    tree shows that no pairing has less slack, or costs less at as little ("prop").
+    Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
+    old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
     """
-    given = Colocation(case)
-    if no_pairing(given, case.steps[0]):
-        return [Found(infeasible=True)]
-    band = bandwidths(given)
-    order, ranks = [a for a, n in enumerate(given.count) if n], dict[Fraction, list[int]]()
-    for a in sorted(order, key=band.__getitem__):
-        ranks.setdefault(band[a], []).append(a)  # from the least bandwidth on
-    once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
-    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
-    for a, old, n in given.beside() + alone:
-        mean[a] += Fraction(old * n, given.unit * given.count[a])
-    slack, above = Fraction(0), Fraction(-2)  # the largest mean of smaller bandwidths
-    for types in ranks.values():
-        slack = max(slack, above - min(mean[b] for b in types))
-        above = max(above, *(mean[b] for b in types))
-    found = [Found(slack, Fraction(0)), Found(given.mean())]
-    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
-        kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
-        kind, made = step_of(step, **kinds)
-        if kind == "prop":
-            below, parts = whole(made["below"], "below"), once * given.unit
-            most = int(slack * parts) if level else below - 1
-            program, cost = slack_program(given, band, most)
-            if level:
-                program.at_most(cost, below - 1)
-            program.impossible(made)
-            parts = given.unit * given.agents if level else parts
-            found[level].at_least(Fraction(below, parts))
-            continue
-        flow, over = rationals(made["flow"], "flow", given.size)
-        left, carried = 0, sum(max(0, x) for x in flow)
-        for types in ranks.values():
-            left += sum(min(0, flow[a]) for a in types)
-            refuse(left < 0, "the flow does not lead to larger bandwidths")
-            left += sum(max(0, flow[a]) for a in types)
-        if left or any(x and not n for x, n in zip(flow, given.count, strict=True)):
-            raise Refused("the flow does not arrive, or is of a type without agents")
-        each = [once // max(1, n) for n in given.count]
-        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
-        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
-        if level:
-            found[1].at_least((total - carried * slack) / (over * given.agents))
-        else:
-            found[0].at_least(total / carried)
-    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
+
+    def __init__(self, given: Colocation, options: Step) -> None:
+        self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
+        self.alpha = rational(options.get("alpha", 0), "alpha")
+        modes = ("penalty-points", "relative-penalty", "relative-throughput")
+        if self.alpha < 0 or self.mode not in modes:
+            raise Refused("alpha is below 0, or its mode is not known")
+
+    def most(self, old: int) -> int:
+        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
+        unit, mode = self.given.unit, self.mode
+        base = abs(old) if mode == "relative-penalty" else unit
+        base -= old if mode == "relative-throughput" else 0
+        return old - self.alpha.numerator * base // self.alpha.denominator - 1
+
+    def blocking(self) -> Fraction | None:
+        """The number of blocking pairs of the answer.
+
+        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
+        W (W - 1) / 2 among the agents of one type.
+        """
+        given, size = self.given, self.given.size
+        willing = [[0] * size for _ in range(size)]
+        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
+        for a, old, number in given.beside() + alone:
+            spend(size)
+            most, row = self.most(old), willing[a]
+            for c, new in enumerate(given.penalty[a]):
+                if new is not None and new <= most:
+                    row[c] += number
+        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
+        own = sum(willing[a][a] for a in range(size))
+        return Fraction(both - own, 2) if given.answered else None
 
 
 class Deletions:
@@ -990,7 +915,93 @@ def colocation_stable(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 4. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+# Part 6. Colocation: how much worse types fare than those of larger bandwidth.
+
+
+def bandwidths(given: Colocation) -> list[Fraction]:
+    """Of each type."""
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    return [exact(value, "bandwidth") for value in bands]
+
+
+def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
+    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
+    partners = partners_of(given)
+    program, column, alone, cost = pairing_program(given, partners)
+    there = [a for a, number in enumerate(given.count) if number]
+    once, means = common([given.count[a] for a in there]), dict[int, Terms]()
+    for a in there:
+        each, row = once // given.count[a], given.penalty[a]
+        parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
+        parts += [(alone[a], given.single)] if alone else []
+        means[a] = [(j, each * number) for j, number in parts]
+    for a, b in [(a, b) for a in there for b in there if band[a] < band[b]]:
+        terms = dict(means[a])
+        for j, number in means[b]:
+            terms[j] = terms.get(j, 0) - number
+        program.at_most(list(terms.items()), most)
+    return program, cost
+
+
+def colocation_fair(case: Case) -> list[Found]:
+    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
+
+    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
+    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
+    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
+    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
+    which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
+    tree shows that no pairing has less slack, or costs less at as little ("prop").
+    """
+    given = Colocation(case)
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
+    band = bandwidths(given)
+    order, ranks = [a for a, n in enumerate(given.count) if n], dict[Fraction, list[int]]()
+    for a in sorted(order, key=band.__getitem__):
+        ranks.setdefault(band[a], []).append(a)  # from the least bandwidth on
+    once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
+    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
+    for a, old, n in given.beside() + alone:
+        mean[a] += Fraction(old * n, given.unit * given.count[a])
+    slack, above = Fraction(0), Fraction(-2)  # the largest mean of smaller bandwidths
+    for types in ranks.values():
+        slack = max(slack, above - min(mean[b] for b in types))
+        above = max(above, *(mean[b] for b in types))
+    found = [Found(slack, Fraction(0)), Found(given.mean())]
+    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
+        kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
+        kind, made = step_of(step, **kinds)
+        if kind == "prop":
+            below, parts = whole(made["below"], "below"), once * given.unit
+            most = int(slack * parts) if level else below - 1
+            program, cost = slack_program(given, band, most)
+            if level:
+                program.at_most(cost, below - 1)
+            program.impossible(made)
+            parts = given.unit * given.agents if level else parts
+            found[level].at_least(Fraction(below, parts))
+            continue
+        flow, over = rationals(made["flow"], "flow", given.size)
+        left, carried = 0, sum(max(0, x) for x in flow)
+        for types in ranks.values():
+            left += sum(min(0, flow[a]) for a in types)
+            refuse(left < 0, "the flow does not lead to larger bandwidths")
+            left += sum(max(0, flow[a]) for a in types)
+        if left or any(x and not n for x, n in zip(flow, given.count, strict=True)):
+            raise Refused("the flow does not arrive, or is of a type without agents")
+        each = [once // max(1, n) for n in given.count]
+        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
+        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
+        if level:
+            found[1].at_least((total - carried * slack) / (over * given.agents))
+        else:
+            found[0].at_least(total / carried)
+    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 7. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
 #       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
 # and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
 # s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
@@ -1376,7 +1387,8 @@ def market_leximin(case: Case) -> list[Found]:
     return found
 
 
-# Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
+# -------------------------------------------------------------------------------------------------
+# Part 8. Packing: virtual machines (VMs) of several types on servers of several classes.
 
 MOST_FOUND = 50_000
 MOST_PRICE = 10**30
@@ -1523,69 +1535,6 @@ class Packing:
                 return c
         raise Refused("there is no such server")
 
-    def program(self, numbers: list[int], made: Step) -> tuple[Program, Kinds]:
-        """What every answer that serves all requests, on so many servers of each class, satisfies,
-        by class; or by server, if a step says "each"; and each class, or server, with its columns.
-
-        Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
-        no more room than these servers have; those of a type, of one size, or of a limit are at
-        most what a server holds times these servers; types apart are on different servers, which
-        have columns too. All that is requested is placed. In each zone a zonal rule counts at least
-        some number, a column, and at most so many more as it allows.
-        """
-        program, kinds, each = Program(), Kinds(), made.get("each", False) is True
-        owed = [whole(n, "what is requested") for n in self.request]
-        placed: list[Terms] = [[] for _ in owed]
-        sizes: dict[tuple[int, ...], list[int]] = {}
-        for i, size in enumerate(self.size):
-            sizes.setdefault(tuple(size), []).append(i)
-        for c, room in enumerate(self.room):
-            holds = dict[int, int]()  # how many VMs of a type a server holds
-            limits = list(self.limits)
-            for alike in sizes.values():
-                fit = min(r // d for r, d in zip(room, self.size[alike[0]], strict=True) if d)
-                limits.append((alike, fit))
-                holds.update({i: min(fit, owed[i]) for i in alike if self.allowed[i][c]})
-            for group, top in limits:
-                if len(group) == 1 and group[0] in holds:
-                    holds[group[0]] = min(top, holds[group[0]])
-            times, many = (numbers[c], 1) if each else (1, numbers[c])
-            spend(times * (100 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + self.work))
-            for _ in range(times):
-                used = program.column(many)
-                on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
-                kinds.append((c, used, on))
-                for k, space in enumerate(room):
-                    taken = [(j, self.size[i][k]) for i, j in on.items()]
-                    program.at_most([*taken, (used, -space)], 0)
-                for i, j in on.items():
-                    placed[i].append((j, 1))
-                    program.at_most([(j, 1), (used, -holds[i])], 0)
-                for group, top in limits:
-                    if len(group) > 1:
-                        here = [(on[i], 1) for i in group if i in on]
-                        program.at_most([*here, (used, -top)], 0)
-                holding = dict[int, int]()  # how many of the servers hold VMs of a type
-                for pair in [pair for pair in self.apart if all(i in on for i in pair)]:
-                    for i in sorted(pair - set(holding)):
-                        holding[i] = program.column(many)
-                        program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
-                    program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
-        for terms, n in zip(placed, owed, strict=True):
-            program.equal(terms, n)
-        for group, zones, top, skew in self.zonal:
-            total, number = sum(owed[i] for i in group), max(1, len(zones))
-            least = program.column(total // number)
-            top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
-            for zone in zones:
-                spend(len(kinds) * (1 + len(group)))
-                within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
-                program.at_most(within, top)
-                if skew < total:
-                    program.at_most([*within, (least, -1)], skew)
-                    program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
-        return program, kinds
-
     def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
         """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
         refuse(not self.partial and any(self.request), "a request is no cap")
@@ -1595,56 +1544,61 @@ class Packing:
         sizes = [zip(row, sums[1], strict=True) for row in self.size]
         return servers, [[Fraction(d, n or 1) for d, n in row] for row in sizes], sums
 
-    def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
-                 least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
-        """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
-        Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
-        filling weighs no more than the room. So what can still be added is worth no more than if
-        the items of least weight per price fill what is left of it, the last in part (Dantzig
-        1957).
-        """
-        room, line, found = self.room[kind], [], []
-        spend(5 * (len(items) + 1) * len(room))
-        items = [] if self.servers[kind] == 0 else items
-        for i, (price, most, size) in enumerate(items):
-            fits = [r // d for r, d in zip(room, size, strict=True) if d]
-            heavy = sum(u * d for u, d in zip(weights, size, strict=True))
-            if copies := min(most, *fits):
-                line.append((Fraction(heavy, price), i, price, copies, heavy, size))
-        line.sort(key=lambda item: item[:2])
-        full = [(most * heavy, most * price) for _, _, price, most, heavy, _ in line]
-        space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
-        stack = [(0, 0, room, space, nothing)]
-        while stack:
-            at, worth, free, space, counts = stack.pop()
-            if at == len(line):
-                spend(20 * len(counts))
-                found.append((worth, counts))
-                for _, i, _, most, _, size in line:
-                    spend(3 + len(room))
-                    more = counts.get(i, 0) < most
-                    if more and all(d <= f for d, f in zip(size, free, strict=True)):
-                        found.pop()  # it is not maximal
-                        break
-                continue
-            _, i, price, most, heavy, size = line[at]
-            fits = [f // d for f, d in zip(free, size, strict=True) if d]
-            for copies in range(min(most, *fits), -1, -1):
-                reach, left, k = worth + copies * price, space - copies * heavy, at + 1
-                while k < len(line) and full[k][0] <= left:
-                    reach, left, k = reach + full[k][1], left - full[k][0], k + 1
-                if k < len(line):
-                    reach += line[k][2] * left // line[k][4]
-                spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
-                if max(len(found), len(stack) // 10) > MOST_FOUND:
-                    raise Refused("there are more fillings than this program has memory for")
-                if reach < least:
+# -------------------------------------------------------------------------------------------------
+# Part 9. Packing: prices of VMs.
+
+
+def fillings(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
+             weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+    """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
+
+    Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
+    filling weighs no more than the room. So what can still be added is worth no more than if
+    the items of least weight per price fill what is left of it, the last in part (Dantzig
+    1957).
+    """
+    room, line, found = given.room[kind], [], []
+    spend(5 * (len(items) + 1) * len(room))
+    items = [] if given.servers[kind] == 0 else items
+    for i, (price, most, size) in enumerate(items):
+        fits = [r // d for r, d in zip(room, size, strict=True) if d]
+        heavy = sum(u * d for u, d in zip(weights, size, strict=True))
+        if copies := min(most, *fits):
+            line.append((Fraction(heavy, price), i, price, copies, heavy, size))
+    line.sort(key=lambda item: item[:2])
+    full = [(most * heavy, most * price) for _, _, price, most, heavy, _ in line]
+    space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
+    stack = [(0, 0, room, space, nothing)]
+    while stack:
+        at, worth, free, space, counts = stack.pop()
+        if at == len(line):
+            spend(20 * len(counts))
+            found.append((worth, counts))
+            for _, i, _, most, _, size in line:
+                spend(3 + len(room))
+                more = counts.get(i, 0) < most
+                if more and all(d <= f for d, f in zip(size, free, strict=True)):
+                    found.pop()  # it is not maximal
                     break
-                rest = [f - copies * d for f, d in zip(free, size, strict=True)]
-                added = {**counts, i: copies} if copies else counts
-                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
-        return found
+            continue
+        _, i, price, most, heavy, size = line[at]
+        fits = [f // d for f, d in zip(free, size, strict=True) if d]
+        for copies in range(min(most, *fits), -1, -1):
+            reach, left, k = worth + copies * price, space - copies * heavy, at + 1
+            while k < len(line) and full[k][0] <= left:
+                reach, left, k = reach + full[k][1], left - full[k][0], k + 1
+            if k < len(line):
+                reach += line[k][2] * left // line[k][4]
+            spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
+            if max(len(found), len(stack) // 10) > MOST_FOUND:
+                raise Refused("there are more fillings than this program has memory for")
+            if reach < least:
+                break
+            rest = [f - copies * d for f, d in zip(free, size, strict=True)]
+            added = {**counts, i: copies} if copies else counts
+            stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
+    return found
 
 
 class Priced:
@@ -1687,7 +1641,7 @@ class Priced:
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
             limit = cost[c] * scale + rents[c]
-            for worth, filling in given.fillings(c, items, weights, max(1, limit - reach)):
+            for worth, filling in fillings(given, c, items, weights, max(1, limit - reach)):
                 if worth > limit:
                     raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
@@ -1726,6 +1680,74 @@ class Priced:
         return -(-self.gain // self.scale) if self.scale else None
 
 
+# -------------------------------------------------------------------------------------------------
+# Part 10. Packing: programs of what runs where.
+
+
+def placing_program(given: Packing, numbers: list[int], made: Step) -> tuple[Program, Kinds]:
+    """What every answer that serves all requests, on so many servers of each class, satisfies,
+    by class; or by server, if a step says "each"; and each class, or server, with its columns.
+
+    Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
+    no more room than these servers have; those of a type, of one size, or of a limit are at
+    most what a server holds times these servers; types apart are on different servers, which
+    have columns too. All that is requested is placed. In each zone a zonal rule counts at least
+    some number, a column, and at most so many more as it allows.
+    """
+    program, kinds, each = Program(), Kinds(), made.get("each", False) is True
+    owed = [whole(n, "what is requested") for n in given.request]
+    placed: list[Terms] = [[] for _ in owed]
+    sizes: dict[tuple[int, ...], list[int]] = {}
+    for i, size in enumerate(given.size):
+        sizes.setdefault(tuple(size), []).append(i)
+    for c, room in enumerate(given.room):
+        holds = dict[int, int]()  # how many VMs of a type a server holds
+        limits = list(given.limits)
+        for alike in sizes.values():
+            fit = min(r // d for r, d in zip(room, given.size[alike[0]], strict=True) if d)
+            limits.append((alike, fit))
+            holds.update({i: min(fit, owed[i]) for i in alike if given.allowed[i][c]})
+        for group, top in limits:
+            if len(group) == 1 and group[0] in holds:
+                holds[group[0]] = min(top, holds[group[0]])
+        times, many = (numbers[c], 1) if each else (1, numbers[c])
+        spend(times * (100 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
+        for _ in range(times):
+            used = program.column(many)
+            on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
+            kinds.append((c, used, on))
+            for k, space in enumerate(room):
+                taken = [(j, given.size[i][k]) for i, j in on.items()]
+                program.at_most([*taken, (used, -space)], 0)
+            for i, j in on.items():
+                placed[i].append((j, 1))
+                program.at_most([(j, 1), (used, -holds[i])], 0)
+            for group, top in limits:
+                if len(group) > 1:
+                    here = [(on[i], 1) for i in group if i in on]
+                    program.at_most([*here, (used, -top)], 0)
+            holding = dict[int, int]()  # how many of the servers hold VMs of a type
+            for pair in [pair for pair in given.apart if all(i in on for i in pair)]:
+                for i in sorted(pair - set(holding)):
+                    holding[i] = program.column(many)
+                    program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
+                program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
+    for terms, n in zip(placed, owed, strict=True):
+        program.equal(terms, n)
+    for group, zones, top, skew in given.zonal:
+        total, number = sum(owed[i] for i in group), max(1, len(zones))
+        least = program.column(total // number)
+        top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
+        for zone in zones:
+            spend(len(kinds) * (1 + len(group)))
+            within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
+            program.at_most(within, top)
+            if skew < total:
+                program.at_most([*within, (least, -1)], skew)
+                program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
+    return program, kinds
+
+
 def servers_program(
     given: Packing, cost: list[int], below: int | None, made: Step
 ) -> tuple[Program, Kinds]:
@@ -1734,7 +1756,7 @@ def servers_program(
     numbers = [vms if n is None else min(n, vms) for n in given.servers]
     if below is not None:
         numbers = [min(n, max(below - 1, 0) // c) for n, c in zip(numbers, cost, strict=True)]
-    program, kinds = given.program(numbers, made)
+    program, kinds = placing_program(given, numbers, made)
     paid = [(used, cost[c]) for c, used, _ in kinds]
     program.at_most(*((paid, below - 1) if below is not None else ([], 0)))
     return program, kinds
@@ -1765,13 +1787,13 @@ def moves_program(
     given: Packing, servers: int, below: int | None, made: Step
 ) -> tuple[Program, Kinds]:
     """What every answer on so many servers satisfies, or every one with fewer moves, which is the
-    last row. Columns besides those of `Packing.program`: of each server with VMs now, whether it is
+    last row. Columns besides those of `placing_program`: of each server with VMs now, whether it is
     kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
     server, if these are told apart) no more are kept than are in use, and no more VMs stay than are
     there then.
     """
     numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
-    program, kinds = given.program(numbers, made)
+    program, kinds = placing_program(given, numbers, made)
     program.at_most([(used, 1) for _, used, _ in kinds], servers)
     for c, room in enumerate(given.room):
         spend(5 * (len(kinds) + len(given.placed)))
@@ -1828,6 +1850,10 @@ def packing_moves(case: Case) -> list[Found]:
     return [found]
 
 
+# -------------------------------------------------------------------------------------------------
+# Part 11. Packing: shares and utilization.
+
+
 class Shares:
     """Dominant shares: that of the resource of which a user has most, of all there is."""
 
@@ -1837,13 +1863,13 @@ class Shares:
         self.order = sorted(given.total[i] * self.unit[i] for i in self.users)
         self.found: list[list[dict[int, int]]] = []
 
-    def fillings(self) -> list[list[dict[int, int]]]:
+    def maximal(self) -> list[list[dict[int, int]]]:
         """Every maximal filling of a server of each class, of VMs that somebody wants."""
         given, place = self.given, self.users
         items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
                  for i in place]  # fmt: skip
         for c in range(len(given.room) if not self.found else 0):
-            found = given.fillings(c, items, [0] * len(given.room[c]), 1)
+            found = fillings(given, c, items, [0] * len(given.room[c]), 1)
             self.found.append([{place[i]: n for i, n in filling.items()} for _, filling in found])
         return self.found
 
@@ -1858,7 +1884,7 @@ class Shares:
         not want as many VMs as it takes, or has fewer.
         """
         program, held = Program(), list[dict[int, int]]()
-        for found, number in zip(self.fillings(), self.given.servers, strict=True):
+        for found, number in zip(self.maximal(), self.given.servers, strict=True):
             program.at_most([(program.column(number or 0), 1) for _ in found], number or 0)
             held += found
         reached = sorted(set(self.order[:level]))
@@ -1938,7 +1964,7 @@ def packing_utilization(case: Case) -> list[Found]:
         items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
         for c, row in enumerate(listed(made["weights"], "weights", len(servers))):
             weights = wholes(row, "weights", None, 0, MOST_PRICE)
-            if any(w > rents[c] for w, _ in given.fillings(c, items, weights, rents[c] + 1)):
+            if any(w > rents[c] for w, _ in fillings(given, c, items, weights, rents[c] + 1)):
                 raise Refused(f"a filling of class {c} is worth more than its rent")
         most = sum(r * n for r, n in zip(rents, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
@@ -1950,7 +1976,7 @@ def packing_utilization(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 6. The game of packing: servers that choose their VMs one after the other.
+# Part 12. The game of packing: servers that choose their VMs one after the other.
 
 Row = tuple[int, ...]
 Powers = tuple[Fraction, ...]
@@ -2145,7 +2171,7 @@ def packing_joint(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 7. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+# Part 13. Admission: jobs on virtual machines (VMs) whose cores are of several types.
 
 
 class Admission:
@@ -2240,7 +2266,7 @@ def admission_jobs(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 8. NUMA: long-run flows of tasks from the memory of their data to processors.
+# Part 14. NUMA: long-run flows of tasks from the memory of their data to processors.
 
 
 class Flows:
@@ -2353,7 +2379,7 @@ def numa_power(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 9. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# Part 15. Scheduling: organizations that pool machines and send jobs; only what is done before the
 # horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
 # ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
 
@@ -2580,7 +2606,7 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 10. Groups: jobs of T types on machines of several classes, several jobs on a machine.
+# Part 16. Groups: jobs of T types on machines of several classes, several jobs on a machine.
 
 
 class Groups:

@@ -6,8 +6,13 @@ and takes every decimal of the instance as it is written. What a proof says is n
 answer is checked and measured again, and each multiplier, set, price or branch is only a hint, from
 which the bound is worked out again, by a theorem that stands above the code that uses it.
 
-How to read it: part 1 reads files, part 2 is the frame (the claims, and what accepting one means);
-then comes a part for each problem, and at the end METHODS, the table of what can be proved.
+How to read it: part 1 reads files, part 2 is the frame (the claims, and what accepting one means),
+and METHODS at the end is the table of what can be proved. Besides these a proof needs, of
+  colocation   4, and 3 if it has a tree; for `stable` also 5, for `fair` also 6
+  market       7
+  packing      8, then for servers, cost and moves 3, 9 and 10; for shares and utilization 3, 9 and
+               11; for the game 12
+  others       admission 13, numa 14, scheduling 15, groups 3 and 16
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
 first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), eight million values,
@@ -29,6 +34,8 @@ MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
 MOST_COLUMNS = 50_000
 MOST_TERMS = 25_000_000
+MOST_FOUND = 50_000
+MOST_PRICE = 10**30
 ROUNDING = Fraction(1, 10**9)
 Step = dict[str, object]
 
@@ -145,9 +152,9 @@ def wholes(value: object, what: str, length: int | None = None, *ends: int | Non
 
 def text_of(value: object, what: str) -> str:
     """A text."""
-    if type(value) is not str:
-        raise Refused(f"{what} is no text")
-    return value
+    if type(value) is str:
+        return value
+    raise Refused(f"{what} is no text")
 
 
 def rational(value: object, what: str) -> Fraction:
@@ -304,10 +311,11 @@ def shown(value: Fraction | None) -> str:
         return "beyond 1e308"
 
 
-def _level(value: object, objective: str, sense: str, found: Found) -> str:
+def _level(value: object, goal: list[str], found: Found) -> str:
     """Accept the claim of one level, or refuse it; returns what is proved."""
     claim = fields(value, "objective sense value bound says", "epsilon", "a claim")
-    says, up = claim["says"], sense == "max"
+    (objective, sense), says = goal, claim["says"]
+    up = sense == "max"
     if (claim["objective"], claim["sense"]) != (objective, sense):
         raise Refused(f"the claim is not about {objective}, {sense}")
     refuse(("epsilon" in claim) != (says == "equilibrium"), "only an equilibrium has an epsilon")
@@ -360,7 +368,7 @@ def verify(instance: bytes, proof: bytes) -> str:
         found = checker(Case(document, options, content["witness"], steps))
     finally:
         Patience.left = math.inf
-    told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
+    told = [_level(level["claim"], goals[k], found[k]) for k, level in enumerate(levels)]
     for level in levels[:-1]:  # the next is about answers no worse than what is said here
         if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
             raise Refused("a level is claimed beyond one whose value is not told")
@@ -1390,10 +1398,6 @@ def market_leximin(case: Case) -> list[Found]:
 # -------------------------------------------------------------------------------------------------
 # Part 8. Packing: virtual machines (VMs) of several types on servers of several classes.
 
-MOST_FOUND = 50_000
-MOST_PRICE = 10**30
-
-
 Zonal = tuple[list[int], list[set[int]], int, int]
 Kinds = list[tuple[int, int, dict[int, int]]]
 
@@ -1450,8 +1454,8 @@ class Packing:
             for j, most in enumerate(self.room[kind]):
                 if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
                     raise Refused("a server of the answer holds more than it has room for")
-        for kind, (number, most) in enumerate(zip(used, self.servers, strict=True)):
-            if most is not None and number > most:
+        for kind, (number, there_are) in enumerate(zip(used, self.servers, strict=True)):
+            if there_are is not None and number > there_are:
                 raise Refused(f"the answer uses more servers of class {kind} than there are")
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
@@ -1516,8 +1520,8 @@ class Packing:
             listing = sorted(zones.items())
             over = [z for name, z in listing if (name in named if named else z & able)]
             self.zonal.append((members, over, no_limit, skew))
-        self.work = 2 * sum(len(rule[0]) for rule in [*self.limits, *self.zonal])
-        self.work += 10 * len(self.apart)  # to see whether a server keeps all rules
+        groups = [group for group, _ in self.limits] + [group for group, *_ in self.zonal]
+        self.work = 2 * sum(map(len, groups)) + 10 * len(self.apart)  # to see if a server is right
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(made.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)
@@ -1800,23 +1804,23 @@ def moves_program(
         there = [(used, on) for kind, used, on in kinds if kind == c]
         now = [(m - first, held) for m, (kind, held) in given.placed.items() if kind == c]
         first += numbers[c]
-        parts = [(there, [held for _, held in now])]
-        if made.get("each", False) is True:
-            parts = [([there[m]], [held]) for m, held in now]
-        for columns, rows in parts:
+        each = made.get("each", False) is True
+        parts = [(m, [held]) for m, held in now] if each else [(0, [held for _, held in now])]
+        for (used, on), rows in [(there[m], rows) for m, rows in parts]:
             kept, still = Terms(), dict[int, Terms]()
             for held in rows:
-                kept.append((program.column(1), 1))
-                own = {i: program.column(n) for i, n in held.items() if i in columns[0][1]}
+                k = program.column(1)
+                kept.append((k, 1))
+                own = {i: program.column(n) for i, n in held.items() if i in on}
                 for i, j in own.items():
-                    program.at_most([(j, 1), (kept[-1][0], -held[i])], 0)
+                    program.at_most([(j, 1), (k, -held[i])], 0)
                     still.setdefault(i, []).append((j, 1))
-                for k, space in enumerate(room):
-                    taken = [(j, given.size[i][k]) for i, j in own.items()]
-                    program.at_most([*taken, (kept[-1][0], -space)], 0)
-            program.at_most([*kept, *((used, -1) for used, _ in columns)], 0)
+                for r, space in enumerate(room):
+                    taken = [(j, given.size[i][r]) for i, j in own.items()]
+                    program.at_most([*taken, (k, -space)], 0)
+            program.at_most([*kept, (used, -1)], 0)
             for i, terms in still.items():
-                program.at_most([*terms, *((on[i], -1) for _, on in columns)], 0)
+                program.at_most([*terms, (on[i], -1)], 0)
                 stay += terms
     fewer = [(j, -1) for j, _ in stay]
     program.at_most(*(([], 0) if below is None else (fewer, below - 1 - given.placed_vms)))

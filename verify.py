@@ -1168,6 +1168,7 @@ def logarithm(above: int, below: int) -> tuple[int, int]:
     each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for
     each log 2.
     """
+    spend(200)
     power = above.bit_length() - below.bit_length()
     above, below = above << max(0, -power), below << max(0, power)
     if above < below:
@@ -2321,8 +2322,9 @@ class Flows:
         for k, row in enumerate(self.share):
             for memory, share in enumerate(row):
                 here = parts.pop((k, memory), [(memory, 1)])
+                total = sum(number for _, number in here)
                 for p, number in here:
-                    part = share * Fraction(number, sum(n for _, n in here))
+                    part = share * Fraction(number, total)
                     self.work[p] += part * self.time[k][self.away[memory][p]]
                     self.joules += part * self.energy[k][self.away[memory][p]]
         refuse(parts, "the answer splits tasks that there are not")
@@ -2545,6 +2547,7 @@ class Shapley:
         own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
         come, ready = dict.fromkeys(members, 0), dict[int, list[int]]()
         unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
+        spend(2 * len(start))
 
         def count(u: int, x: int, sign: int) -> None:
             spend(30)
@@ -2702,7 +2705,7 @@ class Groups:
             known = {group for of, group in self.table if of in (-1, place)}
             listing = sorted(known | {(a,) for a in there})
         else:
-            spend((10 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
+            spend((50 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
             listing, longer = list[tuple[int, ...]](), [tuple[int, ...]()]
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
@@ -2719,7 +2722,7 @@ class Groups:
         the sum of its penalties from the others, at most 1; or its curve, a straight line between
         knots, at the sum of the others' pressures.
         """
-        spend(40 + 2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
+        spend(2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
         if "table" in self.made:
             alone = [0] if len(group) == 1 else None
             found = self.table.get((place, group), self.table.get((-1, group), alone))

@@ -919,8 +919,13 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
         ranked.append(sorted(beside, key=lambda entry: -entry[2]))
-        new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
-        number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
+        number.append({})
+        spend(20 * len(beside))
+        k = 0
+        for new, c in sorted([(whole(penalty[a][c], ""), c) for c in partners[a]], reverse=True):
+            while k < len(beside) and ranked[a][k][2] >= new:
+                k += 1
+            number[a][c] = k
     sums: list[dict[int, tuple[int, list[int]]]] = []  # by k: s, and z_1, z_2, ...
     for a in range(size):
         sums.append({})

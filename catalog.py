@@ -89,8 +89,9 @@ _FUGA = "Xu and Yu (2014)"
 # fmt: off
 _whole = partial(Method, needs="instances.packing.instance:serves_all",
                  needed="requests that are numbers, to be served whole")
-_shared = partial(Method, needs="instances.packing.instance:fixed_servers",
-                  needed="a number of servers, and no rules on where VMs may run")
+_shared = partial(Method, needs="instances.packing.instance:shared_servers",
+                  needed="a number of servers, requests that may be served in part (elastic, or "
+                  "partial: true), and no rules on where VMs may run")
 _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
                      needed="bandwidth, the demand of each type")
 # fmt: on

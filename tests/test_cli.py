@@ -18,6 +18,7 @@ from terminal import run
 import cotenant
 import cotenant.cli
 from cotenant.analysis.run.result import Result
+from cotenant.instances.packing import Packing
 
 
 def run_apart(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -359,6 +360,10 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     rows = json.loads(done.stdout)
     assert not [row for row in rows if row.get("error")]
     assert "optimal" in {row["method"] for row in rows}
+    owned = Packing(capacity=[[8], [4]], demand=[[2], [1]], request=[3, 4], servers=[2, 1])
+    rows = cotenant.compare([owned], time_limit=600).rows
+    assert [row["error"] for row in rows if row.get("error")] == [], "as hosts.csv counts them"
+    assert {"FFD", "random-fit"} <= {row["method"] for row in rows}
     open_end = cotenant.read("packing/tiny")
     open_end = open_end.replace(
         servers=[float("inf")] * open_end.classes, request=[float("inf")] * open_end.types

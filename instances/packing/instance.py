@@ -590,6 +590,13 @@ def fixed_servers(instance: Packing) -> bool:
     return bool(np.isfinite(instance.available).all()) and not instance.ruled
 
 
+def shared_servers(instance: Packing) -> bool:
+    """The same, where no request must be served whole."""
+    return fixed_servers(instance) and (
+        instance.partial or not (~instance.elastic & (instance.wanted > 0)).any()
+    )
+
+
 def placed_now(instance: Packing) -> bool:
     """Whether it says what runs now, and all VMs are to be placed."""
     return serves_all(instance) and instance.placed is not None

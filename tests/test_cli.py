@@ -466,12 +466,14 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
     assert process.returncode == (130 if result.stop.value == "interrupted" else 0)
 
 
-def test_help_names_every_command() -> None:
-    done = run("--help")
-    for (
-        command
-    ) in "solve compare check methods show generate convert fetch schema reproduce warm".split():
-        assert command in done.stdout
+def test_help_names_every_command_and_what_it_does_in_a_whole_sentence() -> None:
+    done = run("--help", COLUMNS="80")
+    names = "solve compare check methods show generate convert fetch schema reproduce warm".split()
+    assert all(name in done.stdout for name in names)
+    for words in (["--help"], ["advise", "--help"], ["new", "--help"]):
+        listed = run(*words, COLUMNS="80").stdout.partition("Commands:")[2]
+        lines = listed.strip().splitlines()
+        assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

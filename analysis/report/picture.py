@@ -218,4 +218,4 @@ def _mapped(known: Picture, picture: Picture) -> bool:
 def _short(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)

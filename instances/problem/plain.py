@@ -35,7 +35,8 @@ def plain_form(path: PathLike) -> str:
     if is_standard_input(path):
         forms = ", ".join(plain.form for plain in known.values())
         raise InvalidFile(
-            f"{where} can be read only once, and its header says what it is; name the format: "
+            f"{where} can be read only once, so its header cannot be looked at first; name the "
+            "format: "
             f"{forms}"
         )
     seen = set()

@@ -496,7 +496,7 @@ def _require_movable(scheduler: Scheduler, number: int, released: Collection[str
             raise InfeasibleSolution(f"{pod.title} moves, which must stay: {words}")
     theirs = scheduler.budgets(number)
     if "budget" not in released and (len(theirs) > 1 or any(b.allowed < 1 for b in theirs)):
-        raise InfeasibleSolution(f"{pod.title} moves, which no budget allows")
+        raise InfeasibleSolution(f"{pod.title} moves, but no budget allows it")
 
 
 def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:

@@ -147,7 +147,7 @@ class _Builder:
     def built(self) -> Translation:
         room = self._rooms()
         eligible = self._eligible()
-        rules = [rule for rule in self._rules(room) if self._usable(rule)]
+        rules = [rule for rule in self._rules() if self._usable(rule)]
         self._pin_by_state()
         return self._assembled(eligible, rules, room)
 
@@ -198,7 +198,8 @@ class _Builder:
     def _topologies(self) -> Counter[str]:
         found = Counter(term.topology for pod in self.sample for term in pod.apart)
         found.update(each.topology for pod in self.sample for each in pod.spread)
-        return found
+        known = {key for node in self.state.nodes for key in node.labels}
+        return Counter({key: number for key, number in found.items() if key in known})
 
     def _one_each(self, key: str) -> bool:
         values = [node.labels.get(key) for node in self.state.nodes]
@@ -209,6 +210,10 @@ class _Builder:
         for key in self.hostnames:
             del rest[key]
         return rest.most_common(1)[0][0] if rest else ""
+
+    def _zone(self, node: Node) -> str:
+        """The zone of a node in an instance, where "" is none: the empty label is one as others."""
+        return (node.labels[self.zone_key] or '""') if self.zone_key in node.labels else ""
 
     def _free_scheduler(self, kind: int) -> bool:
         """Whether only capacity is known of where it would be put, as by another scheduler."""
@@ -267,8 +272,8 @@ class _Builder:
 
     # rules between kinds
 
-    def _rules(self, room: list[dict[str, int]]) -> list[_Rule]:
-        found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules(room)]
+    def _rules(self) -> list[_Rule]:
+        found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules()]
         for kind, pod in enumerate(self.sample):
             for term in pod.near:
                 near = [other for other, each in enumerate(self.sample) if _means(term, each)]
@@ -279,10 +284,12 @@ class _Builder:
     def _apart_rules(self) -> list[_Rule]:
         carriers: dict[PodTerm, list[int]] = {}
         for kind, pod in enumerate(self.sample):
-            for term in pod.apart:
+            for term in dict.fromkeys(pod.apart):
                 carriers.setdefault(term, []).append(kind)
         found = []
         for term, who in carriers.items():
+            if not any(term.topology in node.labels for node in self.state.nodes):
+                continue  # all nodes are in no domain of it
             meant = [kind for kind, pod in enumerate(self.sample) if _means(term, pod)]
             mutual = tuple(kind for kind in who if kind in meant)
             words = f"anti-affinity of {self._title(who[0])}"
@@ -314,10 +321,10 @@ class _Builder:
                     found.append(_Rule("apart", (a, b), 1, "", words, "anti-affinity"))
         return found
 
-    def _spread_rules(self, room: list[dict[str, int]]) -> list[_Rule]:
+    def _spread_rules(self) -> list[_Rule]:
         carriers: dict[tuple[str, Spread, tuple[object, ...]], list[int]] = {}
         for kind, pod in enumerate(self.sample):
-            for spread in pod.spread:
+            for spread in dict.fromkeys(pod.spread):
                 keys = tuple(each.topology for each in pod.spread)
                 key = (pod.namespace, spread, (keys, pod.affinity, pod.tolerations))
                 carriers.setdefault(key, []).append(kind)
@@ -354,16 +361,6 @@ class _Builder:
                 for pod in self.residents
             ):
                 rule.why = "some of the pods it counts are not in the plan"
-            elif any(
-                not any(
-                    value > 0
-                    for n in counting
-                    if self.state.nodes[n].labels[spread.topology] == domain
-                    for value in room[n].values()
-                )
-                for domain in domains
-            ):
-                rule.why = "a domain of it is full"
             elif spread.topology in self.hostnames:
                 # no more than the skew on any node is enough, and more than is asked for
                 rule.sort, rule.bounds = "limit", False
@@ -534,7 +531,7 @@ class _Builder:
                 demand.append([0] * len(resources) + [1])
                 allowed_rows.append([each == n for each in range(len(nodes))])
         rooms = [tuple(column) for column in zip(*capacity, strict=True)]
-        zones = [node.labels.get(self.zone_key, "") for node in nodes]
+        zones = [self._zone(node) for node in nodes]
         signature: dict[object, list[int]] = {}
         matrix = np.array(allowed_rows, dtype=bool)
         for number in range(len(nodes)):
@@ -549,7 +546,12 @@ class _Builder:
         for rule in rules:
             rows = tuple(row for kind in rule.kinds for row in types[kind])
             zoned = rule.topology == self.zone_key and bool(rule.topology)
-            if rule.sort == "limit":
+            if zoned and not any(zones[n] for n in servers):
+                continue  # no server is in any domain of it
+            domains = [each or '""' for each in rule.domains]
+            # a domain without room stays empty: no other may have more than the skew
+            full = rule.sort == "spread" and not set(domains) <= {zones[n] for n in servers}
+            if rule.sort == "limit" or full:
                 limits.append(Limit(rows, rule.most, "zone" if zoned else "server"))
             elif rule.sort == "apart":
                 first, second = rule.kinds
@@ -557,7 +559,7 @@ class _Builder:
                     (min(a, b), max(a, b)) for a in types[first] for b in types[second] if a != b
                 }
             else:
-                spreads.append(ZoneSpread(rows, rule.most, rule.domains))
+                spreads.append(ZoneSpread(rows, rule.most, tuple(domains)))
         placed = Counter(
             (seat[self.place[self.state.pods[number].node]], row)
             for row, pods in enumerate(table.values())

@@ -317,7 +317,7 @@ class Scheduler:
 
     def broken(self) -> dict[str, int]:
         """What is broken where pods are now, and by how much: room by node and resource, spreads by
-        group, rules between pods by pair.
+        group (named by its first pod), rules between pods by pair and topology.
         """
         found: dict[str, int] = {}
         for name, used in self.used.items():
@@ -335,7 +335,7 @@ class Scheduler:
                     for other in self._shunned[term]:
                         if other != number and self.where.get(other) in places:
                             them = f"{pod.title} and {self.state.pods[other].title}"
-                            found[f"anti-affinity between {them}"] = 1
+                            found[f"anti-affinity between {them} over {term.topology}"] = 1
             if pod.near and not self._near_friends(number, name):
                 found[f"affinity of {pod.title}"] = 1
             if pod.ports:
@@ -350,8 +350,7 @@ class Scheduler:
                 total = self.tally(number, spread)
                 over = max(total.high.values(), default=0) - total.least(spread.domains)
                 if id(total) not in seen and over > spread.most:
-                    group = f"{pod.namespace}/{pod.owner[1] or pod.name}"
-                    found[f"spread of {group} over {spread.topology}"] = over
+                    found[f"spread of {pod.title} over {spread.topology}"] = over
                 seen.add(id(total))
         return found
 

@@ -54,10 +54,22 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
     """
     free, _ = best_placement(state, set())
     yield "no placement with nothing worse uses fewer", advice.needed <= free, (advice.needed, free)
+    _, moved = best_placement(state, set(), within=advice.enough)
+    yield (
+        "no placement with nothing worse moves fewer",
+        advice.fewest <= moved,
+        (advice.fewest, moved),
+    )
     found = (advice.enough, len(advice.targets))
-    narrow = any(each.topology == HOST for pod in state.pods for each in pod.spread)
+    # a label that no two nodes share is read as the node's name
+    own = {
+        key
+        for key in {each.topology for pod in state.pods for each in pod.spread}
+        if len({node.labels[key] for node in state.nodes if key in node.labels}) == len(state.nodes)
+    }
+    narrow = any(each.topology in own for pod in state.pods for each in pod.spread)
     left = translate(state)
-    best = best_placement(state, set(left.pinned))
+    best = best_placement(state, set(left.pinned), reached=True)
     if not left.broken:
         # of a spread over nodes the plan keeps more than is asked for
         yield (
@@ -73,7 +85,7 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
         stay = set(left.pinned)
     mended = best_placement(state, stay, whole=True)
     yield "no worse than mending all", mended is None or found <= mended or narrow, (found, mended)
-    some = best_placement(state, stay)
+    some = best_placement(state, stay, reached=True)
     yield "no better than with nothing worse", found >= min(best, some), (found, best, some)
 
 

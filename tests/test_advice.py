@@ -11,7 +11,19 @@ from typing import Any
 
 import pytest
 from advice_cases import claims
-from advice_states import HOST, ZONE, apart, budget, listed, near, node, pod, spread, state
+from advice_states import (
+    HOST,
+    REQUIRED,
+    ZONE,
+    apart,
+    budget,
+    listed,
+    near,
+    node,
+    pod,
+    spread,
+    state,
+)
 from measured import DATA
 from terminal import run
 
@@ -188,6 +200,44 @@ def test_anti_affinity_by_zone_leaves_a_zone_to_each() -> None:
     assert advise(state(*nodes, *pods, pod("b-1", "n2"))).enough == 2
 
 
+def test_a_topology_that_no_node_has_keeps_nothing_apart() -> None:
+    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (1, 2)]
+    advice = advise(state(node("n1"), node("n2"), *pods))
+    assert (advice.enough, advice.needed, advice.pinned) == (1, 1, {})
+    spread_out = pod("b-1", "n1", labels={"app": "b"}, topologySpreadConstraints=spread("b"))
+    advice = advise(state(node("n1"), node("n2"), spread_out, pod("c-1", "n2")))
+    assert moves_of(advice) == {"c-1": "n1"}  # no node takes the other
+
+
+def test_an_empty_label_is_a_zone_too() -> None:
+    nodes = [node(f"n{n}", labels={ZONE: zone}) for n, zone in enumerate(["", "", "b"])]
+    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (0, 2)]
+    assert advise(state(*nodes, *pods, pod("b-1", "n1"))).enough == 2
+    spreads = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a", 2)}
+    pods = [pod(f"a-{n}", f"n{n}", **spreads) for n in range(3)]
+    advice = advise(state(*nodes, *pods))
+    assert (advice.enough, len(advice.targets)) == (2, 1)
+
+
+def test_a_rule_written_twice_is_one() -> None:
+    twice = apart("a")
+    twice["podAntiAffinity"][REQUIRED] *= 2
+    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=twice) for n in (1, 2)]
+    assert advise(state(node("n1"), node("n2"), *pods)).needed == 2
+
+
+def test_a_zone_without_room_stays_empty_in_a_spread() -> None:
+    nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", 0, 0, zone="b", pods=0)]
+    spreads = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a", 2)}
+    pods = [pod(f"a-{n}", f"n{n}", **spreads) for n in (1, 2)]
+    advice = advise(state(*nodes, *pods))
+    assert (advice.enough, advice.pinned) == (1, {})
+    more = pod("a-3", "n2", **spreads)  # three in zone a, none in b: broken now
+    assert advise(state(*nodes, *pods, more)).translation.broken == (
+        f"spread of shop/a over {ZONE}",
+    )
+
+
 def test_host_ports_are_one_to_a_node() -> None:
     port = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80}]}]
     read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
@@ -224,6 +274,17 @@ def test_pods_that_are_near_each_other_against_a_rule_may_stay_so_in_the_bound()
     )
     advice = advise(broken)
     assert (advice.enough, advice.needed) == (2, 1)  # b-1 on n1 is as near d-1 as it is now
+
+
+def test_pods_that_are_near_by_zone_may_not_come_to_one_node() -> None:
+    read = state(
+        node("n1", zone="z"), node("n2", zone="z"),
+        pod("a-1", "n1", labels={"app": "a"}), pod("d-1", "n2", labels={"app": "d"}, owner="DaemonSet"),
+        pod("b-1", "n1", affinity={"podAntiAffinity": {REQUIRED: apart("d", ZONE)["podAntiAffinity"][REQUIRED] + apart("d")["podAntiAffinity"][REQUIRED]}}),
+    )  # fmt: skip
+    before, after = Scheduler(read).broken(), Scheduler(read, {0: "n1", 1: "n2", 2: "n2"}).broken()
+    assert list(before) == [f"anti-affinity between shop/b-1 and shop/d-1 over {ZONE}"]
+    assert set(after) - set(before) == {f"anti-affinity between shop/b-1 and shop/d-1 over {HOST}"}
 
 
 def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:

@@ -20,6 +20,7 @@ from ..instances.packing.instance import Packing
 from ..instances.packing.placing import Limit
 from ..instances.packing.placing import Spread as ZoneSpread
 from ..instances.problem.errors import InvalidInstance
+from ..instances.problem.tables import LARGEST
 from .state import (
     SCHEDULER,
     TOLERATIONS,
@@ -221,11 +222,10 @@ class _Builder:
             what in (SCHEDULER, TOLERATIONS) for what, _ in self.sample[kind].unread
         )
 
-    def _asks(self, kind: int, resource: str) -> int:
-        """What a pod of a kind takes; in the bound no volumes of which not all is known."""
-        pod = self.sample[kind]
+    def _asks(self, pod: Pod, resource: str) -> int:
+        """What a pod takes; in the bound no volumes of which not all is known."""
         unsure = self.relaxed and any(what == "volumes" for what, _ in pod.unread)
-        if unsure and resource.startswith("volumes of "):
+        if unsure and _limitless(resource):
             return 0
         return pod.requests.get(resource, 0)
 
@@ -420,9 +420,14 @@ class _Builder:
 
     def _rooms(self) -> list[dict[str, int]]:
         """By node what is left beside residents, and at least what its pods take now."""
-        rooms = [Counter(node.allocatable) for node in self.state.nodes]
+        # where no limit is given, as of attached volumes, there is none
+        endless = {
+            name: LARGEST for pod in self.state.pods for name in pod.requests if _limitless(name)
+        }
+        rooms = [Counter(endless | dict(node.allocatable)) for node in self.state.nodes]
         for pod in self.residents:
-            rooms[self.place[pod.node]].subtract(pod.requests)
+            taken = {name: self._asks(pod, name) for name in pod.requests}
+            rooms[self.place[pod.node]].subtract(taken)
         loads: list[Counter[str]] = [Counter() for _ in self.state.nodes]
         for number in self.counted:
             pod = self.state.pods[number]
@@ -501,24 +506,24 @@ class _Builder:
         for row, (kind, _) in enumerate(table):
             types.setdefault(kind, []).append(row)
         resources = sorted(
-            {name for k in types for name in self.sample[k].requests if self._asks(k, name)}
+            {
+                name
+                for k in types
+                for name in self.sample[k].requests
+                if self._asks(self.sample[k], name)
+            }
         )
         demand, capacity, names = [], [[0] * len(nodes) for _ in resources], []
         columns = []
         for place, name in enumerate(resources):
-            column = [self._asks(kind, name) for kind, _ in table]
+            column = [self._asks(self.sample[kind], name) for kind, _ in table]
             unit = gcd(*column)
             total = sum(
                 amount // unit * len(pods)
                 for amount, pods in zip(column, table.values(), strict=True)
             )
             columns.append([amount // unit for amount in column])
-            # where no limit is given, as of attached volumes, there is none
-            limitless = name.startswith("volumes of ")
-            capacity[place] = [
-                min(max(one.get(name, total * unit if limitless else 0), 0) // unit, total)
-                for one in room
-            ]
+            capacity[place] = [min(max(one.get(name, 0), 0) // unit, total) for one in room]
             names.append(name if unit == 1 else f"{name} [{unit}]")
         demand = [list(row) for row in zip(*columns, strict=True)]
         allowed_rows = allowed.tolist()
@@ -602,6 +607,11 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
         seen[name] += 1
         found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
     return tuple(found)
+
+
+def _limitless(resource: str) -> bool:
+    """Whether a node that gives no limit on a resource has none, rather than nothing of it."""
+    return resource.startswith("volumes of ")
 
 
 def _holds(expression: Expression, labels: object) -> bool:

@@ -51,11 +51,13 @@ def best_placement(
     whole: bool = False,
     reached: bool = False,
     within: int | None = None,
+    emptied: str = "",
 ) -> tuple[int, int] | None:
     """The fewest workers, and the fewest moves to that, of all placements in which nothing is
     broken that was not before, nor by more, with some pods where they are. With `whole` nothing at
     all may be broken; with `reached` no pod that moved may be in what is broken; with `within` so
-    many workers may be in use, and the moves decide. None where that cannot be.
+    many workers may be in use, and the moves decide; of one node all that move must leave. None
+    where that cannot be.
     """
     start = present(state)
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]

@@ -249,6 +249,29 @@ def test_host_ports_are_one_to_a_node() -> None:
     )
 
 
+def test_a_node_that_gives_no_limit_of_volumes_has_none() -> None:
+    spec = {"csi": {"driver": "disks.example"}}
+    disks = [
+        {"kind": "PersistentVolume", "metadata": {"name": f"v-{n}"}, "spec": spec} for n in range(3)
+    ] + [
+        {"kind": "PersistentVolumeClaim", "metadata": {"name": f"c-{n}", "namespace": "shop"}, "spec": {"volumeName": f"v-{n}"}}
+        for n in range(3)
+    ]  # fmt: skip
+    drivers = {"drivers": [{"name": "disks.example", "allocatable": {"count": 1}}]}
+    limited = {"kind": "CSINode", "metadata": {"name": "n1"}, "spec": drivers}
+
+    def using(n: int) -> dict[str, Any]:
+        return {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": f"c-{n}"}}]}
+
+    read = state(
+        node("n1"), node("n2"), limited, *disks, pod("a-0", "n1", **using(0)),
+        pod("a-1", "n2", **using(1)), pod("d-1", "n2", owner="DaemonSet", **using(2)),
+    )  # fmt: skip
+    advice = advise(read)
+    assert (advice.translation.broken, advice.pinned) == ((), {})
+    assert (moves_of(advice), advice.needed) == ({"a-0": "n2"}, 1)
+
+
 def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> None:
     nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("abc")]
     pods = [
@@ -324,6 +347,12 @@ def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> No
     assert advice.enough == 1  # left alone; mending needs both nodes
     assert advice.translation.broken == ("anti-affinity of shop/a",)
     assert "broken now, and left so" in " ".join(advice_lines(advice))
+
+
+def test_mending_may_free_the_last_worker() -> None:
+    control = node("cp", labels={"node-role.kubernetes.io/control-plane": ""})
+    advice = advise(state(control, node("n1", "2"), pod("a-1", "n1", "3")))
+    assert (moves_of(advice), advice.enough, advice.needed) == ({"a-1": "cp"}, 0, 0)
 
 
 def test_pods_alone_on_their_nodes_are_no_plan() -> None:

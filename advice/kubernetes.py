@@ -65,6 +65,8 @@ _DISKS = (
 """Volumes that are attached to nodes, so many to each, by a driver that is not named in them."""
 _OWN_DISKS = (*_DISKS, "fc", "flexVolume", "iscsi", "rbd")
 """Volumes in a pod itself with rules of their own about who may share a node."""
+_ONE = {"ReadWriteOnce", "ReadWriteOncePod"}
+"""Ways to use a volume that two pods on two nodes do not share."""
 _NODE_MARKS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
@@ -347,8 +349,8 @@ class _Volumes:
             if "deletionTimestamp" in claim.of("metadata"):
                 unread.append(("volumes", f"claim {name} is being deleted"))
             spec, shared = volume.of("spec"), self.users[namespace, name] > 1
-            if shared and set(claim.of("spec").texts("accessModes")) <= {"ReadWriteOnce"}:
-                unread.append(("volumes", f"claim {name} is shared and for one node"))
+            if shared and set(claim.of("spec").texts("accessModes")) <= _ONE:
+                unread.append(("volumes", f"claim {name} is shared and for one node or pod"))
             if name not in made_anew:
                 terms += _places(volume)
             driver = spec.of("csi").text("driver")

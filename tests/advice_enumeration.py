@@ -65,9 +65,10 @@ def best_placement(
     empty = Scheduler(state, {n: name for n, name in start.items() if n not in movable})
     # taints, affinity and closed nodes do not depend on where other pods are
     takes = {
-        (n, name): name == start[n]
+        (n, name): (name == start[n] and name != emptied)
         or (
-            not any(
+            name != emptied
+            and not any(
                 why in ("node affinity", "volume", "not ready") or why.startswith("taint")
                 for why in empty.refusals(n, name)
             )
@@ -78,7 +79,8 @@ def best_placement(
     }
     before = Scheduler(state, start).broken()
     now = (workers(state, start), 0)
-    best = None if (whole and before) or (within is not None and now[0] > within) else now
+    late = (whole and before) or (within is not None and now[0] > within)
+    best = None if late or any(start[n] == emptied for n in movable) else now
     for chosen in product(names, repeat=len(movable)):
         pairs = list(zip(movable, chosen, strict=True))
         if not all(takes[pair] for pair in pairs):

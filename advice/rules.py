@@ -274,11 +274,14 @@ class _Builder:
 
     def _rules(self) -> list[_Rule]:
         found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules()]
-        for kind, pod in enumerate(self.sample):
+        carriers = [(self._title(kind), pod) for kind, pod in enumerate(self.sample)]
+        carriers += [(pod.title, pod) for pod in self.residents if pod.role is Role.RESIDENT]
+        for place, (title, pod) in enumerate(carriers):
             for term in pod.near:
+                if place < len(self.sample):
+                    self._pin([place], ("affinity", "required pod affinity"))
                 near = [other for other, each in enumerate(self.sample) if _means(term, each)]
-                self._pin([kind], ("affinity", "required pod affinity"))
-                self._pin(near, ("affinity", f"{self._title(kind)} must stay near it"))
+                self._pin(near, ("affinity", f"{title} must stay near it"))
         return found
 
     def _apart_rules(self) -> list[_Rule]:

@@ -336,7 +336,8 @@ class Scheduler:
                         if other != number and self.where.get(other) in places:
                             them = f"{pod.title} and {self.state.pods[other].title}"
                             found[f"anti-affinity between {them} over {term.topology}"] = 1
-            if pod.near and not self._near_friends(number, name):
+            leaving = pod.role is Role.LEAVING
+            if pod.near and not leaving and not self._near_friends(number, name):
                 found[f"affinity of {pod.title}"] = 1
             if pod.ports:
                 for other in self.on[name]:

@@ -321,6 +321,14 @@ def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
     advice = advise(read)
     assert {read.pods[n].name for n in advice.pinned} == {"a-1", "b-1"}
     assert moves_of(advice) == {"c-1": "n1"}
+    daemon = pod("d-1", "n2", affinity=near("c"), owner="DaemonSet")
+    friend = pod("c-1", "n2", labels={"app": "c"})
+    assert moves_of(advise(state(node("n1"), node("n2"), daemon, friend, pod("a-1", "n1")))) == {
+        "a-1": "n2"
+    }
+    daemon["metadata"].update(ownerReferences=[], deletionTimestamp="2026-01-01T00:00:00Z")
+    read = state(node("n1"), node("n2"), daemon, friend, pod("s-1", "n1", owner=""))
+    assert moves_of(advise(read)) == {"c-1": "n1"}
     far = state(
         node("n1"),
         node("n2"),

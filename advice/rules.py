@@ -27,6 +27,7 @@ from .state import (
     Budget,
     ClusterState,
     Expression,
+    Health,
     Node,
     NodeTerm,
     Pod,
@@ -463,10 +464,14 @@ class _Builder:
                 for budget in by_namespace.get(pod.namespace, ())
                 if _selects(budget.selector, pod.labels)
             ]
-            if len(theirs) > 1:
-                self._pin([kind], ("budget", "two budgets speak of it"))
-            elif theirs and theirs[0].allowed < 1:
-                self._pin([kind], ("budget", "its budget allows 0"))
+            why = "two budgets speak of it" if len(theirs) > 1 else "its budget allows 0"
+            for number in self.kinds[kind] if theirs else ():
+                health = self.state.pods[number].health
+                free = len(theirs) == 1 and (
+                    theirs[0].allowed > 0 or (theirs[0].lenient and health is Health.UNREADY)
+                )
+                if not free and health is not Health.STARTING:
+                    self.reasons[number]["budget", why] = None
         for number, reasons in self.reasons.items():
             fixed = self.state.pods[number].role is Role.FIXED
             self.reasons[number] = {

@@ -11,7 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..instances.problem.errors import InfeasibleSolution
-from .state import Budget, ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role, Spread
+from .state import (
+    Budget,
+    ClusterState,
+    Expression,
+    Health,
+    Node,
+    NodeTerm,
+    Pod,
+    PodTerm,
+    Role,
+    Spread,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +198,14 @@ class Scheduler:
                 yield "spread"
 
     def budgets(self, number: int) -> list[Budget]:
-        """The disruption budgets that speak of a pod."""
-        return self._budgets.get(self._labels.kind[number], [])
+        """The disruption budgets that an eviction of a pod is held against."""
+        found = self._budgets.get(self._labels.kind[number], [])
+        match self.state.pods[number].health:
+            case Health.STARTING:
+                return []
+            case Health.UNREADY if len(found) == 1 and found[0].lenient:
+                return []
+        return found
 
     def neighbors(self, topology: str, name: str) -> set[str]:
         """The nodes in the domain of a node; none when it is in none."""

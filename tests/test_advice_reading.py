@@ -205,6 +205,12 @@ def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
         }
     ]
     assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
+    container = resized["spec"]["containers"][0]
+    container["resources"]["requests"]["cpu"] = "9"
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 9000
+    never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    resized["status"]["conditions"] = [never]
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
 
 
 @pytest.mark.parametrize(

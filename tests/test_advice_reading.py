@@ -179,7 +179,10 @@ def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
         read.nodes[0].allocatable["volumes of ebs"],
     ) == (1, 3)
     shared = state(*items, using("e-1", "c1"))
-    assert [words for _, words in shared.pods[0].unread] == ["claim c1 is shared and for one node"]
+    words = ("volumes", "claim c1 is shared and for one node or pod")
+    assert shared.pods[0].unread == (words,)
+    items[5]["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    assert state(*items, using("e-1", "c1")).pods[0].unread == (words,)
 
 
 def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
@@ -201,6 +204,12 @@ def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
             "resources": {"requests": {"cpu": "2"}},
         }
     ]
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
+    container = resized["spec"]["containers"][0]
+    container["resources"]["requests"]["cpu"] = "9"
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 9000
+    never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    resized["status"]["conditions"] = [never]
     assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
 
 

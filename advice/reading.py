@@ -57,7 +57,7 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
         text = read_text(_located(path))
         if text.lstrip()[:1] not in ("{", "["):
             if "," not in text.partition("\n")[0] and ";" not in text.partition("\n")[0]:
-                raise _no_state(path, None)
+                raise _no_state(path, text.strip())
             tables[path], kinds[path] = text, "csv"
             continue
         contents[path] = parse_any_json(text, path)
@@ -102,6 +102,8 @@ def _no_state(path: str, content: Any) -> InvalidFile:
     what = "is not the state of a cluster"
     if isinstance(content, dict) and "cotenant" in content:
         what = "is an instance or a result of this package, no state of a cluster"
+    if content == "":
+        what = "is empty"
     return InvalidFile(
         f"{path} {what}; expected what `{COMMAND}` prints, Proxmox's or OpenStack's lists as JSON, "
         "or tables of hosts and VMs"

@@ -27,13 +27,13 @@ from advice_states import (
 from terminal import run
 
 import cotenant
-from cotenant.advice.plan import advise
+from cotenant.advice.plan import advise, drain
 from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.rules import translate
 from cotenant.advice.state import Pod, Role
 from cotenant.advice.statecheck import Scheduler
-from cotenant.advice.words import advice_lines
+from cotenant.advice.words import advice_lines, drain_lines
 from cotenant.instances.problem.errors import InvalidFile, UnknownName
 
 
@@ -412,6 +412,12 @@ def test_a_truncated_file_and_one_too_large_are_refused(
     path.write_text(text[:-40])
     with pytest.raises(InvalidFile, match="truncated or not JSON"):
         read_state([str(path)])
+    path.write_text(text[: text.rindex("Node") + 2])
+    with pytest.raises(InvalidFile, match="JSON: Unterminated string starting at line 1"):
+        read_state([str(path)])
+    path.write_text("\n")
+    with pytest.raises(InvalidFile, match=r"state\.json is empty; expected what `kubectl get"):
+        read_state([str(path)])
     path.write_text(text)
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "100B")
     with pytest.raises(InvalidFile, match="set COTENANT_FILE_LIMIT to read it"):
@@ -467,11 +473,14 @@ def test_proxmox(tmp_path: Path) -> None:
     done = run("advise", "nodes", str(path))
     assert "2 hosts are in use; 1 is enough and no fewer can do (proved" in done.stdout
     assert "1 VM moves (fewest, proved)" in done.stdout
+    assert "not counted: 1 not running" in done.stdout
+    assert drain_lines(read, drain(read, "pve1"))[0].startswith("pve1 holds 1 VM; it can be")
     done = run("advise", "nodes", str(path), "--emit", "proxmox")
     assert done.stdout in (
         "# wave 1 of 1\npct migrate 101 pve1 --restart\n", "# wave 1 of 1\nqm migrate 100 pve2 --online\n",
     )  # fmt: skip
-    assert run("advise", "nodes", str(path), "--emit", "kubectl").returncode == 2
+    done = run("advise", "nodes", str(path), "--emit", "kubectl")
+    assert (done.returncode, "expected csv or proxmox" in done.stderr) == (2, True)
     for field, value, words in (
         ("node", "pve9", "which is not listed"), ("vmid", None, "the machine's number"),
         ("maxmem", "8G", "a whole number, 0 or more"),

@@ -204,7 +204,8 @@ def parse_any_json(text: str, path: str | os.PathLike[str]) -> Any:
         cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
         what = "is truncated or not JSON" if cut else "is not JSON"
         raise InvalidFile(
-            f"{where} {what}: {error.msg} at line {error.lineno}, column {error.colno}"
+            f"{where} {what}: {error.msg.removesuffix(' at')} at line {error.lineno}, "
+            f"column {error.colno}"
         ) from None
     except _Unreadable as error:
         raise InvalidFile(f"{where} {error}") from None

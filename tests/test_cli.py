@@ -57,7 +57,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert run("solve", "colocation/tiny", "-m", "optimal", "--out", str(path)).returncode == 0
     good = run("check", "colocation/tiny", str(path))
     assert good.returncode == 0
-    assert "bound: re-proved" in good.stdout
+    assert "bound: proved again" in good.stdout
     assert "not looked at: method, seed" in good.stdout
     told = json.loads(run("check", "colocation/tiny", str(path), "--json").stdout)
     assert (told["ok"], told["broken"], told["bound"]) == (True, [], "re-proved")

@@ -237,13 +237,13 @@ class _Given:
             if seats is not None or machines is not None:
                 name = "machines" if seats is None else "seats"
                 raise InvalidOption(
-                    f"{name} is given beside {tables['classes'].name}, which says it for each "
+                    f"{name} is given beside {tables['classes'].name}, which gives it for each "
                     "class; leave it out"
                 )
             rows = list(CsvTable(tables["classes"], "class", "seats", "machines", lower=True))
             found.classes = [row.word("class") for row in rows]
             if (twice := repeated(found.classes)) is not None:
-                raise InvalidFile(f"{tables['classes']}: class {twice!r} stands there twice")
+                raise InvalidFile(f"{tables['classes']}: class {twice!r} is named twice")
             found.seats = [row.whole("seats") for row in rows]
             found.machines = [row.number("machines", AMOUNT, _MANY) for row in rows]
         return found

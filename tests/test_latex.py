@@ -71,8 +71,9 @@ def test_what_cannot_fit_is_shrunk_and_asks_for_graphicx() -> None:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
 @pytest.mark.parametrize("width", [8.0, PAGE])
 def test_tables_compile_and_none_is_wider_than_its_line(width: float, tmp_path: Path) -> None:
-    facts = facts_table({"status": "a sentence of several words " * 3, "a_name": "1"}, "Facts")
-    body = "".join(table.latex(width) for table in (NARROW, WIDE, facts))
+    long = "a sentence of several words " * 6
+    facts = [facts_table({"name" + "s" * more: long}, "Facts") for more in range(6)]
+    body = "".join(table.latex(width) for table in (NARROW, WIDE, *facts))
     packages = r"\usepackage{booktabs,array,graphicx}"
     page = rf"\documentclass{{article}}{packages}\textwidth {width}cm\begin{{document}}"
     (tmp_path / "t.tex").write_text(rf"{page}{body}\end{{document}}", encoding="utf-8")

@@ -501,7 +501,7 @@ def check_waves(
             raise InfeasibleSolution(f"{pod.title} is still on {name}, which is to be freed")
     for what, by in scheduler.broken().items():
         if by > before.get(what, 0):
-            raise InfeasibleSolution(f"at the end {what} is broken, which it was not before")
+            raise InfeasibleSolution(f"at the end {what} is broken, but it was not broken before")
 
 
 def _require_movable(scheduler: Scheduler, number: int, released: Collection[str]) -> None:

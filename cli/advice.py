@@ -151,7 +151,7 @@ def drain(
         found = draining(state, node, time_limit=time_limit, released=release or (), say=say)
     if (emit or plan) and not found.empties:
         raise NoSolution(
-            f"{node} cannot be emptied; without --emit and --plan the reasons are shown"
+            f"{node} cannot be emptied; leave out --emit and --plan to see the reasons"
         )
     _said(
         found.advice, plan, emit, as_json, lambda: drain_document(state, found),

@@ -568,7 +568,10 @@ def methods(
         shown = methods_in_words(found) if narrow else [methods_table(found)]
         print_tables(shown, form, width=width)
     if not as_json and (words := proofs.proof_words(found)):
-        console().print(words, highlight=False)
+        if form in (Form.TABLE, Form.WIDE):
+            console().print(words, highlight=False)
+        else:  # no part of a file of CSV or LaTeX
+            say(words)
 
 
 @app.command()

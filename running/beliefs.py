@@ -101,8 +101,8 @@ def to_instance(
         (a, c), reason = next(iter(voids.items()))
         raise InvalidOption(
             f"{names[a]} beside {names[c]} failed twice ({reason}), and {len(voids) - 1} more "
-            "pairs did: may they share a machine? --voids forbid says no, --voids predict takes "
-            "them for like the others"
+            "pairs did. Give --voids forbid if they must not share a machine, or --voids predict "
+            "to predict them from the other pairs"
         )
     known = held.known
     if not known.any():

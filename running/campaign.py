@@ -236,8 +236,8 @@ class Campaign:
         least = LEAST_LOOKS * self._seconds(self._with_alone(cells))
         if cells and self.number == 0 and least > COLD * self._left():
             raise InvalidOption(
-                f"budget is {self.settings.budget:g} s: not worth starting, {LEAST_LOOKS} rounds "
-                f"of {len(cells)} cells take about {least:.0f} s. Give more, fewer --pairs, or "
+                f"budget is {self.settings.budget:g} s, which is too short: {LEAST_LOOKS} rounds "
+                f"of {len(cells)} cells take about {least:.0f} s. Give more time, fewer --pairs or "
                 "shorter jobs"
             )
 

@@ -57,7 +57,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert run("solve", "colocation/tiny", "-m", "optimal", "--out", str(path)).returncode == 0
     good = run("check", "colocation/tiny", str(path))
     assert good.returncode == 0
-    assert "bound: re-proved" in good.stdout
+    assert "bound: proved again" in good.stdout
     assert "not looked at: method, seed" in good.stdout
     told = json.loads(run("check", "colocation/tiny", str(path), "--json").stdout)
     assert (told["ok"], told["broken"], told["bound"]) == (True, [], "re-proved")
@@ -374,6 +374,15 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     assert (
         "error: no method works on an instance given; expected a number of servers" in done.stderr
     )
+
+
+def test_methods_as_a_file_of_tables_hold_nothing_else() -> None:
+    shown = run("methods", "market")
+    assert "no proof as a file of fisher for:" in shown.stdout
+    for form in ("csv", "latex", "markdown"):
+        done = run("methods", "market", "--format", form)
+        assert "no proof as a file of" not in done.stdout
+        assert "no proof as a file of fisher for:" in done.stderr
 
 
 def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_path: Path) -> None:

@@ -85,6 +85,9 @@ def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: An
 
 
 def test_ids_of_two_pictures_on_a_page_never_meet() -> None:
+    one, two = (drawing.svg(chart(Series("s", (1, 2), (y, 2.0)))) for y in (0.0, 1.0))
+    alike = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, two)]
+    assert not alike[0] & alike[1], "of one name, in one notebook"
     one, two = (drawing.svg(PICTURES[0], prefix) for prefix in ("p1-", "p2-"))
     ids = [re.findall(r'\bid="([^"]+)"', text) for text in (one, two)]
     assert len(ids[0]) == len(set(ids[0]))

@@ -207,7 +207,7 @@ def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("vms", "hosts", "words"),
     [
-        ("name,cpu\na,1\n", "name,mem\nx,1\n", "cpu, mem stand in one only"),
+        ("name,cpu\na,1\n", "name,mem\nx,1\n", "cpu, mem are in only one of them"),
         ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n", "names 'a' twice; write its number as count"),
         ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n", "'1.5'; expected a whole number"),
         ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n", "at most 6 decimals"),

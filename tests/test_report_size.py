@@ -50,6 +50,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     (problem,) = made.problems
     assert [bool(each.pictures) for each in problem.instances] == [True] * 2 + [False] * 18
     assert all(each.table is not None for each in problem.instances)
+    assert made.ran.rows[0][1] == (20, "20: draw-0, draw-1, draw-2, draw-3, draw-4, ...")
     (problem,) = content(twenty, shown=0).problems
     assert not any(each.pictures for each in problem.instances)
     (problem,) = content(twenty, summary_only=True).problems

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,8 @@ def svg(picture: Picture, prefix: str = "") -> str:
 
     Parameters
     ----------
-    prefix : put before every id inside, so that several pictures can stand on one page.
+    prefix : put before every id inside, so that several pictures can stand on one page; made of
+        the picture when not given.
     """
     drawn = figure(picture, PAGE_WIDTH if isinstance(picture, Chart) else None)
     stream = io.StringIO()
@@ -75,7 +77,8 @@ def svg(picture: Picture, prefix: str = "") -> str:
         r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL
     )  # a rule for the whole page, otherwise
     text = _tipped(text, picture)
-    mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-"
+    own = sha256(text.encode()).hexdigest()[:8]  # two pictures of one name may share a notebook
+    mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-{own}-"
     used = dict.fromkeys(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
     ids = {name: f"{mark}{place}" for place, name in enumerate(used)}
     text = re.sub(

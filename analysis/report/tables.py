@@ -74,7 +74,8 @@ def answer_tables(result: Result, most: int | None) -> Iterator[Table]:
     for place, name in enumerate(found.columns):
         numeric = any(isinstance(row[place], int | float) for row in found.rows)
         columns.append(Column(name, _amount, numeric=numeric, rank=max(0, place - 2)))
-    more = f"{found.left_out} more rows: --format csv and --out RESULT.json have them"
+    rows = "row" if found.left_out == 1 else "rows"
+    more = f"{found.left_out} more {rows}: --format csv and --out RESULT.json have all"
     notes = (found.sentence, *((more,) if found.left_out else ()))
     yield Table("answer", "the answer", tuple(columns), found.rows, notes=notes)
 

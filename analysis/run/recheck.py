@@ -56,9 +56,9 @@ class Recheck:
     def said(self) -> str:
         """For people: what became of the bound."""
         return {
-            "re-proved": "bound: re-proved from the certificate and the instance",
-            "not re-proved": "bound: not re-proved (solver's word)",
-            "none": "bound: none claimed",
+            "re-proved": "bound: proved again from the certificate and the instance",
+            "not re-proved": "bound: not proved again; it is what the solver said",
+            "none": "bound: the result claims none",
         }[self.bound]
 
 

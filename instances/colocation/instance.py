@@ -40,10 +40,9 @@ solver's tolerances.
 """
 
 _WHY_NO_LESS = (
-    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as "
-    "alone, and beside such a number the "
-    "differences that decide who is better off are lost in rounding. Give 1 - (throughput "
-    "beside it) / (throughput alone)"
+    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as alone. "
+    "With such large numbers the differences between the others are lost in rounding. Give "
+    "1 - (throughput beside it) / (throughput alone)"
 )
 
 

@@ -815,13 +815,15 @@ class Deletions:
 def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
     """What every pairing with at most `few` blocking pairs satisfies; and its cost, by column.
 
-    Columns besides those of `pairing_program`: z_i = 1 if W >= i, else 0, W being the number of
-    a-agents beside a partner of the set G, for each i up to few + 1 and each different set G(a,c)
-    of partners that an a-agent would leave for a c-agent. Rows besides its: for each z_i,
-    i z_i <= W <= i - 1 + (count[a] - i + 1) z_i, and the same said of those beside others. Between
-    types a and c there are W(a,c) W(c,a) blocking pairs: if i j > few, not both z_i of G(a,c) and
-    z_j of G(c,a) are 1; else their number v is at least i j if both are 1. Among the agents of a
-    type there are W (W - 1) / 2. All v together are at most `few`.
+    For a c-agent an a-agent leaves the first k of its partners, the one it leaves soonest first.
+    Columns besides those of `pairing_program`: for each such k, and c that might come too, s is the
+    number of a-agents beside these partners, at most `most`; and z_i = 1 if s >= i, else 0, for
+    each i up to few + 1. Rows besides its: each s is the one before it and who is beside the
+    partners in between, and who is beside none of them makes it count[a]; for each z_i,
+    i z_i <= s <= i - 1 + (most - i + 1) z_i. Types a and c with s and t have s t blocking pairs:
+    if i j > few, not both z_i of s and z_j of t are 1; else their number v is at least i t if z_i
+    is 1, so v >= i t - i most(t) (1 - z_i), and the same with s and t exchanged. Among the agents
+    of a type there are s (s - 1) / 2. All v together are at most `few`.
 
     Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
     whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
@@ -848,45 +850,52 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             partners[b].remove(best)
             waiting += [b, best]
     program, column, alone, cost = pairing_program(given, partners)
-    flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
-    number: list[dict[int, int]] = []  # the size of G(a, c)
-    kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
+    ranked: list[list[tuple[int, int, int]]] = []  # of each type: column, agents in it, and `over`
+    number: list[dict[int, int]] = []  # how many of these an agent leaves for a c-agent
     for a in range(size):
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
-        new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
-        number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
-        flags.append({})
-        beside.sort(key=lambda entry: -entry[2])
-        kinds.append(beside)
-        for place in sorted(set(number[a].values()) - {0}):
-            inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
-            flags[a][place] = [program.column(1) for _ in range(min(few + 1, count[a]))]
-            for i, z in enumerate(flags[a][place], 1):
-                left = count[a] - i + 1
-                program.at_most([*inside, (z, -left)], i - 1)
-                program.at_most([(z, i), *((j, -n) for j, n in inside)], 0)
-                program.at_most([*((j, -n) for j, n in rest), (z, -left)], -left)
-    pairs: list[int] = []
+        ranked.append(sorted(beside, key=lambda entry: -entry[2]))
+        number.append({})
+        spend(20 * len(beside))
+        k = 0
+        for new, c in sorted([(whole(penalty[a][c], ""), c) for c in partners[a]], reverse=True):
+            while k < len(beside) and ranked[a][k][2] >= new:
+                k += 1
+            number[a][c] = k
+    sums: list[dict[int, tuple[int, list[int]]]] = []  # by k: s, and z_1, z_2, ...
     for a in range(size):
-        for c in partners[a]:
-            if c < a or not number[a][c] or not number[c][a]:
-                continue
-            pairs.append(program.column(few))
-            v, own = pairs[-1], number[a][a] if a == c else 0
-            if own:
-                inside = [(j, n) for j, n, _ in kinds[a][:own]]
-                program.at_most(inside, (1 + math.isqrt(8 * few + 1)) // 2)
-            for i, z in enumerate(flags[a][number[a][c]], 1):
-                if own:
-                    program.at_most([(z, i * (i - 1) // 2), (v, -1)], 0)
-                    continue
-                for j, y in enumerate(flags[c][number[c][a]], 1):
-                    if i * j > few:
-                        program.at_most([(z, 1), (y, 1)], 1)
-                    else:
-                        program.at_most([(z, i * j), (y, i * j), (v, -1)], i * j)
+        sums.append({})
+        start, so_far = 0, Terms()
+        for k in sorted({k for c, k in number[a].items() if k and number[c][a]}):
+            so_far += [(j, n) for j, n, _ in ranked[a][start:k]]
+            most = min(count[a], sum(program.high[j] * n for j, n in so_far))
+            s, flags = program.column(most), [program.column(1) for _ in range(min(few + 1, most))]
+            program.equal([*so_far, (s, -1)], 0)
+            for i, z in enumerate(flags, 1):
+                program.at_most([(s, 1), (z, i - 1 - most)], i - 1)
+                program.at_most([(z, i), (s, -1)], 0)
+            start, so_far, sums[a][k] = k, [(s, 1)], (s, flags)
+        if start:
+            program.equal(so_far + [(j, n) for j, n, _ in ranked[a][start:]], count[a])
+    pairs: list[int] = []
+    both = [(a, c) for a in range(size) for c, k in number[a].items() if k and number[c][a]]
+    for a, c in [(one, other) for one, other in both if one <= other]:
+        pairs.append(program.column(few))
+        (s, mine), (t, theirs), v = sums[a][number[a][c]], sums[c][number[c][a]], pairs[-1]
+        if a == c:
+            program.at_most([(s, 1)], (1 + math.isqrt(8 * few + 1)) // 2)
+            for i, z in enumerate(mine, 1):
+                program.at_most([(z, i * (i - 1) // 2), (v, -1)], 0)
+            continue
+        for flags, other in ((mine, t), (theirs, s)) if few else ():
+            for i, z in enumerate(flags, 1):
+                most = i * program.high[other]
+                program.at_most([(other, i), (z, most), (v, -1)], most)
+        for i, z in enumerate(mine, 1):
+            if few // i < len(theirs):
+                program.at_most([(z, 1), (theirs[few // i], 1)], 1)
     program.at_most([(j, 1) for j in pairs], few)
     return program, cost
 

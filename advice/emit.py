@@ -41,7 +41,7 @@ def require_form(form: str | None, platform: str = "") -> None:
     meant, _ = FORMS[form]
     if platform and meant not in ("", platform):
         raise InvalidOption(
-            f"emit is {form!r}, which is for {meant}; the state is {platform}: use csv"
+            f"emit is {form!r}, which is for {meant}, and the state is of {platform}; use csv"
         )
 
 

@@ -106,7 +106,7 @@ def to_instance(
         )
     known = held.known
     if not known.any():
-        raise InvalidOption("no pair was measured in two rounds yet; measure on")
+        raise InvalidOption("no pair was measured in two rounds yet; measure more rounds")
     forbidden = np.zeros(known.shape, dtype=bool)
     for a, c in voids if on_void == "forbid" else ():
         forbidden[a, c] = forbidden[c, a] = True

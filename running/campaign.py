@@ -212,7 +212,7 @@ class Campaign:
             if by_cpu and run.cpu < LEAST_SECONDS / 2:
                 raise InvalidOption(
                     f"job {job.name!r} uses its processor for {run.cpu:.3f} of {run.wall:.1f} s; "
-                    "processor seconds say nothing of it. Give --time wall"
+                    "so processor seconds do not measure it. Give --time wall"
                 )
             if by_cpu and run.cpu < MOSTLY_WAITING * run.wall:
                 self.notes.append(

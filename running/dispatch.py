@@ -266,7 +266,8 @@ class Fleet:
 
     def _gone(self) -> EngineError:
         return EngineError(
-            "the scheduler went away; what its machines run goes on there as long as their workers "
+            "the connection to the scheduler is lost; the jobs on its machines go on as long as "
+            "their workers "
             "live. The same command goes on, once a scheduler is there"
         )
 

@@ -18,6 +18,7 @@ from terminal import run
 import cotenant
 import cotenant.cli
 from cotenant.analysis.run.result import Result
+from cotenant.instances.packing import Packing
 
 
 def run_apart(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -359,6 +360,10 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     rows = json.loads(done.stdout)
     assert not [row for row in rows if row.get("error")]
     assert "optimal" in {row["method"] for row in rows}
+    owned = Packing(capacity=[[8], [4]], demand=[[2], [1]], request=[3, 4], servers=[2, 1])
+    rows = cotenant.compare([owned], time_limit=600).rows
+    assert [row["error"] for row in rows if row.get("error")] == [], "as hosts.csv counts them"
+    assert {"FFD", "random-fit"} <= {row["method"] for row in rows}
     open_end = cotenant.read("packing/tiny")
     open_end = open_end.replace(
         servers=[float("inf")] * open_end.classes, request=[float("inf")] * open_end.types
@@ -461,12 +466,14 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
     assert process.returncode == (130 if result.stop.value == "interrupted" else 0)
 
 
-def test_help_names_every_command() -> None:
-    done = run("--help")
-    for (
-        command
-    ) in "solve compare check methods show generate convert fetch schema reproduce warm".split():
-        assert command in done.stdout
+def test_help_names_every_command_and_what_it_does_in_a_whole_sentence() -> None:
+    done = run("--help", COLUMNS="80")
+    names = "solve compare check methods show generate convert fetch schema reproduce warm".split()
+    assert all(name in done.stdout for name in names)
+    for words in (["--help"], ["advise", "--help"], ["new", "--help"]):
+        listed = run(*words, COLUMNS="80").stdout.partition("Commands:")[2]
+        lines = listed.strip().splitlines()
+        assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -86,6 +86,7 @@ def test_a_pair_that_cannot_come_about_is_not_missing(tmp_path: Path) -> None:
 WRONG_PAIRS = [
     ("service,beside,slowdown,penalty\na,b,1.1,.1\n", "either slowdown"),
     ("service,beside,slowdown\na,b,0\n", "line 2, column 'slowdown' is '0'; expected a number ab"),
+    ("service,beside,slowdown\na,b,0.06\n", "'0.06'.*A penalty stands in a column of that name"),
     ("service,beside,penalty\na,b,1.3\n", "'1.3'.*A slowdown stands in a column of that name"),
     ("service,beside,slowdown\na,b,1.1\na,b,forbidden\n", "line 3: this pair is forbidden in one"),
     ("service,beside,slowdown\na,b,x\n", "expected a number. Write forbidden"),
@@ -259,6 +260,11 @@ def test_every_problem_has_plain_tables_that_are_known_by_their_header(tmp_path:
         assert plain_form(folder / plain.file) == plain.form
     with pytest.raises(InvalidFile, match=r"x\.csv: a,b.*slowdown-csv or penalty-csv"):
         plain_form(put(tmp_path, x="a,b\n1,2\n") / "x.csv")
+    square = put(tmp_path, x="job,web,sort\nsort,1.1,1.2\nweb,1,1.3\n") / "x.csv"
+    with pytest.raises(InvalidFile, match=r"is a square matrix.*--from slowdown-csv"):
+        plain_form(square)
+    with pytest.raises(InvalidFile, match=r"one column only, 'user server work'; expected user,"):
+        plain_form(put(tmp_path, x="user server work\n1 2 3\n") / "x.csv")
     with pytest.raises(InvalidFile, match="only once"):
         plain_form("-")
 

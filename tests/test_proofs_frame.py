@@ -272,10 +272,10 @@ def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     named = [catalog.find("colocation", "optimal"), catalog.find("market", "nash-welfare")]
     without = replace(catalog.find("packing", "min-cost"), prover="", claimed="")
     assert proof_words([*named, without]).splitlines() == [
-        "proof as a file (cotenant prove): colocation optimal, market nash-welfare",
+        "a proof as a file (cotenant prove): colocation optimal, market nash-welfare",
         "no proof as a file: packing min-cost",
-        f"not everything that colocation optimal claims: {named[0].claimed}",
-        f"not everything that market nash-welfare claims: {named[1].claimed}",
+        f"no proof as a file of colocation optimal for: {named[0].claimed}",
+        f"no proof as a file of market nash-welfare for: {named[1].claimed}",
     ]
 
 

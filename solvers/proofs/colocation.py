@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ...instances.colocation.instance import Colocation, Floats, Pairing
     from ..roommates.partition import Goal
 
-MOST_FEW = 5
+MOST_FEW = 30
 """Blocking pairs up to which a tree over types is looked for."""
 
-MOST_TYPES = 40
+MOST_TYPES = 60
 """Types up to which that is done for the second level, where blocking pairs cannot be avoided."""
 
 GRID = 10**6

@@ -1725,7 +1725,7 @@ def placing_program(given: Packing, numbers: list[int], made: Step) -> Placing:
             if len(group) == 1 and group[0] in holds:
                 holds[group[0]] = min(top, holds[group[0]])
         times, many = (numbers[c], 1) if each else (1, numbers[c])
-        spend(times * (100 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
+        spend(times * (300 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
         for _ in range(times):
             used = program.column(many)
             on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}

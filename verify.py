@@ -527,9 +527,8 @@ class Colocation:
             null = made["machines"] is None  # as many as needed
             machines = self.agents if null else amount(made["machines"], "machines")
             self.alone = min(self.agents, 2 * machines - self.agents)
-            refuse(
-                self.alone < 0 or self.left, "there are too few machines, or a cost of being alone"
-            )
+            if self.alone < 0 or self.left:
+                raise Refused("there are too few machines, or a cost of being alone")
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None
@@ -1050,9 +1049,8 @@ class Market:
         answer = fields(case.witness, "cores price" if priced else "cores", what="the answer")
         self.cores, self.over = self.points(answer["cores"], "cores")
         self.given = self.sums(self.server, self.cores, len(self.capacity))
-        if any(
-            n * self.core > c * self.over for n, c in zip(self.given, self.capacity, strict=True)
-        ):
+        full = zip(self.given, self.capacity, strict=True)
+        if any(n * self.core > c * self.over for n, c in full):
             raise Refused("the answer gives more cores than there are")
         if priced:
             self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
@@ -1409,7 +1407,6 @@ def market_leximin(case: Case) -> list[Found]:
 # Part 8. Packing: virtual machines (VMs) of several types on servers of several classes.
 
 Zonal = tuple[list[int], list[set[int]], int, int]
-Kinds = list[tuple[int, int, dict[int, int]]]
 
 
 def _amounts_of(value: object, what: str) -> list[list[int]]:
@@ -1697,8 +1694,11 @@ class Priced:
 # -------------------------------------------------------------------------------------------------
 # Part 10. Packing: programs of what runs where.
 
+Kinds = list[tuple[int, int, dict[int, int]]]
+Placing = tuple[Program, Kinds]
 
-def placing_program(given: Packing, numbers: list[int], made: Step) -> tuple[Program, Kinds]:
+
+def placing_program(given: Packing, numbers: list[int], made: Step) -> Placing:
     """What every answer that serves all requests, on so many servers of each class, satisfies,
     by class; or by server, if a step says "each"; and each class, or server, with its columns.
 
@@ -1725,7 +1725,7 @@ def placing_program(given: Packing, numbers: list[int], made: Step) -> tuple[Pro
             if len(group) == 1 and group[0] in holds:
                 holds[group[0]] = min(top, holds[group[0]])
         times, many = (numbers[c], 1) if each else (1, numbers[c])
-        spend(times * (100 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
+        spend(times * (300 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
         for _ in range(times):
             used = program.column(many)
             on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
@@ -1762,9 +1762,7 @@ def placing_program(given: Packing, numbers: list[int], made: Step) -> tuple[Pro
     return program, kinds
 
 
-def servers_program(
-    given: Packing, cost: list[int], below: int | None, made: Step
-) -> tuple[Program, Kinds]:
+def servers_program(given: Packing, cost: list[int], below: int | None, made: Step) -> Placing:
     """What every answer satisfies, or every one that costs less, its cost being the last row."""
     vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
     numbers = [vms if n is None else min(n, vms) for n in given.servers]
@@ -1797,9 +1795,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     return [found]
 
 
-def moves_program(
-    given: Packing, servers: int, below: int | None, made: Step
-) -> tuple[Program, Kinds]:
+def moves_program(given: Packing, servers: int, below: int | None, made: Step) -> Placing:
     """What every answer on so many servers satisfies, or every one with fewer moves, which is the
     last row. Columns besides those of `placing_program`: of each server with VMs now, whether it is
     kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
@@ -2719,10 +2715,8 @@ class Groups:
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
                 listing += longer if size >= least else []
-        return [
-            g for g in listing
-            if least <= len(g) <= seats and all(g.count(a) <= self.count[a] for a in g)
-        ]  # fmt: skip
+        fit = [g for g in listing if least <= len(g) <= seats]
+        return [g for g in fit if all(g.count(a) <= self.count[a] for a in g)]
 
     def cost(self, place: int, group: tuple[int, ...]) -> int | None:
         """What the jobs of a group lose together; None where it may not be formed.

@@ -223,7 +223,7 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
     value = holder[key]
     act = rng.randrange(10)
     if act == 0:
-        holder[key] = rng.choice(ODD)
+        holder[key] = copy.deepcopy(rng.choice(ODD))
     elif isinstance(holder, list) and act == 1:
         del holder[key]
     elif isinstance(holder, list) and act == 2:
@@ -238,7 +238,7 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
             number + rng.choice([-1, 1, 7]) if type(number) is int else number for number in value
         ]
     elif isinstance(value, bool) or value is None or isinstance(value, dict | list):
-        holder[key] = rng.choice(ODD)
+        holder[key] = copy.deepcopy(rng.choice(ODD))
     elif isinstance(value, int):
         moves: list[Callable[[int], int]] = [
             lambda x: x + 1, lambda x: x - 1, lambda x: -x, lambda x: 2 * x, lambda x: x // 2,
@@ -252,7 +252,7 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
             [f"{above}1/{below}", f"{above}/{below}1", f"-{value}", above, f"{below}/{above}"]
         )
     else:
-        holder[key] = rng.choice(ODD)
+        holder[key] = copy.deepcopy(rng.choice(ODD))
 
 
 def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:

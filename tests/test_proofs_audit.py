@@ -451,16 +451,16 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "method": "min-servers",
             "claim": _gap("servers", "min"),
-            "steps": [{"kind": "prop", "below": 4, "each": True, "tree": []}],
+            "steps": [{"kind": "prop", "below": 2, "each": True, "tree": []}],
         },
     ),
     "limits on VMs that no server holds": (
         {
             "problem": "packing",
             "capacity": [[4]],
-            "demand": [[1], *[[9]] * 13],
-            "request": [1, *[0] * 13],
-            "limits": [{"types": [*range(1, 14)], "most": 1}] * 12,
+            "demand": [[1], *[[9]] * 10],
+            "request": [1, *[0] * 10],
+            "limits": [{"types": [*range(1, 11)], "most": 1}] * 8,
         },
         {
             "method": "min-servers",

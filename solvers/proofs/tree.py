@@ -35,6 +35,9 @@ GRIDS = (1, 4, 10**3, 10**6, 10**9, 10**12)
 WHOLE = 1e-6
 """What is this near to a whole number is taken for one."""
 
+RELATIVE = 1e-9
+"""How far off the value of a relaxation may be."""
+
 PASSES = 20
 """Times that all columns are tried at the root while that fixes more of them."""
 
@@ -72,6 +75,24 @@ def tree_step(
             return _tree(program, objective, clock, at, nodes)
     except verify.Refused:  # it would take the verifier too long
         return None
+
+
+def relaxed_bound(program: verify.Program, cost: Terms, clock: Clock) -> int | None:
+    """What the relaxation says that no point of a program costs less than, once splits of which one
+    side has nothing left are made; None when it says nothing, or time is up first. A row is added.
+    """
+    program.at_most(cost, sum(max(0, a) * program.high[j] for j, a in cost))
+    try:
+        with patience(0.9):
+            search = _Search(program, True, clock, None)
+            low, high = search.bounds()
+            if search.tighten(low, high) and search.fix(low, high, search.columns, PASSES, []):
+                _, point, _ = search.relaxed(low, high)
+                if point is not None and not clock.over:
+                    return math.ceil(float(search.cost @ point) * search.unit * (1 - RELATIVE))
+    except verify.Refused:  # it would take the verifier too long
+        pass
+    return None
 
 
 def _tree(
@@ -233,7 +254,7 @@ class _Search:
         """
         if self.objective is None:
             return []
-        status, _, dual = self._relaxed(*self.bounds())
+        status, _, dual = self.relaxed(*self.bounds())
         if status is not Status.OPTIMAL or dual is None:
             return []
         hint = self._hint(dual, GRIDS[2], self.objective)
@@ -249,9 +270,9 @@ class _Search:
         neither when it has a point.
         """
         anywhere = np.flatnonzero(low < high)[:1]  # none when all are fixed: the case is a point
-        status, self.point, dual = self._relaxed(low, high)
+        status, self.point, dual = self.relaxed(low, high)
         if status is Status.INFEASIBLE:
-            _, _, dual = self._relaxed(low, high, elastic=True)
+            _, _, dual = self.relaxed(low, high, elastic=True)
             closed = self._closes(dual, None, low, high)
         else:
             closed = (
@@ -300,7 +321,7 @@ class _Search:
             times[objective] = over
         return [number for r, number in times.items() if number for number in (r, number)]
 
-    def _relaxed(
+    def relaxed(
         self, low: Bounds, high: Bounds, elastic: bool = False
     ) -> tuple[Status, Floats | None, Floats | None]:
         """The linear program of a case, or the least sum by which its rows are missed, whose

@@ -1312,7 +1312,7 @@ class Boxes:
         has at least what it takes when the user's other jobs have the most.
         """
         while True:
-            spend(4 * (len(most) + len(self.room)))
+            spend(4 * (len(most) + len(self.room) + len(conditions) * len(self.jobs)))
             before, left, needs = (least[:], most[:]), self.room[:], {}
             for k, server in enumerate(self.market.server):
                 left[server] -= least[k]
@@ -1320,8 +1320,10 @@ class Boxes:
                 return False
             for k in self.low:
                 most[k] = min(most[k], least[k] + left[self.market.server[k]])
+            low = {i: sum(self.low[k][most[k]] for k in own) for i, own in self.jobs.items()}
             for below, goal, above in conditions:
-                able = [i for i in self.jobs if self.meets(i, most, goal[i], above)]
+                able = [i for i in self.jobs
+                        if low[i] > goal[i][1] or self.meets(i, most, goal[i], above)]  # fmt: skip
                 if len(able) < len(self.jobs) - below:
                     return False
                 if len(able) == len(self.jobs) - below:

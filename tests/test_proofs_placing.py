@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from measured import DATA
-from placing_reference import WEB, Best, best, state
+from placing_reference import WEB, Best, best, odd, state
 from proved import Document, judged, proof_of, refuses
 from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -24,7 +23,7 @@ from cotenant.advice.reading import read_state
 from cotenant.advice.rules import translate
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.generators import cluster
-from cotenant.instances.packing.placing import Limit, Spread, present_counts
+from cotenant.instances.packing.placing import present_counts
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 from cotenant.instances.problem.base import plain
 from cotenant.solvers.outcome import Clock
@@ -95,45 +94,6 @@ def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
                 assert _tree(given, method, known, least + 1, each) is None, instance.name
             if least > 0:
                 assert _tree(given, method, known, least, True) is not None, instance.name
-
-
-def odd(seed: int) -> Packing:
-    """A small cluster as files may have it: classes without servers or room, types of one size, all
-    rules at once.
-    """
-    rng = random.Random(seed)
-    classes, types = rng.randint(1, 4), rng.randint(1, 4)
-    demand = [[rng.randint(0, 3), rng.randint(0, 3)] for _ in range(types)]
-    if rng.random() < 0.4:
-        demand[-1] = demand[0]
-    zone = tuple(rng.choice(["a", "b", "c", ""]) for _ in range(classes))
-    zones = sorted(set(filter(None, zone)))
-
-    def some() -> tuple[int, ...]:
-        return tuple(rng.sample(range(types), rng.randint(1, types)))
-
-    fields: dict[str, Any] = {"zone": zone}
-    if rng.random() < 0.4:
-        fields["allowed"] = [[rng.random() < 0.7 for _ in range(classes)] for _ in range(types)]
-    if rng.random() < 0.3:
-        fields["most_per_server"] = [rng.choice([1, 2, np.inf]) for _ in range(types)]
-    if types > 1:
-        fields["apart"] = [rng.sample(range(types), 2) for _ in range(rng.randint(0, 3))]
-    within: list[Any] = ["server", "zone"] if zones else ["server"]
-    number = rng.randint(0, 2)
-    fields["limits"] = [Limit(some(), rng.randint(1, 3), rng.choice(within)) for _ in range(number)]
-    if zones and rng.random() < 0.7:
-        fields["skew"] = [rng.choice([1, 2, np.inf]) for _ in range(types)]
-        named = tuple(rng.sample(zones, rng.randint(0, len(zones))))
-        fields["spreads"] = [Spread(some(), rng.randint(1, 2), named)]
-    request, servers = ([rng.choice([0, 1, 1, 2]) for _ in range(k)] for k in (types, classes))
-    held: Counter[tuple[int, int]] = Counter()
-    for i, number in enumerate(request):
-        for _ in range(number if sum(servers) else 0):
-            held[rng.randrange(sum(servers)), i] += 1
-    capacity = [[rng.randint(0, 8), rng.randint(0, 8)] for _ in range(classes)]
-    placed = [(m, i, n) for (m, i), n in sorted(held.items())]
-    return Packing(capacity, demand, request, servers, placed=placed, **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -557,8 +557,9 @@ class _Builder:
         zones = [self._zone(node) for node in nodes]
         signature: dict[object, list[int]] = {}
         matrix = np.array(allowed_rows, dtype=bool)
+        occupied = {self.place[self.state.pods[number].node] for number in self.counted}
         for number in range(len(nodes)):
-            if any(rooms[number]):
+            if any(rooms[number]) or number in occupied:
                 key = (rooms[number], zones[number], matrix[:, number].tobytes())
                 signature.setdefault(key, []).append(number)
         classes = list(signature.values())

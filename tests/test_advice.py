@@ -310,6 +310,13 @@ def test_pods_that_are_near_by_zone_may_not_come_to_one_node() -> None:
     assert set(after) - set(before) == {f"anti-affinity between shop/b-1 and shop/d-1 over {HOST}"}
 
 
+def test_a_node_that_its_own_pods_fill_may_run_more_than_fits() -> None:
+    daemon = pod("d-1", "n1", "8", "32Gi", owner="DaemonSet")
+    read = state(node("n1", pods="1"), node("n2"), daemon, pod("a-1", "n1"), pod("b-1", "n2"))
+    advice = advise(read)
+    assert (moves_of(advice), advice.enough) == ({"a-1": "n2"}, 1)
+
+
 def test_pods_that_a_spread_of_a_node_s_own_pod_counts_stay() -> None:
     even = spread("c", topology=HOST)
     daemon = pod(

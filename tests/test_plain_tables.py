@@ -178,7 +178,7 @@ def test_users_and_servers_of_a_market_may_have_tables_of_their_own(tmp_path: Pa
     for name, text, words in (
         ("users", "user,budget\nbob,3\n", "'ann'; expected a user of"),
         ("users", "user,budget\nbob,3\nbob,3\n", "line 3: user 'bob' is named twice"),
-        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n", "budget stands here and"),
+        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n", "budget is here and"),
     ):
         tables = {"jobs": jobs, "users": users, "servers": servers} | {name: text}
         with pytest.raises(InvalidFile, match=words):

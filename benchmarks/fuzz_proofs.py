@@ -48,7 +48,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import market_cases
 from placing_reference import best as best_placements
 from placing_reference import odd, state
-from proof_cases import Truth, answers, cases, nobody, preferences
+from proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
 from small_cases import reached, shares_of, tiny
 from small_groups import drawn as jobs_drawn
 from small_groups import every_cost
@@ -85,6 +85,7 @@ ODD: list[Any] = [
 
 
 OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
+    ("colocation", "stable"): ({}, {"alpha": 0.1}),
     ("market", "utilitarian"): ({}, {"whole": True}),
     ("market", "nash-welfare"): ({}, {"whole": True}),
     ("packing", "FUGA"): ({}, {"alpha": 2.5}),
@@ -116,7 +117,9 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
         optima: dict[bytes, dict[str, Fraction | None]] = {}
         if problem == "colocation":
             different = cases(drawn // 2, start=5000, most=6, distinct=True)
-            for document in [*cases(drawn), *different, *map(preferences, range(4 * drawn))]:
+            blocked = [drawn_with_types(), *few(drawn)]
+            lists = map(preferences, range(4 * drawn))
+            for document in [*cases(drawn), *different, *blocked, *lists]:
                 documents.append((document, json.dumps(document).encode()))
             for document in nobody(drawn // 2):
                 content = json.dumps(document).encode()

@@ -70,6 +70,26 @@ def drawn_with_types() -> dict[str, Any]:
     return {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows, "count": count}
 
 
+def few(number: int) -> list[dict[str, Any]]:
+    """So many documents of types of which some pairs block whatever is done."""
+    found: list[dict[str, Any]] = []
+    for seed in itertools.count():
+        rng = random.Random(seed)
+        count = [rng.randint(1, 3) for _ in range(rng.randint(3, 5))]
+        rows = [[rng.randint(0, 19) / 20 for _ in count] for _ in count]
+        for a, row in enumerate(rows):
+            row[a] = row[a] if rng.random() < 0.5 else None  # type: ignore[call-overload]
+        made = {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows}
+        made |= {"count": count}
+        if len(found) == number:
+            break
+        if sum(count) in (6, 8) and min(
+            (Truth(made, a).blocking() for a in answers(made)), default=0
+        ):
+            found.append(made)
+    return found
+
+
 def nobody(number: int) -> list[dict[str, Any]]:
     """So many documents of which no pairing is an answer, though everybody has somebody."""
     found: list[dict[str, Any]] = []

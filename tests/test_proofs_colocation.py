@@ -346,6 +346,7 @@ def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
         "nobody": proved(nobody(1)[0], "optimal"),
     }.items():
         made[name] = content, written(content, proof)
+    prop(made["prop"][1])["cuts"] = [[2, 0, 2]]  # a row that the program has
     for content, document in made.values():
         verify.verify(content, json.dumps(document).encode())
     assert made["sets"][1]["steps"][0]["sets"]

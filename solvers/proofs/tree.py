@@ -89,7 +89,8 @@ def relaxed_bound(program: verify.Program, cost: Terms, clock: Clock) -> int | N
             if search.tighten(low, high) and search.fix(low, high, search.columns, PASSES, []):
                 _, point, _ = search.relaxed(low, high)
                 if point is not None and not clock.over:
-                    return math.ceil(float(search.cost @ point) * search.unit * (1 - RELATIVE))
+                    value = float(search.cost @ point) * search.unit
+                    return math.ceil(value - RELATIVE * max(1.0, abs(value)))
     except verify.Refused:  # it would take the verifier too long
         pass
     return None
@@ -250,9 +251,9 @@ class _Search:
 
     def root_cuts(self) -> list[list[int]]:
         """The objective's row less the multipliers of the relaxation: its factors are reduced
-        costs, and its room the gap.
+        costs, and its room the gap. Where splits can be tried these rule out as much.
         """
-        if self.objective is None:
+        if self.objective is None or self.small:
             return []
         status, _, dual = self.relaxed(*self.bounds())
         if status is not Status.OPTIMAL or dual is None:
@@ -336,6 +337,8 @@ class _Search:
         fixed = low == high
         few = 2 * int(fixed.sum()) > len(low)
         columns = np.flatnonzero(~fixed) if few else np.arange(len(low))
+        if not len(columns):
+            return Status.OPTIMAL, least, None
         ends = self.factor * np.where(self.factor > 0, most[self.column], least[self.column])
         shut = self.factor * np.where(fixed & few, least, 0.0)[self.column]
         needed = (

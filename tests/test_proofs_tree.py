@@ -1,0 +1,179 @@
+"""Trees of cases: what the compiled propagation does is what the verifier does, and a tree is made
+exactly where there is no point.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from proof_cases import drawn_with_types, proved, written
+
+from cotenant import verify
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.problem.base import plain
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.proofs import colocation as producers
+from cotenant.solvers.proofs import patience, tree
+from cotenant.solvers.proofs.tree import relaxed_bound, tree_step
+
+
+def drawn(seed: int, columns: int, rows: int, factor: int = 1) -> verify.Program:
+    """A program of few small columns; all numbers of its rows times a factor."""
+    rng = random.Random(seed)
+    program = verify.Program()
+    for _ in range(columns):
+        program.column(rng.choice([1, 1, 2, 3]))
+    for k in range(rows):
+        some = rng.sample(range(columns), rng.randint(2, min(5, columns)))
+        terms = [(j, rng.choice([-3, -2, 2, 2, 3]) * factor) for j in some]
+        if k % 2:
+            program.equal(terms, rng.randint(0, 3) * factor)
+        else:
+            program.at_most(terms, rng.randint(0, 3) * factor)
+    return program
+
+
+def points(program: verify.Program) -> list[tuple[int, ...]]:
+    """All there are."""
+    every = itertools.product(*(range(most + 1) for most in program.high))
+    return [
+        x for x in every if all(sum(a * x[j] for j, a in t) <= most for t, most in program.rows)
+    ]
+
+
+def test_compiled_propagation_finds_what_the_verifier_finds_in_as_many_steps() -> None:
+    seen = set()
+    for seed in range(300):
+        program = drawn(seed, 9, 5)
+        search = tree._Search(program, False, Clock(), None)
+        low, high = list(program.low), list(program.high)
+        least, most = search.bounds()
+        with patience():
+            start = verify.Patience.left
+            left = program.tighten(low, high, list(range(len(program.rows))))
+            steps = start - verify.Patience.left
+            assert search.tighten(least, most) == left
+            assert start - verify.Patience.left == 2 * steps + 2 * len(low)
+        if left:
+            assert (least.tolist(), most.tolist()) == (low, high)
+        seen.add(left)
+    assert seen == {False, True}
+
+
+@pytest.mark.parametrize("factor", [1, 10**30])
+def test_a_tree_is_made_exactly_where_there_is_no_point(factor: int) -> None:
+    trees = 0
+    for seed in range(60):
+        program = drawn(seed, 7, 4, factor)
+        found = tree_step(copy.deepcopy(program), None, Clock())
+        assert (found is None) == bool(points(program)), seed
+        if found is not None:
+            trees += bool(found["tree"])
+            program.impossible(found)
+    assert trees > 5
+
+
+@pytest.mark.parametrize("factor", [1, 10**30])
+def test_a_tree_is_made_exactly_of_what_is_less_than_the_best_point(factor: int) -> None:
+    proofs = 0
+    for seed in range(30):
+        program = drawn(seed, 8, 2, factor)
+        rng = random.Random(seed)
+        cost = [(j, rng.randint(-2, 4)) for j in range(8)]
+        best = min((sum(a * x[j] for j, a in cost) for x in points(program)), default=None)
+        if best is None:
+            continue
+        relaxed = relaxed_bound(copy.deepcopy(program), cost, Clock())
+        assert relaxed is None or relaxed <= best
+        assert tree_step(copy.deepcopy(program), (cost, best), Clock()) is None
+        found = tree_step(copy.deepcopy(program), (cost, best - 1), Clock())
+        assert found is not None
+        proofs += 1
+        program.at_most(cost, best - 1)
+        program.impossible(found)
+    assert proofs > 10
+
+
+def test_what_probing_leaves_out_is_in_no_point() -> None:
+    fixed = 0
+    for seed in range(100):
+        program = drawn(seed, 6, 3)
+        search = tree._Search(program, False, Clock(), None)
+        low, high = search.bounds()
+        left = search.tighten(low, high)
+        hints = list[int]()
+        if left:
+            left = search.fix(low, high, search.columns, 5, hints)
+        fixed += len(hints) // 2
+        for x in points(program):
+            assert left
+            assert (low <= np.array(x)).all()
+            assert (np.array(x) <= high).all()
+    assert fixed > 30
+
+
+def several(number: int) -> dict[str, Any]:
+    """Groups of six agents that may not share with others, of which each needs two blocking
+    pairs.
+    """
+    one = drawn_with_types()
+    size = len(one["count"])
+    rows: list[list[float | None]] = [[None] * (number * size) for _ in range(number * size)]
+    for k, a, b in itertools.product(range(number), range(size), range(size)):
+        rows[k * size + a][k * size + b] = one["penalty"][a][b]
+    return {**one, "penalty": rows, "count": one["count"] * number}
+
+
+@pytest.mark.slow
+def test_six_blocking_pairs_over_types_are_proved() -> None:
+    content, proof = proved(several(6), "stable")
+    assert proof.levels[0].value == 6
+    assert proof.complete
+    made = written(content, proof)
+    verify.verify(content, json.dumps(made).encode())
+    made["steps"][0]["few"] += 1
+    with pytest.raises(verify.Refused):
+        verify.verify(content, json.dumps(made).encode())
+
+
+def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
+    """Agents of many types with penalties by chance."""
+    rng = np.random.default_rng(seed)
+    penalty = np.round(rng.random((types, types)), 3)
+    count = np.bincount(rng.integers(0, types, agents), minlength=types)
+    made = Colocation(penalty, count, name="many").document()
+    return {"cotenant": 1, "problem": "colocation", "name": "many", **plain(made)}
+
+
+@pytest.mark.slow
+def test_both_levels_over_fifty_types_are_proved() -> None:
+    content, proof = proved(of_types(50, 100, 1), "stable", alpha=0.01)
+    assert proof.complete
+    made = written(content, proof)
+    assert len(json.dumps(made)) < 20_000
+    assert verify.verify(content, json.dumps(made).encode()).count("optimal") == 2
+
+
+def test_where_no_tree_shows_all_the_relaxation_shows_a_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    every = tree_step
+
+    def short(program: Any, objective: Any, clock: Clock, *rest: Any) -> Any:
+        return every(program, objective, clock, *rest) if len(asked) else asked.append(objective)
+
+    asked = list[Any]()
+    monkeypatch.setattr(producers, "tree_step", short)
+    content, proof = proved(of_types(12, 40, 0), "stable")
+    assert len(asked) == 1
+    level = proof.levels[1]
+    assert level.says == "gap"
+    assert level.steps[0]["kind"] == "prop"
+    assert 0 < level.bound < level.value
+    verify.verify(content, json.dumps(written(content, proof)).encode())

@@ -35,7 +35,9 @@ class Cluster:
         self.limits = {name: item for (_, name), item in of("CSINode").items()}
 
     def clear(self, pod: Item) -> bool:
-        """Whether all is known of a pod."""
+        """Whether all is known of a pod that may be put somewhere."""
+        if "deletionTimestamp" in pod["metadata"]:
+            return False
         claims = Counter(claim for each in self.pods for claim in set(_claims(each)))
         return all(claims[claim] == 1 for claim in _claims(pod)) and not any(
             each.get("operator") == "Lt" for each in pod["spec"].get("tolerations", ())
@@ -150,7 +152,7 @@ class Cluster:
                     for o in others
                 )
         least = 0 if len(count) < spread.get("minDomains", 1) else min(count.values())
-        more = _chosen(spread, pod, pod) and "deletionTimestamp" not in pod["metadata"]
+        more = _chosen(spread, pod, pod)
         return count[node["metadata"]["labels"][key]] + more - least <= spread["maxSkew"]
 
 

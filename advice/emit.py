@@ -42,7 +42,7 @@ def require_form(form: str | None, platform: str = "") -> None:
     if platform and meant not in ("", platform):
         fit = [each for each, (of, _) in FORMS.items() if of in ("", platform)]
         raise InvalidOption(
-            f"emit is {form!r}, which is for {meant}; the state is {platform}: "
+            f"emit is {form!r}, which is for {meant}, and the state is of {platform}; "
             f"expected {' or '.join(fit)}"
         )
 

@@ -292,8 +292,8 @@ def require_kinds(released: Collection[str]) -> None:
     for kind in released:
         if kind not in RELEASED:
             raise InvalidOption(
-                f"release is {kind!r}; expected one of {', '.join(RELEASED)}: the reasons for "
-                "which pods are pinned that you can vouch for"
+                f"release is {kind!r}; expected one of {', '.join(RELEASED)}: reasons that hold "
+                "pods in place, and that you have checked"
             )
 
 

@@ -99,7 +99,7 @@ def _located(path: str) -> str | Path:
 
 
 def _no_state(path: str, content: Any) -> InvalidFile:
-    what = "is no state of a cluster"
+    what = "is not the state of a cluster"
     if isinstance(content, dict) and "cotenant" in content:
         what = "is an instance or a result of this package, no state of a cluster"
     if content == "":

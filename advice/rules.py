@@ -283,6 +283,13 @@ class _Builder:
                     self._pin([place], ("affinity", "required pod affinity"))
                 near = [other for other, each in enumerate(self.sample) if _means(term, each)]
                 self._pin(near, ("affinity", f"{title} must stay near it"))
+        spreads = {
+            (pod.namespace, each): pod.title for pod in self.residents for each in pod.spread
+        }
+        for (namespace, spread), title in spreads.items():
+            self._pin(
+                self._counted_by(namespace, spread), ("spread", f"a spread of {title} counts it")
+            )
         return found
 
     def _apart_rules(self) -> list[_Rule]:
@@ -325,6 +332,13 @@ class _Builder:
                     found.append(_Rule("apart", (a, b), 1, "", words, "anti-affinity"))
         return found
 
+    def _counted_by(self, namespace: str, spread: Spread) -> list[int]:
+        return [
+            kind
+            for kind, pod in enumerate(self.sample)
+            if pod.namespace == namespace and _selects(spread.selector, pod.labels)
+        ]
+
     def _spread_rules(self) -> list[_Rule]:
         carriers: dict[tuple[str, Spread, tuple[object, ...]], list[int]] = {}
         for kind, pod in enumerate(self.sample):
@@ -334,11 +348,7 @@ class _Builder:
                 carriers.setdefault(key, []).append(kind)
         found = []
         for (namespace, spread, _), who in carriers.items():
-            meant = {
-                kind
-                for kind, pod in enumerate(self.sample)
-                if pod.namespace == namespace and _selects(spread.selector, pod.labels)
-            }
+            meant = set(self._counted_by(namespace, spread))
             words = f"spread of {self._title(who[0])} over {spread.topology}"
             one = self.sample[who[0]]
             counting = [
@@ -547,8 +557,9 @@ class _Builder:
         zones = [self._zone(node) for node in nodes]
         signature: dict[object, list[int]] = {}
         matrix = np.array(allowed_rows, dtype=bool)
+        occupied = {self.place[self.state.pods[number].node] for number in self.counted}
         for number in range(len(nodes)):
-            if any(rooms[number]):
+            if any(rooms[number]) or number in occupied:
                 key = (rooms[number], zones[number], matrix[:, number].tobytes())
                 signature.setdefault(key, []).append(number)
         classes = list(signature.values())

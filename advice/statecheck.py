@@ -505,7 +505,7 @@ def check_waves(
             raise InfeasibleSolution(f"{pod.title} is still on {name}, which is to be freed")
     for what, by in scheduler.broken().items():
         if by > before.get(what, 0):
-            raise InfeasibleSolution(f"at the end {what} is broken, which it was not before")
+            raise InfeasibleSolution(f"at the end {what} is broken, but it was not broken before")
 
 
 def _require_movable(scheduler: Scheduler, number: int, released: Collection[str]) -> None:
@@ -517,7 +517,7 @@ def _require_movable(scheduler: Scheduler, number: int, released: Collection[str
             raise InfeasibleSolution(f"{pod.title} moves, which must stay: {words}")
     theirs = scheduler.budgets(number)
     if "budget" not in released and (len(theirs) > 1 or any(b.allowed < 1 for b in theirs)):
-        raise InfeasibleSolution(f"{pod.title} moves, which no budget allows")
+        raise InfeasibleSolution(f"{pod.title} moves, but no budget allows it")
 
 
 def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:

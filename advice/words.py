@@ -236,7 +236,7 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     elif found.impossible:
         lines = [f"{begin}they cannot all leave {found.impossible}."]
     else:
-        lines = [f"{begin}no way to empty it was found in time; none was ruled out."]
+        lines = [f"{begin}no way to empty it was found in time, but there may be one."]
     targets = {} if advice is None else advice.targets
     for number in found.pods:
         pod = state.pods[number]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +19,12 @@ settings.register_profile("cotenant", deadline=None, suppress_health_check=[Heal
 settings.load_profile("cotenant")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Background jobs of a plain shell, nohup and some CI ignore Ctrl-C, and whatever a test starts
-    would inherit that.
+    would inherit that; and files are run in the order below.
     """
+    if hasattr(config.option, "loadscopereorder"):  # of pytest-xdist: by numbers of tests
+        config.option.loadscopereorder = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -29,10 +32,26 @@ def pytest_configure() -> None:
 QUICK_SEEDS = 4
 """Random tests run with so many seeds every time, and with the others among the slow tests."""
 
+FIRST = (
+    "test_recheck", "test_engines", "test_reproduction", "test_interrupts", "test_cluster", "test_isolation",
+    "test_workers", "test_house", "test_docs", "test_cli", "test_proofs_packing", "test_colocation_solvers",
+)  # fmt: skip
+"""Files that are begun first. Where nothing is compiled yet, one worker compiles nearly every kernel
+in the first and the third, while another, which would compile the same, runs what needs none; and
+long files at the end would leave a worker without work.
+"""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is drawn from a further seed as slow."""
+    """Order the files, those of many tests first, and mark what is drawn from a further seed as
+    slow.
+    """
+    tests = Counter(item.path for item in items)
+    place = {name: number for number, name in enumerate(FIRST)}
+    items.sort(
+        key=lambda item: (place.get(item.path.stem, len(FIRST)), -tests[item.path], item.path)
+    )
     for item in items:
         call = getattr(item, "callspec", None)
         seed = None if call is None else call.params.get("seed")

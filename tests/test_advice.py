@@ -310,6 +310,29 @@ def test_pods_that_are_near_by_zone_may_not_come_to_one_node() -> None:
     assert set(after) - set(before) == {f"anti-affinity between shop/b-1 and shop/d-1 over {HOST}"}
 
 
+def test_a_node_that_its_own_pods_fill_may_run_more_than_fits() -> None:
+    daemon = pod("d-1", "n1", "8", "32Gi", owner="DaemonSet")
+    read = state(node("n1", pods="1"), node("n2"), daemon, pod("a-1", "n1"), pod("b-1", "n2"))
+    advice = advise(read)
+    assert (moves_of(advice), advice.enough) == ({"a-1": "n2"}, 1)
+
+
+def test_pods_that_a_spread_of_a_node_s_own_pod_counts_stay() -> None:
+    even = spread("c", topology=HOST)
+    daemon = pod(
+        "d-1", "n2", labels={"app": "c"}, owner="DaemonSet", topologySpreadConstraints=even
+    )
+    read = state(
+        node("n1"), node("n2"), daemon, pod("c-1", "n1", labels={"app": "c"}), pod("s-1", "n2", owner="")
+    )  # fmt: skip
+    advice = advise(read)
+    assert (moves_of(advice), advice.enough, advice.needed) == ({}, 2, 1)
+    assert ("spread", "a spread of shop/d-1 counts it") in advice.pinned[1]
+    assert set(Scheduler(read, {0: "n2", 1: "n2", 2: "n2"}).broken()) == {
+        f"spread of shop/d-1 over {HOST}"
+    }
+
+
 def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
     read = state(
         node("n1"),
@@ -404,7 +427,7 @@ def test_a_budget_that_allows_none_may_let_pods_go_that_are_not_ready(
     read = state(node("n1"), node("n2"), guarded, pod("b-1", "n2", owner=""), *guards)
     assert moves_of(advise(read)) == ({"a-1": "n2"} if moves else {})
     if not moves:  # the judge says the same by itself
-        with pytest.raises(InfeasibleSolution, match="which no budget allows"):
+        with pytest.raises(InfeasibleSolution, match="no budget allows it"):
             check_waves(read, [(Move(0, "n2"),)])
 
 

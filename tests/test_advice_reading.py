@@ -53,7 +53,7 @@ def test_every_form_of_a_quantity_has_its_exact_value(text: str, value: Fraction
 
 @pytest.mark.parametrize("text", ["", "1x", "m", "1 Gi", "1e", "0x10", "1KiB", "--1", "1ee3", "."])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         quantity(text)
 
 
@@ -392,9 +392,9 @@ GOOD = (node("n"), pod("a-1", "n"))
         ({"apiVersion": "v1", "kind": "List"}, "items is None; expected a list of objects"),
         ({"apiVersion": "v1", "kind": "List", "items": [3]}, r"items\[0\] is 3; expected an object"),
         ({"cotenant": 1, "problem": "market"}, "is an instance or a result of this package, no state"),
-        ({"a": 1}, "is no state of a cluster; expected what `kubectl get"),
-        ([], "is no state of a cluster"),
-        (3, "is no state of a cluster"),
+        ({"a": 1}, "is not the state of a cluster; expected what `kubectl get"),
+        ([], "is not the state of a cluster"),
+        (3, "is not the state of a cluster"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_state_is_refused_in_one_line(
@@ -570,7 +570,7 @@ def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="not of one cluster"):
         read_state([str(vms), "state/shop"])
     (tmp_path / "words.txt").write_text("hello\n")
-    with pytest.raises(InvalidFile, match="is no state of a cluster"):
+    with pytest.raises(InvalidFile, match="is not the state of a cluster"):
         read_state([str(tmp_path / "words.txt")])
 
 

@@ -285,8 +285,8 @@ def _from_standard_input(where: str, limit: int) -> bytes:
             waiting.register(stream, select.POLLIN)
             if not waiting.poll(STDIN_SECONDS * 1000):
                 raise InvalidFile(
-                    f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; is "
-                    "something written to it?"
+                    f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; "
+                    "check that a program writes to it"
                 )
 
     return _read_up_to(stream, limit, wait)

@@ -553,13 +553,19 @@ class _Builder:
             for n in kept:
                 demand.append([0] * len(resources) + [1])
                 allowed_rows.append([each == n for each in range(len(nodes))])
+        occupied = {self.place[self.state.pods[number].node] for number in self.counted}
+        free = zip(*capacity, strict=True)
+        spent = [n in occupied and not any(column) for n, column in enumerate(free)]
+        if any(spent):  # no instance has servers without room: these have some of what none asks
+            names.append("spent")
+            demand = [[*row, 0] for row in demand]
+            capacity.append([int(each) for each in spent])
         rooms = [tuple(column) for column in zip(*capacity, strict=True)]
         zones = [self._zone(node) for node in nodes]
         signature: dict[object, list[int]] = {}
         matrix = np.array(allowed_rows, dtype=bool)
-        occupied = {self.place[self.state.pods[number].node] for number in self.counted}
         for number in range(len(nodes)):
-            if any(rooms[number]) or number in occupied:
+            if any(rooms[number]):
                 key = (rooms[number], zones[number], matrix[:, number].tobytes())
                 signature.setdefault(key, []).append(number)
         classes = list(signature.values())

@@ -298,7 +298,11 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
         name: max(running.get(name, _NONE), beginning.get(name, _NONE))
         for name in {*running, *beginning}
     }
-    total |= _amounts(spec.of("resources").of("requests"))  # a pod's own stand for its containers'
+    total |= {  # a pod's own stand for its containers'
+        name: value
+        for name, value in _amounts(spec.of("resources").of("requests")).items()
+        if name in ("cpu", "memory") or name.startswith("hugepages-")
+    }
     _add(total, _amounts(spec.of("overhead")))
     return _whole(total, spec) | {"pods": 1}
 

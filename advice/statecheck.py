@@ -260,7 +260,11 @@ class Scheduler:
         sure = [
             other
             for other in friends
-            if other != number and other in self.where and other not in self.coming
+            if other != number
+            and other in self.where
+            and other not in self.coming
+            # one that is in no domain counts for none
+            and any(self.neighbors(term.topology, self.where[other]) for term in near)
         ]
         for term in near:
             places = self.neighbors(term.topology, name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from advice_enumeration import best_placement, fewest_reached
+from advice_filters import Cluster
 from advice_reference import fewest_moves, fewest_servers
 from advice_states import HOST, random_list
 
@@ -15,6 +16,7 @@ from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise, drain
 from cotenant.advice.rules import translate
 from cotenant.advice.state import ClusterState, Role
+from cotenant.advice.statecheck import Scheduler
 from cotenant.instances.problem.errors import InvalidInstance
 
 Claim = tuple[str, bool, Any]
@@ -30,6 +32,7 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     state = kubernetes_state({"state.json": content})
     if not any(pod.role in (Role.MOVABLE, Role.FIXED) for pod in state.pods):
         return
+    yield from _filters(content, state)
     advice = advise(state)  # it judges its own plan by the filters, and raises
     reached = fewest_reached(state)
     yield (
@@ -45,6 +48,20 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     yield from _draining(state, str(rng.choice([node.name for node in state.nodes])))
     yield from _second_route(state, advice)
     yield from _less_asked(rng, content, advice)
+
+
+def _filters(content: dict[str, Any], state: ClusterState) -> Iterator[Claim]:
+    """What is read of the file, and the judge's filters, against the file itself."""
+    scheduler, cluster = Scheduler(state), Cluster(content)
+    known = {(p["metadata"]["namespace"], p["metadata"]["name"]): p for p in cluster.pods}
+    other = [
+        (pod.title, node.name, scheduler.refusals(number, node.name))
+        for number, pod in enumerate(state.pods)
+        if (item := known.get((pod.namespace, pod.name))) is not None and cluster.clear(item)
+        for node in state.nodes
+        if scheduler.takes(number, node.name) != cluster.takes(item, node.name)
+    ]
+    yield "the filters by another reader", not other, other
 
 
 def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:

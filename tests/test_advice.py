@@ -604,6 +604,10 @@ def test_the_filters_of_the_judge() -> None:
         if not each.node
     }
     assert takes == {"x-1": ["n1"], "y-1": ["n2"], "self-1": ["n1", "n2"], "w-1": ["n2"]}
+    # a pod on a node without the label is near nobody: the next one is the first of its group
+    group = {"labels": {"app": "self"}, "affinity": near("self", ZONE)}
+    read = state(node("n1"), node("n2", zone="b"), pod("a-1", "n1", **group), pod("a-2", **group))
+    assert Scheduler(read).takes(1, "n2")
 
 
 # the default scheduler, draining

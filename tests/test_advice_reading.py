@@ -208,6 +208,9 @@ def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
     container = resized["spec"]["containers"][0]
     container["resources"]["requests"]["cpu"] = "9"
     assert state(node("n"), resized).pods[0].requests["cpu"] == 9000
+    resized["spec"]["resources"] = {"requests": {"memory": "3Gi", "example.com/gpu": "1"}}
+    read = state(node("n"), resized).pods[0].requests
+    assert (read["memory"], "example.com/gpu" in read) == (3 << 30, False)
     never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
     resized["status"]["conditions"] = [never]
     assert state(node("n"), resized).pods[0].requests["cpu"] == 3000

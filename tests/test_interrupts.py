@@ -294,7 +294,11 @@ def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
     assert "fluid-power" in stdout
 
 
-@SIGNALS
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+    ids=["ctrl-c", "sigterm"],
+)
 def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(
     number: int, code: int, tmp_path: Path
 ) -> None:

@@ -583,7 +583,7 @@ def test_frontiers_hold_within_every_limit(
 
 
 def test_frontiers_count_pairs_at_alpha() -> None:
-    instance = contention(6, 30, 4)
+    instance = contention(5, 20, 4)
     strict, lax = (price_frontiers(instance, points=2, alpha=alpha)[0] for alpha in (0.0, 0.2))
     assert strict.points[-1].reached != lax.points[-1].reached
     assert "for a gain of more than 0.2" in lax.note

@@ -225,7 +225,7 @@ def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["FUGA", "FUGA-tree"])
-@pytest.mark.parametrize("seed", seeds(25, 10))
+@pytest.mark.parametrize("seed", seeds(25, 5))
 def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> None:
     rng = np.random.default_rng(seed)
     options: dict[str, Any] = {"alpha": float(rng.integers(2, 6)), "eta": int(rng.integers(1, 6))}

@@ -216,7 +216,9 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     assert bad.gone(process)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_a_sweep_that_is_killed_leaves_no_process_computing(
     how: signal.Signals, tmp_path: Path
 ) -> None:

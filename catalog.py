@@ -83,14 +83,15 @@ _MARKET = "thesis (Duke 2017)"
 _STARTS = ("SMR", "GR")
 _GROUPED = ("hierarchical", "serpentine")
 _ADMITTED = ("DA1", "DA2", "proposed")
-_TOLD_APART = "with rules on where VMs may run, bounds that need many servers to be told apart"
+_TOLD_APART = "rules on where VMs may run, if the bound needs many servers to be told apart"
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
 # fmt: off
 _whole = partial(Method, needs="instances.packing.instance:serves_all",
                  needed="requests that are numbers, to be served whole")
-_shared = partial(Method, needs="instances.packing.instance:fixed_servers",
-                  needed="a number of servers, and no rules on where VMs may run")
+_shared = partial(Method, needs="instances.packing.instance:shared_servers",
+                  needed="a number of servers, requests that may be served in part (elastic, or "
+                  "partial: true), and no rules on where VMs may run")
 _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
                      needed="bandwidth, the demand of each type")
 # fmt: on
@@ -102,12 +103,12 @@ _NUMA = "Llull (thesis 2017)"
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
            f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal",
-           claimed="with worst, within intervals",
+           claimed="answers with the option worst, which are about intervals",
            instead=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
-           claimed="over types or at alpha, that more than 5 blocking pairs are too few, and the "
-           "penalty at so many; with an uncertainty, within intervals",
+           claimed="over types, or with an alpha: bounds of more than 5 blocking pairs, and the "
+           "penalty then; answers with the option uncertainty, which are about intervals",
            instead=(("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
@@ -126,7 +127,7 @@ METHODS: tuple[Method, ...] = (
            f"{_COOPER} IV.C"),
     Method("optimal", "admission", "solvers.admission.optimal:optimal", "exact", "total_speed",
            f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:optimal",
-           claimed="what `then` asks for besides has no proof"),
+           claimed="the second objective, which the option then asks for"),
     Method("most-jobs", "admission", "solvers.admission.optimal:most_jobs", "exact", "assigned",
            f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:most_jobs"),
     Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
@@ -158,23 +159,24 @@ METHODS: tuple[Method, ...] = (
            prover="solvers.proofs.prices:arc_flow"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
             f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga",
-            claimed="an alpha that is no fraction of numbers up to 64; too large a game"),
+            claimed="an alpha that is not a fraction of numbers up to 64; too large games"),
     _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium",
             "disutility", f"{_FUGA} 4.3, fig. 3", prover="solvers.proofs.recompute:fuga_tree",
-            claimed="as for FUGA"),
+            claimed="the same cases as FUGA"),
     _shared("FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic",
             "disutility", f"{_FUGA} Algorithm 1"),
     _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
             "disutility", f"{_FUGA} eq. 14, summed",
             prover="solvers.proofs.recompute:joint_optimum",
-            claimed="over=all (not the plays of the game but all that fits); as for FUGA"),
+            claimed="over=all, which takes all that fits and not the plays of the game; the same "
+            "cases as FUGA"),
     _shared("max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact",
             "dominant_share_min", "leximin", ("DRF",),
             prover="solvers.proofs.prices:max_min_share"),
     _shared("max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact",
             "utilization", f"{_FUGA} 4.2", ("DRF",),
             prover="solvers.proofs.prices:max_utilization",
-            claimed="with a least_share, which is no part of the prices"),
+            claimed="answers with a least_share, which the prices do not contain"),
     _whole("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
     _whole("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers",
            "first fit decreasing"),
@@ -197,16 +199,16 @@ METHODS: tuple[Method, ...] = (
             "dominant_share_min", f"{_FUGA} 5.2"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error",
            f"{_MARKET} 3.3.2", prover="solvers.proofs.equilibrium:fisher",
-           claimed="in whole cores, which are no equilibrium"),
+           claimed="answers in whole cores, which are not an equilibrium"),
     Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium",
            "equilibrium_error", f"{_MARKET} 3.3.2",
            prover="solvers.proofs.equilibrium:fisher_convex"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare",
            "Eisenberg and Gale (1959)", prover="solvers.proofs.tangent:nash_welfare",
-           claimed="utility ces and leontief"),
+           claimed="utilities ces and leontief"),
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index",
            f"{_MARKET} eq. 3.6, as MIPs", prover="solvers.proofs.leximin:leximin",
-           claimed="of users with several jobs on a server, whose share is worth no fraction"),
+           claimed="users with several jobs on a server, whose share is not worth a fraction"),
     Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility",
            f"{_MARKET} 3.4.1, as a program", prover="solvers.proofs.tangent:utilitarian"),
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic",
@@ -260,7 +262,7 @@ METHODS: tuple[Method, ...] = (
     Method("optimal", "groups", "solvers.groups.optimal:optimal", "exact", "penalty",
            f"{_COOPER} VII, by column generation", _GROUPED,
            prover="solvers.proofs.groups:optimal",
-           claimed="so many kinds of groups that they take too long to judge"),
+           claimed="instances with so many kinds of groups that they take too long to judge"),
     Method("core", "groups", "solvers.groups.core:core", "exact", "blocking_groups",
            f"{_COOPER} III.B, for groups", (*_GROUPED, "sorted")),
     Method("least-alpha", "groups", "solvers.groups.core:least_alpha", "exact", "least_alpha",

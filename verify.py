@@ -6,8 +6,13 @@ and takes every decimal of the instance as it is written. What a proof says is n
 answer is checked and measured again, and each multiplier, set, price or branch is only a hint, from
 which the bound is worked out again, by a theorem that stands above the code that uses it.
 
-How to read it: part 1 reads files, part 2 is the frame (the claims, and what accepting one means);
-then comes a part for each problem, and at the end METHODS, the table of what can be proved.
+How to read it: part 1 reads files, part 2 is the frame (the claims, and what accepting one means),
+and METHODS at the end is the table of what can be proved. Besides these a proof needs, of
+  colocation   4, and 3 if it has a tree; for `stable` also 5, for `fair` also 6
+  market       7
+  packing      8, then for servers, cost and moves 3, 9 and 10; for shares and utilization 3, 9 and
+               11; for the game 12
+  others       admission 13, numa 14, scheduling 15, groups 3 and 16
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
 first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), eight million values,
@@ -29,7 +34,10 @@ MOST_DIGITS = 4_000
 MOST_EXPONENT = 400
 MOST_COLUMNS = 50_000
 MOST_TERMS = 25_000_000
+MOST_FOUND = 50_000
+MOST_PRICE = 10**30
 ROUNDING = Fraction(1, 10**9)
+Step = dict[str, object]
 
 
 class Refused(Exception):
@@ -83,7 +91,7 @@ def read(path: str) -> bytes:
     return data
 
 
-def parse(data: bytes, decimals: bool) -> dict[str, object]:
+def parse(data: bytes, decimals: bool) -> Step:
     """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
 
     def no_float(text: str) -> None:
@@ -94,7 +102,7 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
             raise Unreadable(f"{text[:20]}... has {len(text)} digits")
         return int(text)
 
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    def unique(pairs: list[tuple[str, object]]) -> Step:
         if len(dict(pairs)) < len(pairs):
             raise Unreadable("an object gives a key twice")
         return dict(pairs)
@@ -112,16 +120,14 @@ def parse(data: bytes, decimals: bool) -> dict[str, object]:
     return found
 
 
-def fields(value: object, needed: str, others: str = "", what: str = "a part") -> dict[str, object]:
+def fields(value: object, needed: str, others: str = "", what: str = "a part") -> Step:
     """An object with all the keys `needed` and none besides these and `others` (texts of words)."""
     if not isinstance(value, dict):
         raise Refused(f"{what} is no object")
-    for name in needed.split():
-        if name not in value:
-            raise Refused(f"{what} lacks {name!r}")
-    for name in value:
-        if name not in needed.split() + others.split():
-            raise Refused(f"{what} has the unknown key {name[:40]!a}")
+    for name in [name for name in needed.split() if name not in value]:
+        raise Refused(f"{what} lacks {name!r}")
+    for name in [name for name in value if name not in f"{needed} {others}".split()]:
+        raise Refused(f"{what} has the unknown key {name[:40]!a}")
     return value
 
 
@@ -139,19 +145,16 @@ def whole(value: object, what: str, least: int | None = None, most: int | None =
     raise Refused(f"{what} is {str(value)[:40]!a}, not a whole number from {least} to {most}")
 
 
-# fmt: off
-def wholes(value: object, what: str, length: int | None = None,
-           least: int | None = None, most: int | None = None) -> list[int]:
+def wholes(value: object, what: str, length: int | None = None, *ends: int | None) -> list[int]:
     """A list of whole numbers within bounds."""
-    return [whole(entry, what, least, most) for entry in listed(value, what, length)]
-# fmt: on
+    return [whole(entry, what, *ends) for entry in listed(value, what, length)]
 
 
 def text_of(value: object, what: str) -> str:
     """A text."""
-    if type(value) is not str:
-        raise Refused(f"{what} is no text")
-    return value
+    if type(value) is str:
+        return value
+    raise Refused(f"{what} is no text")
 
 
 def rational(value: object, what: str) -> Fraction:
@@ -248,9 +251,19 @@ def common(numbers: list[int]) -> int:
 class Case:
     """What a checker gets: the instance, the options, the answer, each level's steps."""
 
-    def __init__(self, document: dict[str, object], options: dict[str, object], witness: object,
+    def __init__(self, document: Step, options: Step, witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
         self.document, self.options, self.witness, self.steps = document, options, witness, steps
+
+    def each(self, level: int, **kinds: str) -> "map[tuple[str, Step]]":
+        """Kind and fields of the steps of a level, one after the other, if there is one."""
+        steps = self.steps[level] if level < len(self.steps) else []
+        return map(lambda step: step_of(step, **kinds), steps)
+
+    def one(self, level: int, **kinds: str) -> Step:
+        """The fields of the one step of a level."""
+        refuse(len(self.steps[level]) != 1, "one step is expected")
+        return step_of(self.steps[level][0], **kinds)[1]
 
 
 class Found:
@@ -270,7 +283,7 @@ class Found:
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
 
-def step_of(value: object, **kinds: str) -> tuple[str, dict[str, object]]:
+def step_of(value: object, **kinds: str) -> tuple[str, Step]:
     """A step's kind and fields; `kinds`: what each has, and behind a "|" what it may have."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
@@ -298,10 +311,11 @@ def shown(value: Fraction | None) -> str:
         return "beyond 1e308"
 
 
-def _level(value: object, objective: str, sense: str, found: Found) -> str:
+def _level(value: object, goal: list[str], found: Found) -> str:
     """Accept the claim of one level, or refuse it; returns what is proved."""
     claim = fields(value, "objective sense value bound says", "epsilon", "a claim")
-    says, up = claim["says"], sense == "max"
+    (objective, sense), says = goal, claim["says"]
+    up = sense == "max"
     if (claim["objective"], claim["sense"]) != (objective, sense):
         raise Refused(f"the claim is not about {objective}, {sense}")
     refuse(("epsilon" in claim) != (says == "equilibrium"), "only an equilibrium has an epsilon")
@@ -354,7 +368,7 @@ def verify(instance: bytes, proof: bytes) -> str:
         found = checker(Case(document, options, content["witness"], steps))
     finally:
         Patience.left = math.inf
-    told = [_level(level["claim"], *goals[k], found[k]) for k, level in enumerate(levels)]
+    told = [_level(level["claim"], goals[k], found[k]) for k, level in enumerate(levels)]
     for level in levels[:-1]:  # the next is about answers no worse than what is said here
         if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
             raise Refused("a level is claimed beyond one whose value is not told")
@@ -362,6 +376,9 @@ def verify(instance: bytes, proof: bytes) -> str:
     then = "; then, of the answers no worse than this one there, "
     return f"{problem} {str(name)[:80]!a}, {method}{given}: {then.join(told)}"
 
+
+# -------------------------------------------------------------------------------------------------
+# Part 3. Programs: rows that whole numbers have to keep, and trees which show that none can.
 
 Terms = list[tuple[int, int]]
 
@@ -445,7 +462,7 @@ class Program:
                     todo += more
         return True
 
-    def impossible(self, made: dict[str, object]) -> None:
+    def impossible(self, made: Step) -> None:
         """Refuse unless the hints show that there is no point: tree, leaves, cuts (see above)."""
         for hint in listed(made.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
@@ -476,7 +493,7 @@ class Program:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 3. Colocation: agents of T types, to be paired; at most two share a machine.
+# Part 4. Colocation: agents of T types, to be paired; at most two share a machine.
 
 
 class Colocation:
@@ -510,16 +527,15 @@ class Colocation:
             null = made["machines"] is None  # as many as needed
             machines = self.agents if null else amount(made["machines"], "machines")
             self.alone = min(self.agents, 2 * machines - self.agents)
-            refuse(
-                self.alone < 0 or self.left, "there are too few machines, or a cost of being alone"
-            )
+            if self.alone < 0 or self.left:
+                raise Refused("there are too few machines, or a cost of being alone")
         self.pairs: list[tuple[int, int, int]] = []
         self.singles = [0] * self.size
         self.answered = case.witness is not None
         if self.answered:
             self._answer(fields(case.witness, "first second pairs single", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """Every agent is placed once, no pair is forbidden, and not too many are alone."""
         pairs = wholes(made["pairs"], "pairs", None, 1)
         first = wholes(made["first"], "first", len(pairs), 0, self.size - 1)
@@ -546,48 +562,7 @@ class Colocation:
         return Fraction(total, self.unit * self.agents) if self.answered else None
 
 
-class Gains:
-    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
-
-    Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
-    old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
-    """
-
-    def __init__(self, given: Colocation, options: dict[str, object]) -> None:
-        self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
-        self.alpha = rational(options.get("alpha", 0), "alpha")
-        modes = ("penalty-points", "relative-penalty", "relative-throughput")
-        if self.alpha < 0 or self.mode not in modes:
-            raise Refused("alpha is below 0, or its mode is not known")
-
-    def most(self, old: int) -> int:
-        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
-        unit, mode = self.given.unit, self.mode
-        base = abs(old) if mode == "relative-penalty" else unit
-        base -= old if mode == "relative-throughput" else 0
-        return old - self.alpha.numerator * base // self.alpha.denominator - 1
-
-    def blocking(self) -> Fraction | None:
-        """The number of blocking pairs of the answer.
-
-        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
-        W (W - 1) / 2 among the agents of one type.
-        """
-        given, size = self.given, self.given.size
-        willing = [[0] * size for _ in range(size)]
-        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
-        for a, old, number in given.beside() + alone:
-            spend(size)
-            most, row = self.most(old), willing[a]
-            for c, new in enumerate(given.penalty[a]):
-                if new is not None and new <= most:
-                    row[c] += number
-        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
-        own = sum(willing[a][a] for a in range(size))
-        return Fraction(both - own, 2) if given.answered else None
-
-
-def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int]) -> int:
+def pairing_bound(given: Colocation, made: Step, weight: list[int]) -> int:
     """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
 
     Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
@@ -626,7 +601,7 @@ def pairing_bound(given: Colocation, made: dict[str, object], weight: list[int])
     return -(-total // over)
 
 
-def mean_bound(given: Colocation, made: dict[str, object]) -> Fraction:
+def mean_bound(given: Colocation, made: Step) -> Fraction:
     """No pairing has less mean penalty than this."""
     return Fraction(pairing_bound(given, made, [1] * given.size), given.unit * given.agents)
 
@@ -646,8 +621,8 @@ def colocation_optimal(case: Case) -> list[Found]:
     if no_pairing(given, case.steps[0]):
         return [Found(infeasible=True)]
     found = Found(given.mean())
-    for step in case.steps[0]:
-        found.at_least(mean_bound(given, step_of(step, dual="over prices rent sets")[1]))
+    for _, made in case.each(0, dual="over prices rent sets"):
+        found.at_least(mean_bound(given, made))
     return [found]
 
 
@@ -682,86 +657,49 @@ def partners_of(given: Colocation) -> list[list[int]]:
     return [[b for b, p in enumerate(row) if given.count[b] and p is not None] for row in rows]
 
 
-def bandwidths(given: Colocation) -> list[Fraction]:
-    """Of each type."""
-    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
-    return [exact(value, "bandwidth") for value in bands]
+# -------------------------------------------------------------------------------------------------
+# Part 5. Colocation: blocking pairs.
 
 
-def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
-    partners = partners_of(given)
-    program, column, alone, cost = pairing_program(given, partners)
-    there = [a for a, number in enumerate(given.count) if number]
-    once, means = common([given.count[a] for a in there]), dict[int, Terms]()
-    for a in there:
-        each, row = once // given.count[a], given.penalty[a]
-        parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
-        parts += [(alone[a], given.single)] if alone else []
-        means[a] = [(j, each * number) for j, number in parts]
-    for a, b in [(a, b) for a in there for b in there if band[a] < band[b]]:
-        terms = dict(means[a])
-        for j, number in means[b]:
-            terms[j] = terms.get(j, 0) - number
-        program.at_most(list(terms.items()), most)
-    return program, cost
+class Gains:
+    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
 
-
-def colocation_fair(case: Case) -> list[Found]:
-    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
-
-    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
-    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
-    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
-    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
-    which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
-    tree shows that no pairing has less slack, or costs less at as little ("prop").
+    Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
+    old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
     """
-    given = Colocation(case)
-    if no_pairing(given, case.steps[0]):
-        return [Found(infeasible=True)]
-    band = bandwidths(given)
-    order = sorted((a for a, n in enumerate(given.count) if n), key=band.__getitem__)
-    once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
-    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
-    for a, old, n in given.beside() + alone:
-        mean[a] += Fraction(old * n, given.unit * given.count[a])
-    slack, above, top, now = Fraction(0), Fraction(-2), Fraction(-2), band[order[0]]
-    for b in order:  # above: the largest mean of smaller bandwidths; top: of those up to here
-        above, now = (above, now) if band[b] == now else (top, band[b])
-        slack, top = max(slack, above - mean[b]), max(top, mean[b])
-    found = [Found(slack, Fraction(0)), Found(given.mean())]
-    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
-        kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
-        kind, made = step_of(step, **kinds)
-        if kind == "prop":
-            below, parts = whole(made["below"], "below"), once * given.unit
-            most = int(slack * parts) if level else below - 1
-            program, cost = slack_program(given, band, most)
-            if level:
-                program.at_most(cost, below - 1)
-            program.impossible(made)
-            parts = given.unit * given.agents if level else parts
-            found[level].at_least(Fraction(below, parts))
-            continue
-        flow, over = rationals(made["flow"], "flow", given.size)
-        left, here, now = 0, 0, band[order[0]]
-        for a in order:
-            if band[a] != now:
-                left, here, now = left + here, 0, band[a]
-            left, here = left + min(0, flow[a]), here + max(0, flow[a])
-            refuse(left < 0, "the flow does not lead to larger bandwidths")
-        if left + here or any(x and not n for x, n in zip(flow, given.count, strict=True)):
-            raise Refused("the flow does not arrive, or is of a type without agents")
-        carried = sum(max(0, x) for x in flow)
-        each = [once // max(1, n) for n in given.count]
-        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
-        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
-        if level:
-            found[1].at_least((total - carried * slack) / (over * given.agents))
-        else:
-            found[0].at_least(total / carried)
-    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
+
+    def __init__(self, given: Colocation, options: Step) -> None:
+        self.given, self.mode = given, options.get("alpha_mode", "penalty-points")
+        self.alpha = rational(options.get("alpha", 0), "alpha")
+        modes = ("penalty-points", "relative-penalty", "relative-throughput")
+        if self.alpha < 0 or self.mode not in modes:
+            raise Refused("alpha is below 0, or its mode is not known")
+
+    def most(self, old: int) -> int:
+        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
+        unit, mode = self.given.unit, self.mode
+        base = abs(old) if mode == "relative-penalty" else unit
+        base -= old if mode == "relative-throughput" else 0
+        return old - self.alpha.numerator * base // self.alpha.denominator - 1
+
+    def blocking(self) -> Fraction | None:
+        """The number of blocking pairs of the answer.
+
+        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
+        W (W - 1) / 2 among the agents of one type.
+        """
+        given, size = self.given, self.given.size
+        willing = [[0] * size for _ in range(size)]
+        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
+        for a, old, number in given.beside() + alone:
+            spend(size)
+            most, row = self.most(old), willing[a]
+            for c, new in enumerate(given.penalty[a]):
+                if new is not None and new <= most:
+                    row[c] += number
+        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
+        own = sum(willing[a][a] for a in range(size))
+        return Fraction(both - own, 2) if given.answered else None
 
 
 class Deletions:
@@ -808,7 +746,7 @@ class Deletions:
         self.over = [[None if p is None else gains.most(p) for p in row] for row in given.penalty]
         self.worst = gains.most(given.single)
 
-    def bound(self, made: dict[str, object]) -> Fraction:
+    def bound(self, made: Step) -> Fraction:
         """The number of blocking pairs that a step proves there are at least."""
         self.least = whole(made["least"], "least", 1)
         self._node([-1] * self.size, made["tree"], set(), set(), ())
@@ -877,13 +815,15 @@ class Deletions:
 def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
     """What every pairing with at most `few` blocking pairs satisfies; and its cost, by column.
 
-    Columns besides those of `pairing_program`: z_i = 1 if W >= i, else 0, W being the number of
-    a-agents beside a partner of the set G, for each i up to few + 1 and each different set G(a,c)
-    of partners that an a-agent would leave for a c-agent. Rows besides its: for each z_i,
-    i z_i <= W <= i - 1 + (count[a] - i + 1) z_i, and the same said of those beside others. Between
-    types a and c there are W(a,c) W(c,a) blocking pairs: if i j > few, not both z_i of G(a,c) and
-    z_j of G(c,a) are 1; else their number v is at least i j if both are 1. Among the agents of a
-    type there are W (W - 1) / 2. All v together are at most `few`.
+    For a c-agent an a-agent leaves the first k of its partners, the one it leaves soonest first.
+    Columns besides those of `pairing_program`: for each such k, and c that might come too, s is the
+    number of a-agents beside these partners, at most `most`; and z_i = 1 if s >= i, else 0, for
+    each i up to few + 1. Rows besides its: each s is the one before it and who is beside the
+    partners in between, and who is beside none of them makes it count[a]; for each z_i,
+    i z_i <= s <= i - 1 + (most - i + 1) z_i. Types a and c with s and t have s t blocking pairs:
+    if i j > few, not both z_i of s and z_j of t are 1; else their number v is at least i t if z_i
+    is 1, so v >= i t - i most(t) (1 - z_i), and the same with s and t exchanged. Among the agents
+    of a type there are s (s - 1) / 2. All v together are at most `few`.
 
     Where all agents differ and few = 0, pairs are left out first (Irving 1985): if i gains by c
     whoever else is left to it, and by c from being alone, then c with somebody from whom c gains by
@@ -910,45 +850,52 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             partners[b].remove(best)
             waiting += [b, best]
     program, column, alone, cost = pairing_program(given, partners)
-    flags: list[dict[int, list[int]]] = []  # of each type: from the size of G to its z_1, z_2, ...
-    number: list[dict[int, int]] = []  # the size of G(a, c)
-    kinds: list[list[tuple[int, int, int]]] = []  # the columns of its agents: factor, and `over`
+    ranked: list[list[tuple[int, int, int]]] = []  # of each type: column, agents in it, and `over`
+    number: list[dict[int, int]] = []  # how many of these an agent leaves for a c-agent
     for a in range(size):
         beside = [(column[a, b], 1 + (a == b), over[a][b]) for b in partners[a]]
         if alone:  # who is content alone gains by nothing
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
-        new = {c: whole(penalty[a][c], "penalty") for c in partners[a]}
-        number.append({c: sum(new[c] <= much for _, _, much in beside) for c in new})
-        flags.append({})
-        beside.sort(key=lambda entry: -entry[2])
-        kinds.append(beside)
-        for place in sorted(set(number[a].values()) - {0}):
-            inside, rest = ([(j, n) for j, n, _ in p] for p in (beside[:place], beside[place:]))
-            flags[a][place] = [program.column(1) for _ in range(min(few + 1, count[a]))]
-            for i, z in enumerate(flags[a][place], 1):
-                left = count[a] - i + 1
-                program.at_most([*inside, (z, -left)], i - 1)
-                program.at_most([(z, i), *((j, -n) for j, n in inside)], 0)
-                program.at_most([*((j, -n) for j, n in rest), (z, -left)], -left)
-    pairs: list[int] = []
+        ranked.append(sorted(beside, key=lambda entry: -entry[2]))
+        number.append({})
+        spend(20 * len(beside))
+        k = 0
+        for new, c in sorted([(whole(penalty[a][c], ""), c) for c in partners[a]], reverse=True):
+            while k < len(beside) and ranked[a][k][2] >= new:
+                k += 1
+            number[a][c] = k
+    sums: list[dict[int, tuple[int, list[int]]]] = []  # by k: s, and z_1, z_2, ...
     for a in range(size):
-        for c in partners[a]:
-            if c < a or not number[a][c] or not number[c][a]:
-                continue
-            pairs.append(program.column(few))
-            v, own = pairs[-1], number[a][a] if a == c else 0
-            if own:
-                inside = [(j, n) for j, n, _ in kinds[a][:own]]
-                program.at_most(inside, (1 + math.isqrt(8 * few + 1)) // 2)
-            for i, z in enumerate(flags[a][number[a][c]], 1):
-                if own:
-                    program.at_most([(z, i * (i - 1) // 2), (v, -1)], 0)
-                    continue
-                for j, y in enumerate(flags[c][number[c][a]], 1):
-                    if i * j > few:
-                        program.at_most([(z, 1), (y, 1)], 1)
-                    else:
-                        program.at_most([(z, i * j), (y, i * j), (v, -1)], i * j)
+        sums.append({})
+        start, so_far = 0, Terms()
+        for k in sorted({k for c, k in number[a].items() if k and number[c][a]}):
+            so_far += [(j, n) for j, n, _ in ranked[a][start:k]]
+            most = min(count[a], sum(program.high[j] * n for j, n in so_far))
+            s, flags = program.column(most), [program.column(1) for _ in range(min(few + 1, most))]
+            program.equal([*so_far, (s, -1)], 0)
+            for i, z in enumerate(flags, 1):
+                program.at_most([(s, 1), (z, i - 1 - most)], i - 1)
+                program.at_most([(z, i), (s, -1)], 0)
+            start, so_far, sums[a][k] = k, [(s, 1)], (s, flags)
+        if start:
+            program.equal(so_far + [(j, n) for j, n, _ in ranked[a][start:]], count[a])
+    pairs: list[int] = []
+    both = [(a, c) for a in range(size) for c, k in number[a].items() if k and number[c][a]]
+    for a, c in [(one, other) for one, other in both if one <= other]:
+        pairs.append(program.column(few))
+        (s, mine), (t, theirs), v = sums[a][number[a][c]], sums[c][number[c][a]], pairs[-1]
+        if a == c:
+            program.at_most([(s, 1)], (1 + math.isqrt(8 * few + 1)) // 2)
+            for i, z in enumerate(mine, 1):
+                program.at_most([(z, i * (i - 1) // 2), (v, -1)], 0)
+            continue
+        for flags, other in ((mine, t), (theirs, s)) if few else ():
+            for i, z in enumerate(flags, 1):
+                most = i * program.high[other]
+                program.at_most([(other, i), (z, most), (v, -1)], most)
+        for i, z in enumerate(mine, 1):
+            if few // i < len(theirs):
+                program.at_most([(z, 1), (theirs[few // i], 1)], 1)
     program.at_most([(j, 1) for j in pairs], few)
     return program, cost
 
@@ -960,16 +907,15 @@ def colocation_stable(case: Case) -> list[Found]:
     if no_pairing(given, case.steps[0]):
         return [Found(infeasible=True)]
     found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
-    for step in case.steps[0]:
-        kind, made = step_of(step, witness="", deletions="least tree", prop="tree|few leaves cuts")
+    kinds = {"witness": "", "deletions": "least tree", "prop": "tree|few leaves cuts"}
+    for kind, made in case.each(0, **kinds):
         if kind == "deletions":
             found[0].at_least(Deletions(given, gains).bound(made))
         if kind == "prop":  # no pairing has as few blocking pairs
             few = whole(made.get("few", 0), "few", 0, 99)
             stable_program(given, gains, few)[0].impossible(made)
             found[0].at_least(Fraction(few + 1))
-    for step in case.steps[1] if len(case.steps) > 1 else []:
-        kind, made = step_of(step, dual="over prices rent sets", prop="below tree|leaves cuts")
+    for kind, made in case.each(1, dual="over prices rent sets", prop="below tree|leaves cuts"):
         if found[0].value is None:
             raise Refused("the second level is about an answer, and there is none")
         if kind == "dual":  # of all pairings, so of these too
@@ -985,7 +931,93 @@ def colocation_stable(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 4. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
+# Part 6. Colocation: how much worse types fare than those of larger bandwidth.
+
+
+def bandwidths(given: Colocation) -> list[Fraction]:
+    """Of each type."""
+    bands = listed(given.made.get("bandwidth"), "bandwidth", given.size)
+    return [exact(value, "bandwidth") for value in bands]
+
+
+def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
+    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
+    partners = partners_of(given)
+    program, column, alone, cost = pairing_program(given, partners)
+    there = [a for a, number in enumerate(given.count) if number]
+    once, means = common([given.count[a] for a in there]), dict[int, Terms]()
+    for a in there:
+        each, row = once // given.count[a], given.penalty[a]
+        parts = [(column[a, b], (1 + (a == b)) * whole(row[b], "")) for b in partners[a]]
+        parts += [(alone[a], given.single)] if alone else []
+        means[a] = [(j, each * number) for j, number in parts]
+    for a, b in [(a, b) for a in there for b in there if band[a] < band[b]]:
+        terms = dict(means[a])
+        for j, number in means[b]:
+            terms[j] = terms.get(j, 0) - number
+        program.at_most(list(terms.items()), most)
+    return program, cost
+
+
+def colocation_fair(case: Case) -> list[Found]:
+    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
+
+    Then the least mean penalty of an answer with no more slack than this one. A flow says how much
+    is carried away from each type (above 0) or arrives there (below 0), always from smaller to
+    larger bandwidth. If x goes from a to b, then x mean[a] - x mean[b] <= x slack: so the sum of
+    flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
+    which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
+    tree shows that no pairing has less slack, or costs less at as little ("prop").
+    """
+    given = Colocation(case)
+    if no_pairing(given, case.steps[0]):
+        return [Found(infeasible=True)]
+    band = bandwidths(given)
+    order, ranks = [a for a, n in enumerate(given.count) if n], dict[Fraction, list[int]]()
+    for a in sorted(order, key=band.__getitem__):
+        ranks.setdefault(band[a], []).append(a)  # from the least bandwidth on
+    once, mean = common([given.count[a] for a in order]), [Fraction(0)] * given.size
+    alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n]
+    for a, old, n in given.beside() + alone:
+        mean[a] += Fraction(old * n, given.unit * given.count[a])
+    slack, above = Fraction(0), Fraction(-2)  # the largest mean of smaller bandwidths
+    for types in ranks.values():
+        slack = max(slack, above - min(mean[b] for b in types))
+        above = max(above, *(mean[b] for b in types))
+    found = [Found(slack, Fraction(0)), Found(given.mean())]
+    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
+        kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
+        kind, made = step_of(step, **kinds)
+        if kind == "prop":
+            below, parts = whole(made["below"], "below"), once * given.unit
+            most = int(slack * parts) if level else below - 1
+            program, cost = slack_program(given, band, most)
+            if level:
+                program.at_most(cost, below - 1)
+            program.impossible(made)
+            parts = given.unit * given.agents if level else parts
+            found[level].at_least(Fraction(below, parts))
+            continue
+        flow, over = rationals(made["flow"], "flow", given.size)
+        left, carried = 0, sum(max(0, x) for x in flow)
+        for types in ranks.values():
+            left += sum(min(0, flow[a]) for a in types)
+            refuse(left < 0, "the flow does not lead to larger bandwidths")
+            left += sum(max(0, flow[a]) for a in types)
+        if left or any(x and not n for x, n in zip(flow, given.count, strict=True)):
+            raise Refused("the flow does not arrive, or is of a type without agents")
+        each = [once // max(1, n) for n in given.count]
+        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
+        total = Fraction(pairing_bound(given, made, weight), once * given.unit)
+        if level:
+            found[1].at_least((total - carried * slack) / (over * given.agents))
+        else:
+            found[0].at_least(total / carried)
+    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
+
+
+# -------------------------------------------------------------------------------------------------
+# Part 7. Markets. A job of parallel fraction f and work w is worth w s(x) on x cores of its server,
 #       s(x) = x / (f + (1 - f) x),  s(0) = 0  (Amdahl's law),
 # and a user's utility u_i is the sum over its jobs. For f > 0, s is concave and below its tangents,
 # s'(t) = f / (f + (1 - f) t)^2; for f = 0 it is at most 1. So for all y >= 0 and every point t >= 0
@@ -1017,11 +1049,9 @@ class Market:
         answer = fields(case.witness, "cores price" if priced else "cores", what="the answer")
         self.cores, self.over = self.points(answer["cores"], "cores")
         self.given = self.sums(self.server, self.cores, len(self.capacity))
-        for given, capacity in zip(self.given, self.capacity, strict=True):
-            refuse(
-                given * self.core > capacity * self.over,
-                "the answer gives more cores than there are",
-            )
+        full = zip(self.given, self.capacity, strict=True)
+        if any(n * self.core > c * self.over for n, c in full):
+            raise Refused("the answer gives more cores than there are")
         if priced:
             self.price, self.per = rationals(answer["price"], "price", len(self.capacity))
             wholes(self.price, "price", None, 0)
@@ -1045,13 +1075,17 @@ class Market:
         """The sum of each user's jobs."""
         return self.sums(self.user, values, len(self.budget))
 
-    def values(self, more: int = 0) -> list[int]:
-        """The jobs' w s(x), rounded down, with so many more cores if there are any."""
-        cores = [max(0, x + more * self.over) for x in self.cores]
-        jobs, scale = zip(self.fraction, self.work, cores, strict=True), GRID * self.one
-        return [w * scale * x // ((f * self.over + (self.one - f) * x) or 1) for f, w, x in jobs]
+    def value(self, job: int, cores: int, over: int = 1) -> int:
+        """A job's w s(x), rounded down, on so many cores over a denominator."""
+        f, scale = self.fraction[job], self.work[job] * GRID * self.one
+        return scale * cores // ((f * over + (self.one - f) * cores) or 1)
 
-    def tangents(self, step: dict[str, object]) -> tuple[list[int], list[int]]:
+    def values(self, more: int = 0) -> list[int]:
+        """Of all jobs in the answer, with so many more cores if there are any."""
+        cores = [max(0, x + more * self.over) for x in self.cores]
+        return [self.value(job, x, self.over) for job, x in enumerate(cores)]
+
+    def tangents(self, step: Step) -> tuple[list[int], list[int]]:
         """The jobs' w r(t) and w s'(t), rounded up."""
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
@@ -1076,12 +1110,6 @@ def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
     return [whole(number, what, least) for number in numbers], over
 
 
-def single(steps: list[object], **kinds: str) -> dict[str, object]:
-    """The one step that there is, of one of these kinds."""
-    refuse(len(steps) != 1, "one step is expected")
-    return step_of(steps[0], **kinds)[1]
-
-
 def market_equilibrium(case: Case) -> list[Found]:
     """Prices and cores that are a market equilibrium, to within three numbers.
 
@@ -1092,7 +1120,7 @@ def market_equilibrium(case: Case) -> list[Found]:
         sum w r(t_k) + B max over the user's jobs of w s'(t_k) / p_k.
     """
     market = Market(case, priced=True)
-    rest, slope = market.tangents(single(case.steps[0], equilibrium="|at"))
+    rest, slope = market.tangents(case.one(0, equilibrium="|at"))
     clearing = overspending = regret = Fraction(0)
     for given, capacity, price in zip(market.given, market.capacity, market.price, strict=True):
         if price:
@@ -1126,9 +1154,9 @@ def market_utilitarian(case: Case) -> list[Found]:
     market = Market(case)
     value = sum(market.values())
     if not market.whole:
-        bound = market.most(*market.tangents(single(case.steps[0], tangent="|at")))
+        bound = market.most(*market.tangents(case.one(0, tangent="|at")))
         return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
-    single(case.steps[0], dual="")
+    case.one(0, dual="")
     own, price, bound = market.values(), [0] * len(market.capacity), value + len(market.work)
     for server, now, after in zip(market.server, own, market.values(1), strict=True):
         price[server] = max(price[server], after + 1 - now)
@@ -1147,6 +1175,7 @@ def logarithm(above: int, below: int) -> tuple[int, int]:
     each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for
     each log 2.
     """
+    spend(200)
     power = above.bit_length() - below.bit_length()
     above, below = above << max(0, -power), below << max(0, power)
     if above < below:
@@ -1187,7 +1216,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
     """
     market = Market(case)
     kinds = {"tangent": "|at", "tree": "nodes"} if market.whole else {"tangent": "|at"}
-    step = single(case.steps[0], **kinds)
+    step = case.one(0, **kinds)
     if text_of(case.options.get("utility", "amdahl"), "utility") == "linear":
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
@@ -1243,12 +1272,10 @@ class Boxes:
         if market.over != 1 or sum(self.room[j] for j in market.server) > MOST_COLUMNS:
             raise Refused(f"cores are not whole, or those of all jobs more than {MOST_COLUMNS}")
         self.jobs: dict[int, list[int]] = {i: [] for i in market.active}
-        self.low: dict[int, list[int]] = {}  # w s(c) of each job and c, rounded down
+        self.low: dict[int, list[int]] = {}  # the value of each job and number of cores
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
-                f, scale = market.fraction[k], w * GRID * market.one
-                cores = range(1, self.room[j] + 1)
-                self.low[k] = [0, *(scale * c // (f + (market.one - f) * c) for c in cores)]
+                self.low[k] = [market.value(k, c) for c in range(self.room[j] + 1)]
                 spend(len(self.jobs[i]))
                 if j in [market.server[other] for other in self.jobs[i]]:
                     raise Refused("what a share is worth to a user's two jobs is no fraction")
@@ -1342,16 +1369,6 @@ class Boxes:
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
         return [(below, self.goals(ratio), above) for below, ratio, above in levels]
 
-    def weighed(self, step: dict[str, object]) -> Fraction:
-        """What the least ratio is at most, by the weights of a step."""
-        market = self.market
-        weights = wholes(step["weights"], "weights", len(market.budget), 0)
-        total = sum(weights[i] * b for i, b in self.worth.items())
-        refuse(not total, "the weights of a step are all 0")
-        own = [weights[i] for i in market.user]
-        parts = [[n * a for n, a in zip(p, own, strict=True)] for p in market.tangents(step)]
-        return Fraction(market.most(*parts), market.unit) / total
-
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
         spend(30 * len(self.worth))
@@ -1368,28 +1385,28 @@ def market_leximin(case: Case) -> list[Found]:
     [] nothing is left of it once it is squeezed. Less is shown of the first level by weights: the
     least ratio is at most sum a_i u_i / sum a_i b_i, and that by (2).
     """
-    boxes = Boxes(Market(case))
-    found: list[Found] = []
-    for steps, value in zip(case.steps, sorted(set(boxes.order)), strict=False):
-        kinds = {"tree": "nodes"} if found else {"tree": "nodes", "tangent": "weights|at"}
-        step = single(steps, **kinds) if steps else {"nodes": []}
+    market, found = Market(case), list[Found]()
+    boxes = Boxes(market)
+    for level, value in enumerate(sorted(set(boxes.order))[: len(case.steps)]):
+        kinds = {"tree": "nodes"} if level else {"tree": "nodes", "tangent": "weights|at"}
+        step = case.one(level, **kinds) if case.steps[level] else {}
+        found.append(Found(value, value if step else None))
         if "weights" in step:
-            found.append(Found(value, boxes.weighed(step)))
-            continue
-        refuse(steps and boxes.leaves(step["nodes"], boxes.conditions(value)), "a box is left")
-        found.append(Found(value, value if steps else None))
+            weights = wholes(step["weights"], "weights", len(market.budget), 0)
+            total = sum(weights[i] * b for i, b in boxes.worth.items())
+            refuse(not total, "the weights of a step are all 0")
+            parts = [[n * weights[i] for n, i in zip(p, market.user, strict=True)]
+                     for p in market.tangents(step)]  # fmt: skip
+            found[-1].bound = Fraction(market.most(*parts), market.unit) / total
+        elif step and boxes.leaves(step["nodes"], boxes.conditions(value)):
+            raise Refused("a box is left")
     return found
 
 
-# Part 5. Packing: virtual machines (VMs) of several types on servers of several classes.
+# -------------------------------------------------------------------------------------------------
+# Part 8. Packing: virtual machines (VMs) of several types on servers of several classes.
 
-MOST_FOUND = 50_000
-MOST_PRICE = 10**30
-
-
-Step = dict[str, object]
 Zonal = tuple[list[int], list[set[int]], int, int]
-Kinds = list[tuple[int, int, dict[int, int]]]
 
 
 def _amounts_of(value: object, what: str) -> list[list[int]]:
@@ -1431,24 +1448,25 @@ class Packing:
         if self.answered:
             self._answer(fields(case.witness, "count server_class", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """No server holds more than it has room for, there are so many, and requests are met."""
         rows = listed(made["count"], "rows")
         self.rows = [wholes(row, "count", len(self.size), 0) for row in rows]
         self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        spend(len(rows) * (len(self.size) * (5 + len(self.room[0])) + self.work))
+        used = [0] * len(self.room)
         for kind, row in zip(self.kinds, self.rows, strict=True):
+            used[kind] += 1
             self.total = [n + more for n, more in zip(self.total, row, strict=True)]
             for j, most in enumerate(self.room[kind]):
                 if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
                     raise Refused("a server of the answer holds more than it has room for")
-        for kind, number in enumerate(self.servers):
-            if number is not None and self.kinds.count(kind) > number:
+        for kind, (number, there_are) in enumerate(zip(used, self.servers, strict=True)):
+            if there_are is not None and number > there_are:
                 raise Refused(f"the answer uses more servers of class {kind} than there are")
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
-        members = sum(map(len, [g for g, _ in self.limits] + [g for g, *_ in self.zonal]))
-        spend(len(self.rows) * (5 * len(self.size) + 2 * members + 10 * len(self.apart)))
         for kind, row in zip(self.kinds, self.rows, strict=True):
             held = {i for i, n in enumerate(row) if n}
             over = any(sum(row[i] for i in group) > most for group, most in self.limits)
@@ -1458,29 +1476,34 @@ class Packing:
                 raise Refused("a server of the answer holds VMs that are not allowed there")
         for group, zones, most, skew in self.zonal:
             there = [0] * len(self.room)
+            spend(5 * len(there))
             for kind, row in zip(self.kinds, self.rows, strict=True):
                 there[kind] += sum(row[i] for i in group)
             totals = [sum(there[c] for c in zone) for zone in zones] or [0]
             if max(totals) > most or max(totals) - min(totals) > skew:
                 raise Refused("a zone holds too many VMs")
 
-    def _rules(self, made: dict[str, object]) -> None:
+    def _rules(self, made: Step) -> None:
         types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
-
-        def own(name: str) -> list[dict[str, object]]:  # a type's own limit or skew as a rule
-            values = listed(made.get(name) or [None] * types, name, types)
-            key = "skew" if name == "skew" else "most"
-            return [{"types": [i], key: n} for i, n in enumerate(values) if n is not None]
 
         def group(value: object) -> list[int]:
             members = wholes(value, "types", None, 0, types - 1)
             refuse(len(set(members)) < len(members), "a rule names a type twice")
             return members
 
-        rows = listed(made.get("allowed") or [[True] * kinds] * types, "allowed", types)
-        self.allowed = [listed(row, "allowed", kinds) for row in rows]
-        if any(type(entry) is not bool for row in self.allowed for entry in row):
+        def rules(own: str, name: str, key: str, other: str) -> list[tuple[list[int], int, Step]]:
+            each = enumerate(listed(made.get(own) or [None] * types, own, types))
+            entries: list[object] = [{"types": [i], key: n} for i, n in each if n is not None]
+            entries += listed(made.get(name, []), name)
+            found = [fields(e, f"types {key}", other, f"a {name[:-1]}") for e in entries]
+            return [(group(rule["types"]), whole(rule[key], key, 1), rule) for rule in found]
+
+        told = listed(made.get("allowed") or [], "allowed")
+        rows = [listed(row, "allowed", kinds) for row in told]
+        if any(type(entry) is not bool for row in rows for entry in row):
             raise Refused("allowed is neither true nor false")
+        self.allowed = rows or [[True] * kinds] * types
+        listed(self.allowed, "allowed", types)
         self.limits, self.zonal = list[tuple[list[int], int]](), list[Zonal]()
         pairs = [listed(pair, "apart", 2) for pair in listed(made.get("apart") or [], "apart")]
         self.apart = [set(group(pair)) for pair in pairs]
@@ -1488,26 +1511,24 @@ class Packing:
         for c, name in enumerate(listed(made.get("zone") or [""] * kinds, "zone", kinds)):
             zones.setdefault(text_of(name, "zone"), set()).add(c)
         zones.pop("", None)
-        for entry in own("most_per_server") + listed(made.get("limits", []), "limits"):
-            rule = fields(entry, "types most", "within", "a limit")
-            limited, most = group(rule["types"]), whole(rule["most"], "most", 1)
+        every = list(zones.values())
+        for limited, most, rule in rules("most_per_server", "limits", "most", "within"):
             if rule.get("within", "server") == "server":
                 self.limits.append((limited, most))
-            elif rule["within"] == "zone":
-                self.zonal.append((limited, list(zones.values()), most, no_limit))
             else:
-                raise Refused("a limit is within neither server nor zone")
-        for entry in own("skew") + listed(made.get("spreads", []), "spreads"):
-            rule = fields(entry, "types skew", "zones", "a spread")
-            members, skew = group(rule["types"]), whole(rule["skew"], "skew", 1)
+                refuse(rule["within"] != "zone", "a limit is within neither server nor zone")
+                self.zonal.append((limited, every, most, no_limit))
+        for members, skew, rule in rules("skew", "spreads", "skew", "zones"):
             spend(kinds * (len(members) + 5))
-            able = [n != 0 and any(self.allowed[i][c] for i in members)
-                    for c, n in enumerate(self.servers)]  # fmt: skip
-            counted = [name for name, zone in zones.items() if any(able[c] for c in zone)]
+            able = {c for c, n in enumerate(self.servers)
+                    if n != 0 and any(self.allowed[i][c] for i in members)}  # fmt: skip
             named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
             refuse(not named <= set(zones), "a spread names a zone in which there is no server")
-            over = [zones[name] for name in sorted(named or counted)]
+            listing = sorted(zones.items())
+            over = [z for name, z in listing if (name in named if named else z & able)]
             self.zonal.append((members, over, no_limit, skew))
+        groups = [group for group, _ in self.limits] + [group for group, *_ in self.zonal]
+        self.work = 2 * sum(map(len, groups)) + 10 * len(self.apart)  # to see if a server is right
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(made.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)
@@ -1525,128 +1546,70 @@ class Packing:
                 return c
         raise Refused("there is no such server")
 
-    def program(self, numbers: list[int], made: Step) -> tuple[Program, Kinds]:
-        """What every answer that serves all requests, on so many servers of each class, satisfies,
-        by class; or by server, if a step says "each"; and each class, or server, with its columns.
-
-        Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
-        no more room than these servers have; those of a type, of one size, or of a limit are at
-        most what a server holds times these servers; types apart are on different servers, which
-        have columns too. All that is requested is placed. In each zone a zonal rule counts at least
-        some number, a column, and at most so many more as it allows.
-        """
-        program, kinds, each = Program(), Kinds(), made.get("each", False) is True
-        owed = [whole(n, "what is requested") for n in self.request]
-        placed: list[Terms] = [[] for _ in owed]
-        sizes: dict[tuple[int, ...], list[int]] = {}
-        for i, size in enumerate(self.size):
-            sizes.setdefault(tuple(size), []).append(i)
-        for c, room in enumerate(self.room):
-            holds = dict[int, int]()  # how many VMs of a type a server holds
-            limits = list(self.limits)
-            for alike in sizes.values():
-                fit = min(r // d for r, d in zip(room, self.size[alike[0]], strict=True) if d)
-                limits.append((alike, fit))
-                holds.update({i: min(fit, owed[i]) for i in alike if self.allowed[i][c]})
-            for group, top in limits:
-                if len(group) == 1 and group[0] in holds:
-                    holds[group[0]] = min(top, holds[group[0]])
-            times, many = (numbers[c], 1) if each else (1, numbers[c])
-            spend(times * (20 * len(limits) + (5 + 2 * len(room)) * len(owed)))
-            for _ in range(times):
-                used = program.column(many)
-                on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
-                kinds.append((c, used, on))
-                for k, space in enumerate(room):
-                    taken = [(j, self.size[i][k]) for i, j in on.items()]
-                    program.at_most([*taken, (used, -space)], 0)
-                for i, j in on.items():
-                    placed[i].append((j, 1))
-                    program.at_most([(j, 1), (used, -holds[i])], 0)
-                for group, top in limits:
-                    if len(group) > 1:
-                        here = [(on[i], 1) for i in group if i in on]
-                        program.at_most([*here, (used, -top)], 0)
-                holding = dict[int, int]()  # how many of the servers hold VMs of a type
-                for pair in [pair for pair in self.apart if all(i in on for i in pair)]:
-                    for i in sorted(pair - set(holding)):
-                        holding[i] = program.column(many)
-                        program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
-                    program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
-        for terms, n in zip(placed, owed, strict=True):
-            program.equal(terms, n)
-        for group, zones, top, skew in self.zonal:
-            total, number = sum(owed[i] for i in group), max(1, len(zones))
-            least = program.column(total // number)
-            top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
-            for zone in zones:
-                spend(len(kinds) * len(group))
-                within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
-                program.at_most(within, top)
-                if skew < total:
-                    program.at_most([*within, (least, -1)], skew)
-                    program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
-        return program, kinds
-
     def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
         """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
         refuse(not self.partial and any(self.request), "a request is no cap")
-        servers, sums = [whole(n, "the number of servers") for n in self.servers], list[list[int]]()
-        for rows in (self.start, self.room):
-            parts = [zip(servers, part, strict=True) for part in zip(*rows, strict=True)]
-            sums.append([sum(n * a for n, a in part) for part in parts])
+        servers = [whole(n, "the number of servers") for n in self.servers]
+        sums = [[sum(n * row[j] for n, row in zip(servers, rows, strict=True))
+                 for j in range(len(rows[0]))] for rows in (self.start, self.room)]  # fmt: skip
         sizes = [zip(row, sums[1], strict=True) for row in self.size]
         return servers, [[Fraction(d, n or 1) for d, n in row] for row in sizes], sums
 
-    def fillings(self, kind: int, items: list[tuple[int, int, list[int]]], weights: list[int],
-                 least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
-        """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
-        Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
-        filling weighs no more than the room. So what can still be added is worth no more than if
-        the items of least weight per price fill what is left of it, the last in part (Dantzig
-        1957).
-        """
-        room, line, found = self.room[kind], [], []
-        spend(5 * (len(items) + 1) * len(room))
-        items = [] if self.servers[kind] == 0 else items
-        for i, (price, most, size) in enumerate(items):
-            fits = [r // d for r, d in zip(room, size, strict=True) if d]
-            heavy = sum(u * d for u, d in zip(weights, size, strict=True))
-            if copies := min(most, *fits):
-                line.append((Fraction(heavy, price), i, price, copies, heavy, size))
-        line.sort(key=lambda item: item[:2])
-        full = [(most * heavy, most * price) for _, _, price, most, heavy, _ in line]
-        space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
-        stack = [(0, 0, room, space, nothing)]
-        while stack:
-            at, worth, free, space, counts = stack.pop()
-            if at == len(line):
-                found.append((worth, counts))
-                for _, i, _, most, _, size in line:
-                    spend(3 + len(room))
-                    more = counts.get(i, 0) < most
-                    if more and all(d <= f for d, f in zip(size, free, strict=True)):
-                        found.pop()  # it is not maximal
-                        break
-                continue
-            _, i, price, most, heavy, size = line[at]
-            fits = [f // d for f, d in zip(free, size, strict=True) if d]
-            for copies in range(min(most, *fits), -1, -1):
-                reach, left, k = worth + copies * price, space - copies * heavy, at + 1
-                while k < len(line) and full[k][0] <= left:
-                    reach, left, k = reach + full[k][1], left - full[k][0], k + 1
-                if k < len(line):
-                    reach += line[k][2] * left // line[k][4]
-                spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
-                if max(len(found), len(stack) // 10) > MOST_FOUND:
-                    raise Refused("there are more fillings than this program has memory for")
-                if reach < least:
+# -------------------------------------------------------------------------------------------------
+# Part 9. Packing: prices of VMs.
+
+
+def fillings(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
+             weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
+    """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
+
+    Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
+    filling weighs no more than the room. So what can still be added is worth no more than if
+    the items of least weight per price fill what is left of it, the last in part (Dantzig
+    1957).
+    """
+    room, line, found = given.room[kind], [], []
+    spend(5 * (len(items) + 1) * len(room))
+    items = [] if given.servers[kind] == 0 else items
+    for i, (price, most, size) in enumerate(items):
+        fits = [r // d for r, d in zip(room, size, strict=True) if d]
+        heavy = sum(u * d for u, d in zip(weights, size, strict=True))
+        if copies := min(most, *fits):
+            line.append((Fraction(heavy, price), i, price, copies, heavy, size))
+    line.sort(key=lambda item: item[:2])
+    full = [(most * heavy, most * price) for _, _, price, most, heavy, _ in line]
+    space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
+    stack = [(0, 0, room, space, nothing)]
+    while stack:
+        at, worth, free, space, counts = stack.pop()
+        if at == len(line):
+            spend(20 * len(counts))
+            found.append((worth, counts))
+            for _, i, _, most, _, size in line:
+                spend(3 + len(room))
+                more = counts.get(i, 0) < most
+                if more and all(d <= f for d, f in zip(size, free, strict=True)):
+                    found.pop()  # it is not maximal
                     break
-                rest = [f - copies * d for f, d in zip(free, size, strict=True)]
-                added = {**counts, i: copies} if copies else counts
-                stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
-        return found
+            continue
+        _, i, price, most, heavy, size = line[at]
+        fits = [f // d for f, d in zip(free, size, strict=True) if d]
+        for copies in range(min(most, *fits), -1, -1):
+            reach, left, k = worth + copies * price, space - copies * heavy, at + 1
+            while k < len(line) and full[k][0] <= left:
+                reach, left, k = reach + full[k][1], left - full[k][0], k + 1
+            if k < len(line):
+                reach += line[k][2] * left // line[k][4]
+            spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
+            if max(len(found), len(stack) // 10) > MOST_FOUND:
+                raise Refused("there are more fillings than this program has memory for")
+            if reach < least:
+                break
+            rest = [f - copies * d for f, d in zip(free, size, strict=True)]
+            added = {**counts, i: copies} if copies else counts
+            stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
+    return found
 
 
 class Priced:
@@ -1668,7 +1631,7 @@ class Priced:
     kind = "prices scale rents weights|target sums tree leaves cuts"
 
     def __init__(self, given: Packing, owed: list[int], cost: list[int],
-                 made: dict[str, object]) -> None:  # fmt: skip
+                 made: Step) -> None:  # fmt: skip
         self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
@@ -1689,32 +1652,31 @@ class Priced:
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
             limit = cost[c] * scale + rents[c]
-            for worth, filling in given.fillings(c, items, weights, max(1, limit - reach)):
+            for worth, filling in fillings(given, c, items, weights, max(1, limit - reach)):
                 if worth > limit:
                     raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
 
     def program(self) -> Program:
         """Of the fillings listed. Rows: each item, each class, the target, and two for each sum."""
-        program, servers, kinds = Program(), self.given.servers, [c for c, _ in self.found]
-        for c in kinds:  # there are at most so many, or each costs at least 1
-            number = servers[c]
-            program.column(self.target // self.cost[c] if number is None else number)
-        held = [filling for _, filling in self.found]
+        program, servers, found = Program(), self.given.servers, list(enumerate(self.found))
+        for _, (c, _) in found:  # there are at most so many, or each costs at least 1
+            most = servers[c]
+            program.column(self.target // self.cost[c] if most is None else most)
         for i, number in enumerate(self.owed):
-            program.at_most([(k, -filling.get(i, 0)) for k, filling in enumerate(held)], -number)
-        for c, number in enumerate(servers):
-            taken = [(k, int(kind == c and number is not None)) for k, kind in enumerate(kinds)]
-            program.at_most(taken, number or 0)
-        paid = [(k, self.cost[c]) for k, c in enumerate(kinds) if self.scale]
+            program.at_most([(k, -filling.get(i, 0)) for k, (_, filling) in found], -number)
+        for c, most in enumerate(servers):
+            taken = [(k, int(kind == c and most is not None)) for k, (kind, _) in found]
+            program.at_most(taken, most or 0)
+        paid = [(k, self.cost[c]) for k, (c, _) in found if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
         sums = listed(self.made["sums"], "sums")
-        refuse(len(sums) * len(kinds) > 10**7, "so many sums take too long")
+        refuse(len(sums) * len(found) > 10**7, "so many sums take too long")
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
-            spend(len(pairs) * len(kinds))
-            counted = [k for k, (c, filling) in enumerate(self.found) if kind in (-1, c)
+            spend((1 + len(pairs)) * len(found))
+            counted = [k for k, (c, filling) in found if kind in (-1, c)
                        and all(filling.get(i, 0) >= n for i, n in pairs)]  # fmt: skip
             total = program.column(sum(program.high[k] for k in counted))
             program.equal([*((k, 1) for k in counted), (total, -1)], 0)
@@ -1729,15 +1691,84 @@ class Priced:
         return -(-self.gain // self.scale) if self.scale else None
 
 
-def servers_program(
-    given: Packing, cost: list[int], below: int | None, made: Step
-) -> tuple[Program, Kinds]:
+# -------------------------------------------------------------------------------------------------
+# Part 10. Packing: programs of what runs where.
+
+Kinds = list[tuple[int, int, dict[int, int]]]
+Placing = tuple[Program, Kinds]
+
+
+def placing_program(given: Packing, numbers: list[int], made: Step) -> Placing:
+    """What every answer that serves all requests, on so many servers of each class, satisfies,
+    by class; or by server, if a step says "each"; and each class, or server, with its columns.
+
+    Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
+    no more room than these servers have; those of a type, of one size, or of a limit are at
+    most what a server holds times these servers; types apart are on different servers, which
+    have columns too. All that is requested is placed. In each zone a zonal rule counts at least
+    some number, a column, and at most so many more as it allows.
+    """
+    program, kinds, each = Program(), Kinds(), made.get("each", False) is True
+    owed = [whole(n, "what is requested") for n in given.request]
+    placed: list[Terms] = [[] for _ in owed]
+    sizes: dict[tuple[int, ...], list[int]] = {}
+    for i, size in enumerate(given.size):
+        sizes.setdefault(tuple(size), []).append(i)
+    for c, room in enumerate(given.room):
+        holds = dict[int, int]()  # how many VMs of a type a server holds
+        limits = list(given.limits)
+        for alike in sizes.values():
+            fit = min(r // d for r, d in zip(room, given.size[alike[0]], strict=True) if d)
+            limits.append((alike, fit))
+            holds.update({i: min(fit, owed[i]) for i in alike if given.allowed[i][c]})
+        for group, top in limits:
+            if len(group) == 1 and group[0] in holds:
+                holds[group[0]] = min(top, holds[group[0]])
+        times, many = (numbers[c], 1) if each else (1, numbers[c])
+        spend(times * (300 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
+        for _ in range(times):
+            used = program.column(many)
+            on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
+            kinds.append((c, used, on))
+            for k, space in enumerate(room):
+                taken = [(j, given.size[i][k]) for i, j in on.items()]
+                program.at_most([*taken, (used, -space)], 0)
+            for i, j in on.items():
+                placed[i].append((j, 1))
+                program.at_most([(j, 1), (used, -holds[i])], 0)
+            for group, top in limits:
+                if len(group) > 1:
+                    here = [(on[i], 1) for i in group if i in on]
+                    program.at_most([*here, (used, -top)], 0)
+            holding = dict[int, int]()  # how many of the servers hold VMs of a type
+            for pair in [pair for pair in given.apart if all(i in on for i in pair)]:
+                for i in sorted(pair - set(holding)):
+                    holding[i] = program.column(many)
+                    program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
+                program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
+    for terms, n in zip(placed, owed, strict=True):
+        program.equal(terms, n)
+    for group, zones, top, skew in given.zonal:
+        total, number = sum(owed[i] for i in group), max(1, len(zones))
+        least = program.column(total // number)
+        top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
+        for zone in zones:
+            spend(len(kinds) * (1 + len(group)))
+            within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
+            program.at_most(within, top)
+            if skew < total:
+                program.at_most([*within, (least, -1)], skew)
+                program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
+    return program, kinds
+
+
+def servers_program(given: Packing, cost: list[int], below: int | None, made: Step) -> Placing:
     """What every answer satisfies, or every one that costs less, its cost being the last row."""
     vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
     numbers = [vms if n is None else min(n, vms) for n in given.servers]
     if below is not None:
         numbers = [min(n, max(below - 1, 0) // c) for n, c in zip(numbers, cost, strict=True)]
-    program, kinds = given.program(numbers, made)
+    program, kinds = placing_program(given, numbers, made)
     paid = [(used, cost[c]) for c, used, _ in kinds]
     program.at_most(*((paid, below - 1) if below is not None else ([], 0)))
     return program, kinds
@@ -1753,8 +1784,7 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     refuse(given.partial, "not everything has to be served: the fewest servers are none")
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
-    for step in case.steps[0]:
-        kind, made = step_of(step, prices=Priced.kind, prop="tree|below each leaves cuts")
+    for kind, made in case.each(0, prices=Priced.kind, prop="tree|below each leaves cuts"):
         if kind == "prices":
             bound = Priced(given, owed, cost, made).bound()
         else:
@@ -1765,40 +1795,38 @@ def packing_servers(case: Case, costs: bool = False) -> list[Found]:
     return [found]
 
 
-def moves_program(
-    given: Packing, servers: int, below: int | None, made: Step
-) -> tuple[Program, Kinds]:
+def moves_program(given: Packing, servers: int, below: int | None, made: Step) -> Placing:
     """What every answer on so many servers satisfies, or every one with fewer moves, which is the
-    last row. Columns besides those of `Packing.program`: of each server with VMs now, whether it is
+    last row. Columns besides those of `placing_program`: of each server with VMs now, whether it is
     kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
     server, if these are told apart) no more are kept than are in use, and no more VMs stay than are
     there then.
     """
     numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
-    program, kinds = given.program(numbers, made)
+    program, kinds = placing_program(given, numbers, made)
     program.at_most([(used, 1) for _, used, _ in kinds], servers)
     for c, room in enumerate(given.room):
         spend(5 * (len(kinds) + len(given.placed)))
         there = [(used, on) for kind, used, on in kinds if kind == c]
         now = [(m - first, held) for m, (kind, held) in given.placed.items() if kind == c]
         first += numbers[c]
-        parts = [(there, [held for _, held in now])]
-        if made.get("each", False) is True:
-            parts = [([there[m]], [held]) for m, held in now]
-        for columns, rows in parts:
+        each = made.get("each", False) is True
+        parts = [(m, [held]) for m, held in now] if each else [(0, [held for _, held in now])]
+        for (used, on), rows in [(there[m], rows) for m, rows in parts]:
             kept, still = Terms(), dict[int, Terms]()
             for held in rows:
-                kept.append((program.column(1), 1))
-                own = {i: program.column(n) for i, n in held.items() if i in columns[0][1]}
+                k = program.column(1)
+                kept.append((k, 1))
+                own = {i: program.column(n) for i, n in held.items() if i in on}
                 for i, j in own.items():
-                    program.at_most([(j, 1), (kept[-1][0], -held[i])], 0)
+                    program.at_most([(j, 1), (k, -held[i])], 0)
                     still.setdefault(i, []).append((j, 1))
-                for k, space in enumerate(room):
-                    taken = [(j, given.size[i][k]) for i, j in own.items()]
-                    program.at_most([*taken, (kept[-1][0], -space)], 0)
-            program.at_most([*kept, *((used, -1) for used, _ in columns)], 0)
+                for r, space in enumerate(room):
+                    taken = [(j, given.size[i][r]) for i, j in own.items()]
+                    program.at_most([*taken, (k, -space)], 0)
+            program.at_most([*kept, (used, -1)], 0)
             for i, terms in still.items():
-                program.at_most([*terms, *((on[i], -1) for _, on in columns)], 0)
+                program.at_most([*terms, (on[i], -1)], 0)
                 stay += terms
     fewer = [(j, -1) for j, _ in stay]
     program.at_most(*(([], 0) if below is None else (fewer, below - 1 - given.placed_vms)))
@@ -1814,8 +1842,7 @@ def packing_moves(case: Case) -> list[Found]:
     servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
     if given.partial or sum(map(any, given.rows)) > servers:
         raise Refused("the answer uses more servers, or not everything has to be served")
-    for step in case.steps[0]:
-        kind, made = step_of(step, witness="on", prop="tree|below each leaves cuts")
+    for kind, made in case.each(0, witness="on", prop="tree|below each leaves cuts"):
         if kind == "witness":
             on, moves = wholes(made["on"], "on", len(given.rows), 0), total
             if len(set(on)) < len(on) or not given.answered:
@@ -1833,6 +1860,10 @@ def packing_moves(case: Case) -> list[Found]:
     return [found]
 
 
+# -------------------------------------------------------------------------------------------------
+# Part 11. Packing: shares and utilization.
+
+
 class Shares:
     """Dominant shares: that of the resource of which a user has most, of all there is."""
 
@@ -1842,13 +1873,13 @@ class Shares:
         self.order = sorted(given.total[i] * self.unit[i] for i in self.users)
         self.found: list[list[dict[int, int]]] = []
 
-    def fillings(self) -> list[list[dict[int, int]]]:
+    def maximal(self) -> list[list[dict[int, int]]]:
         """Every maximal filling of a server of each class, of VMs that somebody wants."""
         given, place = self.given, self.users
         items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
                  for i in place]  # fmt: skip
         for c in range(len(given.room) if not self.found else 0):
-            found = given.fillings(c, items, [0] * len(given.room[c]), 1)
+            found = fillings(given, c, items, [0] * len(given.room[c]), 1)
             self.found.append([{place[i]: n for i, n in filling.items()} for _, filling in found])
         return self.found
 
@@ -1863,7 +1894,7 @@ class Shares:
         not want as many VMs as it takes, or has fewer.
         """
         program, held = Program(), list[dict[int, int]]()
-        for found, number in zip(self.fillings(), self.given.servers, strict=True):
+        for found, number in zip(self.maximal(), self.given.servers, strict=True):
             program.at_most([(program.column(number or 0), 1) for _ in found], number or 0)
             held += found
         reached = sorted(set(self.order[:level]))
@@ -1874,7 +1905,7 @@ class Shares:
                 exactly, most = share / self.unit[i], self.given.request[i]
                 need = int(exactly) + 1 if above else -int(-exactly // 1)
                 missing.append(program.column(1))
-                spend(len(held))
+                spend(50 + len(held))
                 if most is not None and most < need:
                     program.low[-1] = 1
                 terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
@@ -1893,11 +1924,10 @@ def packing_share(case: Case) -> list[Found]:
     """
     given = Packing(case)
     shares, found = Shares(given), list[Found]()
-    for level, steps in enumerate(case.steps):
+    for level in range(len(case.steps)):
         found.append(Found(shares.order[level] if given.answered else None))
-        for step in steps:
-            kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
-            kind, made = step_of(step, **kinds)
+        kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
+        for kind, made in case.each(level, **kinds):
             if kind == "prop":
                 refuse(not given.answered, "a tree is about an answer, and there is none")
                 shares.program(level).impossible(made)
@@ -1906,11 +1936,11 @@ def packing_share(case: Case) -> list[Found]:
             share, unit = rational(made["above"], "above"), shares.unit
             spend(20 * len(unit))
             owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
-            wanted = zip(owed, given.request, strict=True)
-            content = any(most is not None and most < number for number, most in wanted)
-            _, hint = (None, None) if content else step_of(made.get("prices"), prices=Priced.kind)
-            prices = None if hint is None else Priced(given, owed, given.cost, hint)
-            if share < 0 or (prices and prices.bound() is not None):
+            bound, wanted = None, zip(owed, given.request, strict=True)
+            if not any(most is not None and most < number for number, most in wanted):
+                hint = step_of(made.get("prices"), prices=Priced.kind)[1]
+                bound = Priced(given, owed, given.cost, hint).bound()
+            if share < 0 or bound is not None:
                 raise Refused("it is not shown that nothing gives everybody more")
             found[-1].at_most(share)
     return found
@@ -1927,16 +1957,16 @@ def packing_utilization(case: Case) -> list[Found]:
     given, found = Packing(case), Found()
     servers, _, sums = given.cluster()
     there = [j for j, space in enumerate(sums[0]) if space]
-    parts = [[Fraction(size[j], sums[0][j] * len(there)) for j in there] for size in given.size]
-    exact_weights = [sum(part, Fraction(0)) for part in parts]
-    unit = common([w.denominator for w in exact_weights])
-    weight = [int(w * unit) for w in exact_weights]
-    begin = 1 - sum((Fraction(sums[1][j], sums[0][j] * len(there)) for j in there), Fraction(0))
+    once = common([sums[0][j] for j in there])
+    rows = [[row[j] * (once // sums[0][j]) for j in there] for row in [sums[1], *given.size]]
+    free, *weight = map(sum, rows)
+    shared = math.gcd(once * len(there), *weight)
+    unit, weight = once * len(there) // shared, [w // shared for w in weight]
+    begin = 1 - Fraction(free, once * len(there))
     if given.answered:
         used = sum(n * w for n, w in zip(given.total, weight, strict=True))
         found.value = begin + Fraction(used, unit)
-    for step in case.steps[0]:
-        _, made = step_of(step, prices="prices over rents weights")
+    for _, made in case.each(0, prices="prices over rents weights"):
         over = whole(made["over"], "over", 1, MOST_PRICE)
         prices = wholes(made["prices"], "prices", len(weight), 0, MOST_PRICE)
         rents = wholes(made["rents"], "rents", len(servers), 0, MOST_PRICE)
@@ -1944,7 +1974,7 @@ def packing_utilization(case: Case) -> list[Found]:
         items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
         for c, row in enumerate(listed(made["weights"], "weights", len(servers))):
             weights = wholes(row, "weights", None, 0, MOST_PRICE)
-            if any(w > rents[c] for w, _ in given.fillings(c, items, weights, rents[c] + 1)):
+            if any(w > rents[c] for w, _ in fillings(given, c, items, weights, rents[c] + 1)):
                 raise Refused(f"a filling of class {c} is worth more than its rent")
         most = sum(r * n for r, n in zip(rents, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
@@ -1956,7 +1986,7 @@ def packing_utilization(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 6. The game of packing: servers that choose their VMs one after the other.
+# Part 12. The game of packing: servers that choose their VMs one after the other.
 
 Row = tuple[int, ...]
 Powers = tuple[Fraction, ...]
@@ -1974,7 +2004,7 @@ class Play:
     up to lies between two numbers; what 4,000 bits do not tell apart must be equal part by part.
     """
 
-    def __init__(self, given: Packing, options: dict[str, object]) -> None:
+    def __init__(self, given: Packing, options: Step) -> None:
         self.given, self.cap = given, given.request
         self.servers, share, (_, total) = given.cluster()
         alpha, players = rational(options.get("alpha", 2), "alpha"), sum(self.servers)
@@ -1986,6 +2016,8 @@ class Play:
         self.most = rational(options.get("overload", MOST_PRICE), "overload")
         refuse(players > 1000, "there are too many servers")
         wish = [[part / max(row) for part in row] for row in share]
+        digits = common([part.denominator for row in wish for part in row]).bit_length()
+        self.digits = (digits * self.alpha) ** 2 // 10**4  # steps that such a power takes
         level = 1 / max(map(sum, zip(*wish, strict=True)))
         there = [j for j, n in enumerate(total) if n]
         self.due = [[(a[j], level * b[j]) for j in there] for a, b in zip(share, wish, strict=True)]
@@ -2024,7 +2056,7 @@ class Play:
     def variance(self, total: Row) -> Powers:
         """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
-            spend(600 * len(total))
+            spend((600 + self.digits) * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
             powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
             once = self.over == 1
@@ -2130,8 +2162,7 @@ class Play:
 def packing_play(case: Case) -> list[Found]:
     """The subgame-perfect play: no server regrets what it chose."""
     given, found = Packing(case), Found()
-    for step in case.steps[0]:
-        step_of(step, recompute="")
+    for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
         own = sorted(used for used in zip(play.kinds, play.play(), strict=True) if any(used[1]))
         rows = zip(given.kinds, map(tuple, given.rows), strict=True)
@@ -2143,15 +2174,14 @@ def packing_play(case: Case) -> list[Found]:
 def packing_joint(case: Case) -> list[Found]:
     """The least disutility of all servers together, over the plays of the game."""
     given, found = Packing(case), Found()
-    for step in case.steps[0]:
-        step_of(step, recompute="")
+    for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
         found = Found(play.worth() if given.answered else None, play.least())
     return [found]
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 7. Admission: jobs on virtual machines (VMs) whose cores are of several types.
+# Part 13. Admission: jobs on virtual machines (VMs) whose cores are of several types.
 
 
 class Admission:
@@ -2172,7 +2202,7 @@ class Admission:
         if case.witness is not None:
             self._answer(fields(case.witness, "machine cores", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """One VM a job, at most its threads, no core used twice."""
         machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
         rows = listed(made["cores"], "cores", len(machine))
@@ -2185,7 +2215,7 @@ class Admission:
             total += sum(s * n for s, n in zip(fast, row, strict=True))
         self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
 
-    def bound(self, step: object) -> Fraction:
+    def bound(self, made: Step) -> Fraction:
         """The most total speed, by a step of "prices".
 
         Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
@@ -2195,7 +2225,6 @@ class Admission:
         over whether a job is in S or out, with rents at its leaves, proves a top: an undecided job
         counts where it would gain more than its price.
         """
-        _, made = step_of(step, prices="jobs over kinds")
         over = whole(made["over"], "over", 1, MOST_PRICE)
         prices = wholes(made["jobs"], "jobs", len(self.threads), 0, MOST_PRICE)
         total, kinds = sum(prices) * self.unit, dict[tuple[int, ...], int]()
@@ -2232,23 +2261,22 @@ def admission_speed(case: Case) -> list[Found]:
     """The most total speed."""
     given = Admission(case)
     found = Found(given.total)
-    for step in case.steps[-1]:
-        found.at_most(given.bound(step))
+    for _, made in case.each(len(case.steps) - 1, prices="jobs over kinds"):
+        found.at_most(given.bound(made))
     return [found]
 
 
 def admission_jobs(case: Case) -> list[Found]:
     """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
     given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
-    for step in case.steps[0]:
-        step_of(step, witness="")
+    list(case.each(0, witness=""))
     jobs, cores = len(given.threads), sum(map(sum, given.cores))
     served = None if given.served is None else Fraction(given.served, jobs)
     return [Found(served, Fraction(min(jobs, cores), jobs)), second]
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 8. NUMA: long-run flows of tasks from the memory of their data to processors.
+# Part 14. NUMA: long-run flows of tasks from the memory of their data to processors.
 
 
 class Flows:
@@ -2299,20 +2327,20 @@ class Flows:
         for k, row in enumerate(self.share):
             for memory, share in enumerate(row):
                 here = parts.pop((k, memory), [(memory, 1)])
+                total = sum(number for _, number in here)
                 for p, number in here:
-                    part = share * Fraction(number, sum(n for _, n in here))
+                    part = share * Fraction(number, total)
                     self.work[p] += part * self.time[k][self.away[memory][p]]
                     self.joules += part * self.energy[k][self.away[memory][p]]
         refuse(parts, "the answer splits tasks that there are not")
 
-    def priced(self, step: object, joules: bool) -> tuple[Fraction, Fraction]:
+    def priced(self, made: Step, joules: bool) -> tuple[Fraction, Fraction]:
         """At prices of a second of a core: what all cores earn, and what a task costs at least.
 
         Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
         least of time y (+ energy) over the processors, v; and all cores together earn no more than
         cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
         """
-        _, made = step_of(step, dual="prices")
         prices, over = rationals(made["prices"], "prices", len(self.processors))
         refuse(min(prices) < 0, "a price is below 0")
         cost = Fraction(0)
@@ -2331,14 +2359,14 @@ def numa_fluid(case: Case) -> list[Found]:
     """The most tasks a second; then the least link power at the answer's rate."""
     given, found = Flows(case), [Found() for _ in case.steps]
     rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
-    for step in case.steps[0]:
-        earned, cost = given.priced(step, joules=False)
+    for _, made in case.each(0, dual="prices"):
+        earned, cost = given.priced(made, joules=False)
         found[0].at_most(earned / cost)
     found[0].value = rate
-    for step in case.steps[1] if len(found) > 1 else []:
+    for _, made in case.each(1, dual="prices"):
         if rate is None:
             raise Refused("the second level is about an answer, and there is none")
-        earned, cost = given.priced(step, joules=True)
+        earned, cost = given.priced(made, joules=True)
         found[1].value = rate * given.joules
         found[1].at_least(max(rate * cost - earned, Fraction(0)))
     return found
@@ -2350,10 +2378,10 @@ def numa_power(case: Case) -> list[Found]:
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
     refuse(rate <= 0, "the throughput is not above 0")
-    for step in case.steps[0]:
-        earned, cost = given.priced(step, joules=False)
+    for _, made in case.each(0, dual="prices"):
+        earned, cost = given.priced(made, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
-        earned, cost = given.priced(step, joules=True)
+        earned, cost = given.priced(made, joules=True)
         found.at_least(rate * cost - earned)
     if case.witness is not None:
         refuse(rate * max(given.work) > given.cores, "the answer overfills a processor")
@@ -2362,7 +2390,7 @@ def numa_power(case: Case) -> list[Found]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 9. Scheduling: organizations that pool machines and send jobs; only what is done before the
+# Part 15. Scheduling: organizations that pool machines and send jobs; only what is done before the
 # horizon counts. A unit of work done before t is worth its age at t, so a job that starts at s and
 # ends at e is worth age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
 
@@ -2385,7 +2413,7 @@ class Scheduling:
         if case.witness is not None:
             self._answer(fields(case.witness, "start machine", what="the answer"))
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """Jobs run between release and horizon, in their order, one at a time on each machine."""
         jobs, most = len(self.owner), sum(self.machines) - 1
         self.start = start = wholes(made["start"], "start", jobs, -1, self.horizon - 1)
@@ -2434,7 +2462,7 @@ class Scheduling:
             utility += rest * (self.horizon - now - full)
         return units, utility
 
-    def priced(self, made: dict[str, object], utility: bool) -> int:
+    def priced(self, made: Step, utility: bool) -> int:
         """What units of work, or total utility, no schedule passes, by prices of machines' time.
 
         Theorem. Let a moment of a machine cost l(t) >= 0, constant from each of the given times to
@@ -2524,6 +2552,7 @@ class Shapley:
         own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
         come, ready = dict.fromkeys(members, 0), dict[int, list[int]]()
         unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
+        spend(2 * len(start))
 
         def count(u: int, x: int, sign: int) -> None:
             spend(30)
@@ -2566,8 +2595,7 @@ def scheduling_ref(case: Case) -> list[Found]:
     given, found = Scheduling(case), Found()
     reading = case.options.get("reading", "figure")
     refuse(reading not in ("figure", "definition"), "reading is neither figure nor definition")
-    for step in case.steps[0]:
-        step_of(step, recompute="")
+    for _ in case.each(0, recompute=""):
         units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
         if given.start is not None and units:
             _, utility = given.worth(given.start)
@@ -2583,15 +2611,14 @@ def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
     if given.start is not None:
         units, worth = given.worth(given.start)
         found.value = Fraction(sum(worth) if utility else units, unit)
-    for step in case.steps[0]:
-        kind, made = step_of(step, recompute="", dual="times prices")
+    for kind, made in case.each(0, recompute="", dual="times prices"):
         most = given.fluid()[utility] if kind == "recompute" else given.priced(made, utility)
         found.at_most(Fraction(most, unit))
     return [found]
 
 
 # -------------------------------------------------------------------------------------------------
-# Part 10. Groups: jobs of T types on machines of several classes, several jobs on a machine.
+# Part 16. Groups: jobs of T types on machines of several classes, several jobs on a machine.
 
 
 class Groups:
@@ -2683,15 +2710,13 @@ class Groups:
             known = {group for of, group in self.table if of in (-1, place)}
             listing = sorted(known | {(a,) for a in there})
         else:
-            spend((10 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
+            spend((50 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
             listing, longer = list[tuple[int, ...]](), [tuple[int, ...]()]
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
                 listing += longer if size >= least else []
-        return [
-            g for g in listing
-            if least <= len(g) <= seats and all(g.count(a) <= self.count[a] for a in g)
-        ]  # fmt: skip
+        fit = [g for g in listing if least <= len(g) <= seats]
+        return [g for g in fit if all(g.count(a) <= self.count[a] for a in g)]
 
     def cost(self, place: int, group: tuple[int, ...]) -> int | None:
         """What the jobs of a group lose together; None where it may not be formed.
@@ -2700,7 +2725,7 @@ class Groups:
         the sum of its penalties from the others, at most 1; or its curve, a straight line between
         knots, at the sum of the others' pressures.
         """
-        spend(40 + 2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
+        spend(2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
         if "table" in self.made:
             alone = [0] if len(group) == 1 else None
             found = self.table.get((place, group), self.table.get((-1, group), alone))
@@ -2728,7 +2753,7 @@ class Groups:
         slope = (after - value) * (self.steps // (knots[k + 1] - knots[k]))
         return value * self.steps + slope * (at - knots[k])
 
-    def _answer(self, made: dict[str, object]) -> None:
+    def _answer(self, made: Step) -> None:
         """Every job is placed once, in groups that may be formed, on machines that there are."""
         number = wholes(made["number"], "number", None, 1)
         where = wholes(made["where"], "where", len(number), 0, len(self.seats) - 1)
@@ -2749,7 +2774,7 @@ class Groups:
         """Of the jobs."""
         return Fraction(total, self.unit * self.jobs)
 
-    def priced(self, made: dict[str, object]) -> tuple[int, list[int], int]:
+    def priced(self, made: Step) -> tuple[int, list[int], int]:
         """What all jobs lose together at least, times `over`; for each column how much more it is
         in an answer that has it; and `over`.
 
@@ -2771,7 +2796,7 @@ class Groups:
         extra = [r - least[c] for (c, _, _), r in zip(self.columns, rest, strict=True)]
         return total, extra, over
 
-    def program(self, made: dict[str, object] | None, most: int) -> tuple[Program, Terms]:
+    def program(self, made: Step | None, most: int) -> tuple[Program, Terms]:
         """What every answer that costs no more than `most` satisfies, and its cost: columns that
         prices rule out are left out. Without prices: what every answer satisfies.
         """
@@ -2802,9 +2827,8 @@ def groups_optimal(case: Case) -> list[Found]:
     """
     given = Groups(case)
     found = Found(None if given.total is None else given.mean(given.total))
-    for step in case.steps[0]:
-        kinds = {"prop": "prices below tree|leaves cuts", "nobody": "tree|leaves cuts"}
-        kind, made = step_of(step, **kinds)
+    kinds = {"prop": "prices below tree|leaves cuts", "nobody": "tree|leaves cuts"}
+    for kind, made in case.each(0, **kinds):
         most = whole(made["below"], "below") - 1 if kind == "prop" else 0
         program, cost = given.program(made if kind == "prop" else None, most)
         program.at_most(cost if kind == "prop" else [], most)
@@ -2818,42 +2842,39 @@ def groups_optimal(case: Case) -> list[Found]:
 # What can be proved: (problem, method): the options that may be given (a text of words), the levels
 # (objective and sense), and the checker: what it found of each level that the case has steps of.
 
+_METHODS = (
+    ("colocation", "optimal", "", "penalty min", colocation_optimal),
+    ("colocation", "fair", "", "slack min, penalty min", colocation_fair),
+    ("colocation", "stable", "alpha alpha_mode", "blocking_pairs min, penalty min",
+     colocation_stable),
+    ("market", "fisher fisher-convex", "", "equilibrium_error min", market_equilibrium),
+    ("market", "nash-welfare", "utility whole", "nash_welfare max", market_nash_welfare),
+    ("market", "leximin", "", "sharing_index max" + ", sharing_ratio max" * 999, market_leximin),
+    ("market", "utilitarian", "whole", "total_utility max", market_utilitarian),
+    ("packing", "min-servers cp-sat arc-flow", "", "servers min", packing_servers),
+    ("packing", "min-cost", "", "cost min", lambda case: packing_servers(case, True)),
+    ("packing", "fewest-moves", "servers", "moves min", packing_moves),
+    ("packing", "max-utilization", "", "utilization max", packing_utilization),
+    ("packing", "FUGA FUGA-tree", "alpha eta overload", "disutility min", packing_play),
+    ("packing", "joint-optimum", "alpha eta overload", "disutility min", packing_joint),
+    ("packing", "max-min-share", "", "dominant_share_min max" + ", dominant_share max" * 999,
+     packing_share),
+    ("admission", "optimal", "", "total_speed max", admission_speed),
+    ("admission", "most-jobs", "", "assigned max, total_speed max", admission_jobs),
+    ("scheduling", "REF", "reading", "unfairness min", scheduling_ref),
+    ("scheduling", "max-utilization", "", "utilization max", scheduling_most),
+    ("scheduling", "max-utility", "", "utility max", lambda case: scheduling_most(case, True)),
+    ("numa", "fluid", "ht_energy pcie_energy pcie_hops", "served_rate max, flow_power min",
+     numa_fluid),
+    ("numa", "fluid-power", "throughput ht_energy pcie_energy pcie_hops", "link_power min",
+     numa_power),
+    ("groups", "optimal", "", "penalty min", groups_optimal),
+)  # fmt: skip
 METHODS = {
-    ("colocation", "optimal"): ("", (("penalty", "min"),), colocation_optimal),
-    ("colocation", "fair"): ("", (("slack", "min"), ("penalty", "min")), colocation_fair),
-    ("colocation", "stable"): (
-        "alpha alpha_mode", (("blocking_pairs", "min"), ("penalty", "min")), colocation_stable),
-    ("market", "fisher"): ("", (("equilibrium_error", "min"),), market_equilibrium),
-    ("market", "fisher-convex"): ("", (("equilibrium_error", "min"),), market_equilibrium),
-    ("market", "nash-welfare"): ("utility whole", (("nash_welfare", "max"),), market_nash_welfare),
-    ("market", "leximin"): (
-        "", (("sharing_index", "max"), *((("sharing_ratio", "max"),) * 999)), market_leximin),
-    ("market", "utilitarian"): ("whole", (("total_utility", "max"),), market_utilitarian),
-    ("packing", "min-servers"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "cp-sat"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "arc-flow"): ("", (("servers", "min"),), packing_servers),
-    ("packing", "min-cost"): ("", (("cost", "min"),), lambda case: packing_servers(case, True)),
-    ("packing", "fewest-moves"): ("servers", (("moves", "min"),), packing_moves),
-    ("packing", "max-utilization"): ("", (("utilization", "max"),), packing_utilization),
-    ("packing", "FUGA"): ("alpha eta overload", (("disutility", "min"),), packing_play),
-    ("packing", "FUGA-tree"): ("alpha eta overload", (("disutility", "min"),), packing_play),
-    ("packing", "joint-optimum"): ("alpha eta overload", (("disutility", "min"),), packing_joint),
-    ("packing", "max-min-share"): (
-        "", (("dominant_share_min", "max"), *((("dominant_share", "max"),) * 999)), packing_share),
-    ("admission", "optimal"): ("", (("total_speed", "max"),), admission_speed),
-    ("admission", "most-jobs"): (
-        "", (("assigned", "max"), ("total_speed", "max")), admission_jobs),
-    ("scheduling", "REF"): ("reading", (("unfairness", "min"),), scheduling_ref),
-    ("scheduling", "max-utilization"): ("", (("utilization", "max"),), scheduling_most),
-    ("scheduling", "max-utility"): (
-        "", (("utility", "max"),), lambda case: scheduling_most(case, True)),
-    ("numa", "fluid"): (
-        "ht_energy pcie_energy pcie_hops", (("served_rate", "max"), ("flow_power", "min")),
-        numa_fluid),
-    ("numa", "fluid-power"): (
-        "throughput ht_energy pcie_energy pcie_hops", (("link_power", "min"),), numa_power),
-    ("groups", "optimal"): ("", (("penalty", "min"),), groups_optimal),
-}  # fmt: skip
+    (problem, method): (options, [goal.split() for goal in goals.split(",")], checker)
+    for problem, methods, options, goals, checker in _METHODS
+    for method in methods.split()
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -40,8 +40,10 @@ def require_form(form: str | None, platform: str = "") -> None:
         raise InvalidOption(f"emit is {form!r}; expected one of {', '.join(FORMS)}")
     meant, _ = FORMS[form]
     if platform and meant not in ("", platform):
+        fit = [each for each, (of, _) in FORMS.items() if of in ("", platform)]
         raise InvalidOption(
-            f"emit is {form!r}, which is for {meant}; the state is {platform}: use csv"
+            f"emit is {form!r}, which is for {meant}, and the state is of {platform}; "
+            f"expected {' or '.join(fit)}"
         )
 
 

@@ -66,7 +66,7 @@ def emit_slurm(judged: Fairness) -> str:
     """
     if judged.found.kind != "account":
         raise InvalidOption(
-            "emit is slurm, which sets shares of accounts; leave out by, mapping and schedule"
+            "emit is slurm, which sets the shares of accounts; leave out by, mapping and schedule"
         )
     found = fit(judged)
     later = found.now.later is not None

@@ -24,6 +24,7 @@ from .state import (
     Budget,
     ClusterState,
     Expression,
+    Health,
     Node,
     NodeTerm,
     Pod,
@@ -65,6 +66,8 @@ _DISKS = (
 """Volumes that are attached to nodes, so many to each, by a driver that is not named in them."""
 _OWN_DISKS = (*_DISKS, "fc", "flexVolume", "iscsi", "rbd")
 """Volumes in a pod itself with rules of their own about who may share a node."""
+_ONE = {"ReadWriteOnce", "ReadWriteOncePod"}
+"""Ways to use a volume that two pods on two nodes do not share."""
 _NODE_MARKS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
@@ -258,8 +261,12 @@ def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
 def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
     """What a pod takes as the scheduler counts it: its containers and restartable init containers
     together, or the most that is needed while an init container runs, and its overhead. While a
-    container is resized in place, what it has and what it asks for, whichever is more.
+    container is resized in place, what it has and what it asks for, whichever is more; what it has
+    where its node can never give it more.
     """
+    never = ("PodResizePending", "Infeasible") in [
+        (each.text("type"), each.text("reason")) for each in status.many("conditions")
+    ]
     given: dict[str, list[Fields]] = {}
     for field in ("containerStatuses", "initContainerStatuses"):
         for each in status.many(field):
@@ -268,8 +275,9 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
             ]  # fmt: skip
 
     def asked(container: Fields) -> dict[str, Fraction]:
-        found = _amounts(container.of("resources").of("requests"))
-        for more in given.get(container.text("name"), ()):
+        has = given.get(container.text("name"), ())
+        found = {} if has and never else _amounts(container.of("resources").of("requests"))
+        for more in has:
             for name, value in _amounts(more).items():
                 found[name] = max(found.get(name, _NONE), value)
         return found
@@ -347,8 +355,8 @@ class _Volumes:
             if "deletionTimestamp" in claim.of("metadata"):
                 unread.append(("volumes", f"claim {name} is being deleted"))
             spec, shared = volume.of("spec"), self.users[namespace, name] > 1
-            if shared and set(claim.of("spec").texts("accessModes")) <= {"ReadWriteOnce"}:
-                unread.append(("volumes", f"claim {name} is shared and for one node"))
+            if shared and set(claim.of("spec").texts("accessModes")) <= _ONE:
+                unread.append(("volumes", f"claim {name} is shared and for one node or pod"))
             if name not in made_anew:
                 terms += _places(volume)
             driver = spec.of("csi").text("driver")
@@ -464,7 +472,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
             for each in tolerations
         ),
         apart=tuple(apart), near=tuple(near), spread=tuple(spread), ports=frozenset(ports),
-        unread=tuple(dict.fromkeys(unread)), soft=tuple(soft),
+        unread=tuple(dict.fromkeys(unread)), soft=tuple(soft), health=_health(status),
     )  # fmt: skip
 
 
@@ -486,6 +494,14 @@ def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -
     if not owner[0]:
         return Role.FIXED, "nothing would start it again: it has no controller"
     return Role.MOVABLE, ""
+
+
+def _health(status: Fields) -> Health:
+    if status.text("phase") == "Pending":
+        return Health.STARTING
+    # what does not say so is taken to be ready: then its budget holds
+    ready = [c.text("status") for c in status.many("conditions") if c.text("type") == "Ready"]
+    return Health.READY if ready in ([], ["True"]) else Health.UNREADY
 
 
 def _soft(spec: Fields, owner: tuple[str, str]) -> list[str]:
@@ -541,10 +557,12 @@ def _spread(term: Fields, labels: dict[str, str]) -> Spread:
 
 
 def _budget(item: Fields) -> Budget:
-    about, status = item.of("metadata"), item.of("status")
+    about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
+    healthy, desired = status.whole("currentHealthy"), status.whole("desiredHealthy")
     return Budget(
-        about.text("namespace"), about.text("name"), _selector(item.of("spec"), "selector"),
+        about.text("namespace"), about.text("name"), _selector(spec, "selector"),
         # a status of an older budget: evictions are refused until it is renewed
         status.whole("disruptionsAllowed")
         * (status.whole("observedGeneration") >= about.whole("generation")),
+        spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow" or healthy >= desired > 0,
     )  # fmt: skip

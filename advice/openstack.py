@@ -37,7 +37,7 @@ def openstack_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
         for place, entry in enumerate(content):
             if not isinstance(entry, dict):
                 raise InvalidFile(
-                    f"{where}: entry {place} is no object; expected one of the {kind}"
+                    f"{where}: entry {place} is not an object; expected one of the {kind}"
                 )
             lists[kind].append(Fields(entry, f"{where}: entry {place}"))
     for kind, command in COMMANDS.items():

@@ -196,28 +196,34 @@ def advise(
         )
         for plan in plans
     ]
-    now = [int(present_counts(plan.instance).any(axis=1).sum()) for plan in plans]
     # what runs now is an answer of the first plan, whatever else was found
-    values = [one.value for one in found]
-    if values[0] is None or values[0] > now[0]:
-        values[0] = now[0]
+    now = _servers(present_counts(plans[0].instance)) - plans[0].keepers
+    # plans may differ in the control-plane nodes that count: workers are compared
+    values = [
+        None if one.value is None else one.value - plan.keepers
+        for plan, one in zip(plans, found, strict=True)
+    ]
+    values[0] = now if values[0] is None else min(values[0], now)
     best = min(value for value in values if value is not None)
     chosen, moves, fewest_pinned = _least_moves(plans, found, values, best, work)
-    keepers = chosen.keepers
     needed = max(0, needed - relaxed.keepers)
-    pinned = min(one.bound for one in found if not one.infeasible) - keepers
+    pinned = min(
+        one.bound - plan.keepers
+        for plan, one in zip(plans, found, strict=True)
+        if not one.infeasible
+    )
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = work.part(
         "a bound on the moves",
         lambda report: moves_needed(
-            relaxed.instance, best - keepers + relaxed.keepers, work.share(1), report
+            relaxed.instance, best + relaxed.keepers, work.share(1), report
         ), 0,
     )  # fmt: skip
     points: tuple[PricePoint, ...] = ()
     if frontier:
         seconds = work.whole.share(1 / SOLVING)
         points = work.part("the frontier", lambda _: _frontier(chosen, frontier, seconds), ())
-    if best > pinned + keepers:
+    if best > pinned:
         work.cut.append(f"the search for fewer {state.place}s")
     return _advice(
         state, released, chosen, plans[0], moves, work,
@@ -286,8 +292,8 @@ def require_kinds(released: Collection[str]) -> None:
     for kind in released:
         if kind not in RELEASED:
             raise InvalidOption(
-                f"release is {kind!r}; expected one of {', '.join(RELEASED)}: the reasons for "
-                "which pods are pinned that you can vouch for"
+                f"release is {kind!r}; expected one of {', '.join(RELEASED)}: reasons that hold "
+                "pods in place, and that you have checked"
             )
 
 
@@ -307,7 +313,7 @@ def _plans(
 def _least_moves(
     plans: list[Translation], nodes: list[Found], values: list[int | None], best: int, work: _Work
 ) -> tuple[Translation, Integers, int]:
-    """Of the plans with so few servers the one with the fewest moves, what it puts where, and how
+    """Of the plans with so few workers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
     found = [
@@ -316,7 +322,7 @@ def _least_moves(
             work.find(
                 "the fewest moves",
                 lambda report, plan=plan, known=known: fewest_moves(  # type: ignore[misc]
-                    plan.instance, best, work.share(2), known, report
+                    plan.instance, best + plan.keepers, work.share(2), known, report
                 ),
             ),
             known,
@@ -330,7 +336,7 @@ def _least_moves(
     answers = [
         (moves_of(plan, one.count), place)
         for place, (plan, one, _) in enumerate(found)
-        if one.count is not None and _servers(one.count) <= best
+        if one.count is not None and _servers(one.count) - plan.keepers <= best
     ]
     if not answers:  # out of time: nothing moves
         return plans[0], present_counts(plans[0].instance), bound

@@ -34,7 +34,7 @@ def proxmox_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
         for place, entry in enumerate(content):
             if not isinstance(entry, dict):
                 raise InvalidFile(
-                    f"{where}: entry {place} is no object; expected what `{COMMAND}` prints"
+                    f"{where}: entry {place} is not an object; expected what `{COMMAND}` prints"
                 )
             item = Fields(entry, f"{where}: {entry.get('id') or f'entry {place}'}")
             kind = item.text("type")

@@ -34,7 +34,7 @@ def quantity(text: str) -> Fraction:
     """
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     number, exponent, suffix = found.groups()
     value = Fraction(number.rstrip(".") if number.endswith(".") else number)
     if exponent:

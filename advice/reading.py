@@ -22,7 +22,7 @@ from .state import ClusterState
 CPU_RATIO = 4.0
 """Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""
 
-_LARGE, _SECONDS_A_BYTE, _BYTES_A_BYTE = 20_000_000, 1.5e-7, 7
+_LARGE, _SECONDS_A_BYTE, _BYTES_A_BYTE = 20_000_000, 1.5e-7, 8
 """Files of so many bytes are announced, with what a byte takes on a common machine."""
 
 _DATA = Path(__file__).resolve().parent / "data"
@@ -57,7 +57,7 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
         text = read_text(_located(path))
         if text.lstrip()[:1] not in ("{", "["):
             if "," not in text.partition("\n")[0] and ";" not in text.partition("\n")[0]:
-                raise _no_state(path, None)
+                raise _no_state(path, text.strip())
             tables[path], kinds[path] = text, "csv"
             continue
         contents[path] = parse_any_json(text, path)
@@ -99,9 +99,11 @@ def _located(path: str) -> str | Path:
 
 
 def _no_state(path: str, content: Any) -> InvalidFile:
-    what = "is no state of a cluster"
+    what = "is not the state of a cluster"
     if isinstance(content, dict) and "cotenant" in content:
         what = "is an instance or a result of this package, no state of a cluster"
+    if content == "":
+        what = "is empty"
     return InvalidFile(
         f"{path} {what}; expected what `{COMMAND}` prints, Proxmox's or OpenStack's lists as JSON, "
         "or tables of hosts and VMs"

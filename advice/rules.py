@@ -20,12 +20,14 @@ from ..instances.packing.instance import Packing
 from ..instances.packing.placing import Limit
 from ..instances.packing.placing import Spread as ZoneSpread
 from ..instances.problem.errors import InvalidInstance
+from ..instances.problem.tables import LARGEST
 from .state import (
     SCHEDULER,
     TOLERATIONS,
     Budget,
     ClusterState,
     Expression,
+    Health,
     Node,
     NodeTerm,
     Pod,
@@ -147,7 +149,7 @@ class _Builder:
     def built(self) -> Translation:
         room = self._rooms()
         eligible = self._eligible()
-        rules = [rule for rule in self._rules(room) if self._usable(rule)]
+        rules = [rule for rule in self._rules() if self._usable(rule)]
         self._pin_by_state()
         return self._assembled(eligible, rules, room)
 
@@ -198,7 +200,8 @@ class _Builder:
     def _topologies(self) -> Counter[str]:
         found = Counter(term.topology for pod in self.sample for term in pod.apart)
         found.update(each.topology for pod in self.sample for each in pod.spread)
-        return found
+        known = {key for node in self.state.nodes for key in node.labels}
+        return Counter({key: number for key, number in found.items() if key in known})
 
     def _one_each(self, key: str) -> bool:
         values = [node.labels.get(key) for node in self.state.nodes]
@@ -210,17 +213,20 @@ class _Builder:
             del rest[key]
         return rest.most_common(1)[0][0] if rest else ""
 
+    def _zone(self, node: Node) -> str:
+        """The zone of a node in an instance, where "" is none: the empty label is one as others."""
+        return (node.labels[self.zone_key] or '""') if self.zone_key in node.labels else ""
+
     def _free_scheduler(self, kind: int) -> bool:
         """Whether only capacity is known of where it would be put, as by another scheduler."""
         return self.relaxed and any(
             what in (SCHEDULER, TOLERATIONS) for what, _ in self.sample[kind].unread
         )
 
-    def _asks(self, kind: int, resource: str) -> int:
-        """What a pod of a kind takes; in the bound no volumes of which not all is known."""
-        pod = self.sample[kind]
+    def _asks(self, pod: Pod, resource: str) -> int:
+        """What a pod takes; in the bound no volumes of which not all is known."""
         unsure = self.relaxed and any(what == "volumes" for what, _ in pod.unread)
-        if unsure and resource.startswith("volumes of "):
+        if unsure and _limitless(resource):
             return 0
         return pod.requests.get(resource, 0)
 
@@ -267,22 +273,34 @@ class _Builder:
 
     # rules between kinds
 
-    def _rules(self, room: list[dict[str, int]]) -> list[_Rule]:
-        found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules(room)]
-        for kind, pod in enumerate(self.sample):
+    def _rules(self) -> list[_Rule]:
+        found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules()]
+        carriers = [(self._title(kind), pod) for kind, pod in enumerate(self.sample)]
+        carriers += [(pod.title, pod) for pod in self.residents if pod.role is Role.RESIDENT]
+        for place, (title, pod) in enumerate(carriers):
             for term in pod.near:
+                if place < len(self.sample):
+                    self._pin([place], ("affinity", "required pod affinity"))
                 near = [other for other, each in enumerate(self.sample) if _means(term, each)]
-                self._pin([kind], ("affinity", "required pod affinity"))
-                self._pin(near, ("affinity", f"{self._title(kind)} must stay near it"))
+                self._pin(near, ("affinity", f"{title} must stay near it"))
+        spreads = {
+            (pod.namespace, each): pod.title for pod in self.residents for each in pod.spread
+        }
+        for (namespace, spread), title in spreads.items():
+            self._pin(
+                self._counted_by(namespace, spread), ("spread", f"a spread of {title} counts it")
+            )
         return found
 
     def _apart_rules(self) -> list[_Rule]:
         carriers: dict[PodTerm, list[int]] = {}
         for kind, pod in enumerate(self.sample):
-            for term in pod.apart:
+            for term in dict.fromkeys(pod.apart):
                 carriers.setdefault(term, []).append(kind)
         found = []
         for term, who in carriers.items():
+            if not any(term.topology in node.labels for node in self.state.nodes):
+                continue  # all nodes are in no domain of it
             meant = [kind for kind, pod in enumerate(self.sample) if _means(term, pod)]
             mutual = tuple(kind for kind in who if kind in meant)
             words = f"anti-affinity of {self._title(who[0])}"
@@ -314,20 +332,23 @@ class _Builder:
                     found.append(_Rule("apart", (a, b), 1, "", words, "anti-affinity"))
         return found
 
-    def _spread_rules(self, room: list[dict[str, int]]) -> list[_Rule]:
+    def _counted_by(self, namespace: str, spread: Spread) -> list[int]:
+        return [
+            kind
+            for kind, pod in enumerate(self.sample)
+            if pod.namespace == namespace and _selects(spread.selector, pod.labels)
+        ]
+
+    def _spread_rules(self) -> list[_Rule]:
         carriers: dict[tuple[str, Spread, tuple[object, ...]], list[int]] = {}
         for kind, pod in enumerate(self.sample):
-            for spread in pod.spread:
+            for spread in dict.fromkeys(pod.spread):
                 keys = tuple(each.topology for each in pod.spread)
                 key = (pod.namespace, spread, (keys, pod.affinity, pod.tolerations))
                 carriers.setdefault(key, []).append(kind)
         found = []
         for (namespace, spread, _), who in carriers.items():
-            meant = {
-                kind
-                for kind, pod in enumerate(self.sample)
-                if pod.namespace == namespace and _selects(spread.selector, pod.labels)
-            }
+            meant = set(self._counted_by(namespace, spread))
             words = f"spread of {self._title(who[0])} over {spread.topology}"
             one = self.sample[who[0]]
             counting = [
@@ -354,16 +375,6 @@ class _Builder:
                 for pod in self.residents
             ):
                 rule.why = "some of the pods it counts are not in the plan"
-            elif any(
-                not any(
-                    value > 0
-                    for n in counting
-                    if self.state.nodes[n].labels[spread.topology] == domain
-                    for value in room[n].values()
-                )
-                for domain in domains
-            ):
-                rule.why = "a domain of it is full"
             elif spread.topology in self.hostnames:
                 # no more than the skew on any node is enough, and more than is asked for
                 rule.sort, rule.bounds = "limit", False
@@ -423,9 +434,14 @@ class _Builder:
 
     def _rooms(self) -> list[dict[str, int]]:
         """By node what is left beside residents, and at least what its pods take now."""
-        rooms = [Counter(node.allocatable) for node in self.state.nodes]
+        # where no limit is given, as of attached volumes, there is none
+        endless = {
+            name: LARGEST for pod in self.state.pods for name in pod.requests if _limitless(name)
+        }
+        rooms = [Counter(endless | dict(node.allocatable)) for node in self.state.nodes]
         for pod in self.residents:
-            rooms[self.place[pod.node]].subtract(pod.requests)
+            taken = {name: self._asks(pod, name) for name in pod.requests}
+            rooms[self.place[pod.node]].subtract(taken)
         loads: list[Counter[str]] = [Counter() for _ in self.state.nodes]
         for number in self.counted:
             pod = self.state.pods[number]
@@ -458,10 +474,14 @@ class _Builder:
                 for budget in by_namespace.get(pod.namespace, ())
                 if _selects(budget.selector, pod.labels)
             ]
-            if len(theirs) > 1:
-                self._pin([kind], ("budget", "two budgets speak of it"))
-            elif theirs and theirs[0].allowed < 1:
-                self._pin([kind], ("budget", "its budget allows 0"))
+            why = "two budgets speak of it" if len(theirs) > 1 else "its budget allows 0"
+            for number in self.kinds[kind] if theirs else ():
+                health = self.state.pods[number].health
+                free = len(theirs) == 1 and (
+                    theirs[0].allowed > 0 or (theirs[0].lenient and health is Health.UNREADY)
+                )
+                if not free and health is not Health.STARTING:
+                    self.reasons[number]["budget", why] = None
         for number, reasons in self.reasons.items():
             fixed = self.state.pods[number].role is Role.FIXED
             self.reasons[number] = {
@@ -504,24 +524,24 @@ class _Builder:
         for row, (kind, _) in enumerate(table):
             types.setdefault(kind, []).append(row)
         resources = sorted(
-            {name for k in types for name in self.sample[k].requests if self._asks(k, name)}
+            {
+                name
+                for k in types
+                for name in self.sample[k].requests
+                if self._asks(self.sample[k], name)
+            }
         )
         demand, capacity, names = [], [[0] * len(nodes) for _ in resources], []
         columns = []
         for place, name in enumerate(resources):
-            column = [self._asks(kind, name) for kind, _ in table]
+            column = [self._asks(self.sample[kind], name) for kind, _ in table]
             unit = gcd(*column)
             total = sum(
                 amount // unit * len(pods)
                 for amount, pods in zip(column, table.values(), strict=True)
             )
             columns.append([amount // unit for amount in column])
-            # where no limit is given, as of attached volumes, there is none
-            limitless = name.startswith("volumes of ")
-            capacity[place] = [
-                min(max(one.get(name, total * unit if limitless else 0), 0) // unit, total)
-                for one in room
-            ]
+            capacity[place] = [min(max(one.get(name, 0), 0) // unit, total) for one in room]
             names.append(name if unit == 1 else f"{name} [{unit}]")
         demand = [list(row) for row in zip(*columns, strict=True)]
         allowed_rows = allowed.tolist()
@@ -533,8 +553,15 @@ class _Builder:
             for n in kept:
                 demand.append([0] * len(resources) + [1])
                 allowed_rows.append([each == n for each in range(len(nodes))])
+        occupied = {self.place[self.state.pods[number].node] for number in self.counted}
+        free = zip(*capacity, strict=True)
+        spent = [n in occupied and not any(column) for n, column in enumerate(free)]
+        if any(spent):  # no instance has servers without room: these have some of what none asks
+            names.append("spent")
+            demand = [[*row, 0] for row in demand]
+            capacity.append([int(each) for each in spent])
         rooms = [tuple(column) for column in zip(*capacity, strict=True)]
-        zones = [node.labels.get(self.zone_key, "") for node in nodes]
+        zones = [self._zone(node) for node in nodes]
         signature: dict[object, list[int]] = {}
         matrix = np.array(allowed_rows, dtype=bool)
         for number in range(len(nodes)):
@@ -549,7 +576,12 @@ class _Builder:
         for rule in rules:
             rows = tuple(row for kind in rule.kinds for row in types[kind])
             zoned = rule.topology == self.zone_key and bool(rule.topology)
-            if rule.sort == "limit":
+            if zoned and not any(zones[n] for n in servers):
+                continue  # no server is in any domain of it
+            domains = [each or '""' for each in rule.domains]
+            # a domain without room stays empty: no other may have more than the skew
+            full = rule.sort == "spread" and not set(domains) <= {zones[n] for n in servers}
+            if rule.sort == "limit" or full:
                 limits.append(Limit(rows, rule.most, "zone" if zoned else "server"))
             elif rule.sort == "apart":
                 first, second = rule.kinds
@@ -557,7 +589,7 @@ class _Builder:
                     (min(a, b), max(a, b)) for a in types[first] for b in types[second] if a != b
                 }
             else:
-                spreads.append(ZoneSpread(rows, rule.most, rule.domains))
+                spreads.append(ZoneSpread(rows, rule.most, tuple(domains)))
         placed = Counter(
             (seat[self.place[self.state.pods[number].node]], row)
             for row, pods in enumerate(table.values())
@@ -600,6 +632,11 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
         seen[name] += 1
         found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
     return tuple(found)
+
+
+def _limitless(resource: str) -> bool:
+    """Whether a node that gives no limit on a resource has none, rather than nothing of it."""
+    return resource.startswith("volumes of ")
 
 
 def _holds(expression: Expression, labels: object) -> bool:

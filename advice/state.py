@@ -26,6 +26,15 @@ class Role(StrEnum):
     FINISHED = "finished"
 
 
+class Health(StrEnum):
+    """What a disruption budget makes of a pod."""
+
+    READY = "ready"
+    UNREADY = "unready"
+    STARTING = "starting"
+    """Its containers do not run yet: no budget speaks of it."""
+
+
 TOLERATIONS, SCHEDULER = "tolerations", "scheduler"
 """Kinds of what is not modelled for which nothing is known of where a pod may go."""
 
@@ -132,6 +141,7 @@ class Pod:
     ports : (address, protocol, port) on the node.
     unread : constraints that are not modelled, as (kind, words): it is pinned.
     soft : preferences and losses that are reported only.
+    health : what disruption budgets make of it.
     """
 
     namespace: str
@@ -151,6 +161,7 @@ class Pod:
     ports: frozenset[tuple[str, str, int]] = frozenset()
     unread: tuple[tuple[str, str], ...] = ()
     soft: tuple[str, ...] = ()
+    health: Health = Health.READY
 
     @property
     def title(self) -> str:
@@ -165,12 +176,15 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many pods of a namespace may be disrupted at one time now."""
+    """How many pods of a namespace may be disrupted at one time now. `lenient`: those that are
+    not ready may be evicted without being counted, unless a second budget speaks of them.
+    """
 
     namespace: str
     name: str
     selector: Selector
     allowed: int
+    lenient: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..instances.problem.errors import InfeasibleSolution
-from .state import Budget, ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role, Spread
+from .state import (
+    Budget,
+    ClusterState,
+    Expression,
+    Health,
+    Node,
+    NodeTerm,
+    Pod,
+    PodTerm,
+    Role,
+    Spread,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +198,14 @@ class Scheduler:
                 yield "spread"
 
     def budgets(self, number: int) -> list[Budget]:
-        """The disruption budgets that speak of a pod."""
-        return self._budgets.get(self._labels.kind[number], [])
+        """The disruption budgets that an eviction of a pod is held against."""
+        found = self._budgets.get(self._labels.kind[number], [])
+        match self.state.pods[number].health:
+            case Health.STARTING:
+                return []
+            case Health.UNREADY if len(found) == 1 and found[0].lenient:
+                return []
+        return found
 
     def neighbors(self, topology: str, name: str) -> set[str]:
         """The nodes in the domain of a node; none when it is in none."""
@@ -317,7 +334,7 @@ class Scheduler:
 
     def broken(self) -> dict[str, int]:
         """What is broken where pods are now, and by how much: room by node and resource, spreads by
-        group, rules between pods by pair.
+        group (named by its first pod), rules between pods by pair and topology.
         """
         found: dict[str, int] = {}
         for name, used in self.used.items():
@@ -335,8 +352,9 @@ class Scheduler:
                     for other in self._shunned[term]:
                         if other != number and self.where.get(other) in places:
                             them = f"{pod.title} and {self.state.pods[other].title}"
-                            found[f"anti-affinity between {them}"] = 1
-            if pod.near and not self._near_friends(number, name):
+                            found[f"anti-affinity between {them} over {term.topology}"] = 1
+            leaving = pod.role is Role.LEAVING
+            if pod.near and not leaving and not self._near_friends(number, name):
                 found[f"affinity of {pod.title}"] = 1
             if pod.ports:
                 for other in self.on[name]:
@@ -350,8 +368,7 @@ class Scheduler:
                 total = self.tally(number, spread)
                 over = max(total.high.values(), default=0) - total.least(spread.domains)
                 if id(total) not in seen and over > spread.most:
-                    group = f"{pod.namespace}/{pod.owner[1] or pod.name}"
-                    found[f"spread of {group} over {spread.topology}"] = over
+                    found[f"spread of {pod.title} over {spread.topology}"] = over
                 seen.add(id(total))
         return found
 
@@ -484,7 +501,7 @@ def check_waves(
             raise InfeasibleSolution(f"{pod.title} is still on {name}, which is to be freed")
     for what, by in scheduler.broken().items():
         if by > before.get(what, 0):
-            raise InfeasibleSolution(f"at the end {what} is broken, which it was not before")
+            raise InfeasibleSolution(f"at the end {what} is broken, but it was not broken before")
 
 
 def _require_movable(scheduler: Scheduler, number: int, released: Collection[str]) -> None:
@@ -496,7 +513,7 @@ def _require_movable(scheduler: Scheduler, number: int, released: Collection[str
             raise InfeasibleSolution(f"{pod.title} moves, which must stay: {words}")
     theirs = scheduler.budgets(number)
     if "budget" not in released and (len(theirs) > 1 or any(b.allowed < 1 for b in theirs)):
-        raise InfeasibleSolution(f"{pod.title} moves, which no budget allows")
+        raise InfeasibleSolution(f"{pod.title} moves, but no budget allows it")
 
 
 def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:

@@ -167,7 +167,8 @@ def _grouped(pods: Sequence[Pod], said: Mapping[int, tuple[str, ...]]) -> str:
 def _not_counted(advice: Advice) -> list[str]:
     state = advice.state
     found = []
-    for role, words in ((Role.FINISHED, "finished"), (Role.LEAVING, "being deleted")):
+    over = "finished" if state.platform == "kubernetes" else "not running"
+    for role, words in ((Role.FINISHED, over), (Role.LEAVING, "being deleted")):
         if number := sum(pod.role is role for pod in state.pods):
             found.append(f"{number} {words}")
     waiting = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
@@ -217,7 +218,8 @@ def _soft(state: ClusterState) -> str:
 def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     """What stands in the way of emptying a node, pod by pod, and the moves that do it."""
     pods = [n for n in found.pods if state.pods[n].role in (Role.MOVABLE, Role.FIXED)]
-    begin = f"{found.node} holds {len(pods)} {state.one}{'s' * (len(pods) != 1)} besides its own; "
+    own = " besides its own" if state.platform == "kubernetes" else ""
+    begin = f"{found.node} holds {len(pods)} {state.one}{'s' * (len(pods) != 1)}{own}; "
     advice = found.advice
     if found.empties and advice is not None:
         moves = len(advice.targets)
@@ -234,7 +236,7 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
     elif found.impossible:
         lines = [f"{begin}they cannot all leave {found.impossible}."]
     else:
-        lines = [f"{begin}no way to empty it was found in time; none was ruled out."]
+        lines = [f"{begin}no way to empty it was found in time, but there may be one."]
     targets = {} if advice is None else advice.targets
     for number in found.pods:
         pod = state.pods[number]

@@ -26,6 +26,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -46,7 +47,7 @@ from cotenant.solvers.proofs import Task
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import market_cases
 from placing_reference import best as best_placements
-from placing_reference import state
+from placing_reference import odd, state
 from proof_cases import Truth, answers, cases, nobody, preferences
 from small_cases import reached, shares_of, tiny
 from small_groups import drawn as jobs_drawn
@@ -54,6 +55,9 @@ from small_groups import every_cost
 
 DRAWN = ("packing", "admission", "scheduling", "numa", "groups")
 """Problems other than colocation of which tiny instances are drawn."""
+
+LISTED = 5
+"""Servers of a cluster with rules up to which all placements are listed."""
 
 SMALL = 40_000
 """Bytes of a bundled instance up to which it is taken."""
@@ -160,17 +164,15 @@ def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction |
         document = json.loads(json.dumps(plain(jobs.document())), parse_float=str)
         return [(jobs, {"optimal": min(every_cost(document), default=None)})]
     found: list[tuple[Any, dict[str, Fraction | None]]] = list(tiny(problem, seed))
-    if problem == "packing":
-        try:
-            ruled = state(seed)
-        except CotenantError:
-            return found
-        known = best_placements(ruled)
-        names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
-        names["fewest-moves"] = "moves"
-        found.append(
-            (ruled, {m: known and Fraction(getattr(known, name)) for m, name in names.items()})
-        )
+    names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
+    names["fewest-moves"] = "moves"
+    for draw in (state, odd) if problem == "packing" else ():
+        with suppress(CotenantError):
+            ruled = draw(seed)
+            if ruled.available.sum() <= LISTED:
+                known = best_placements(ruled)
+                optima = {m: known and Fraction(getattr(known, name)) for m, name in names.items()}
+                found.append((ruled, optima))
     return found
 
 
@@ -223,7 +225,7 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
     value = holder[key]
     act = rng.randrange(10)
     if act == 0:
-        holder[key] = rng.choice(ODD)
+        holder[key] = copy.deepcopy(rng.choice(ODD))
     elif isinstance(holder, list) and act == 1:
         del holder[key]
     elif isinstance(holder, list) and act == 2:
@@ -238,7 +240,7 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
             number + rng.choice([-1, 1, 7]) if type(number) is int else number for number in value
         ]
     elif isinstance(value, bool) or value is None or isinstance(value, dict | list):
-        holder[key] = rng.choice(ODD)
+        holder[key] = copy.deepcopy(rng.choice(ODD))
     elif isinstance(value, int):
         moves: list[Callable[[int], int]] = [
             lambda x: x + 1, lambda x: x - 1, lambda x: -x, lambda x: 2 * x, lambda x: x // 2,
@@ -252,7 +254,7 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
             [f"{above}1/{below}", f"{above}/{below}1", f"-{value}", above, f"{below}/{above}"]
         )
     else:
-        holder[key] = rng.choice(ODD)
+        holder[key] = copy.deepcopy(rng.choice(ODD))
 
 
 def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:

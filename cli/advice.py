@@ -71,8 +71,8 @@ Emit = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Give the command line these commands."""
     advising = typer.Typer(
-        help="Advise on a whole cluster from files of its state; nothing connects to it. What one "
-        "job of a queue is told: `advice`.",
+        help="Advise on a whole cluster from files of its state. Nothing connects to the cluster. "
+        "For one job of a queue, see `advice`.",
         no_args_is_help=True,
     )
     advising.command()(nodes)
@@ -106,8 +106,9 @@ def nodes(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say how many nodes are enough, which can go, and with which moves, each with what is proved
-    of it.
+    """Say how many nodes are enough, and which can go.
+
+    Prints the moves too, and what is proved of each answer.
     """
     from ..advice.plan import advise
     from ..advice.words import advice_lines
@@ -137,8 +138,9 @@ def drain(
     emit: Emit = None,
     as_json: Json = False,
 ) -> None:
-    """Say what blocks the emptying of a node, pod by pod, and the fewest moves that do it; exit 1
-    when it is blocked.
+    """Say what blocks the emptying of a node, pod by pod.
+
+    Where nothing does, the fewest moves that empty it. Exit 1 when it is blocked.
     """
     from ..advice.plan import drain as draining
     from ..advice.words import drain_document, drain_lines
@@ -149,7 +151,7 @@ def drain(
         found = draining(state, node, time_limit=time_limit, released=release or (), say=say)
     if (emit or plan) and not found.empties:
         raise NoSolution(
-            f"{node} cannot be emptied; without --emit and --plan the reasons are shown"
+            f"{node} cannot be emptied; leave out --emit and --plan to see the reasons"
         )
     _said(
         found.advice, plan, emit, as_json, lambda: drain_document(state, found),
@@ -251,7 +253,10 @@ def fairness(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say who is owed what by whom, and why, from a Slurm's own accounting."""
+    """Say who is owed what by whom, from Slurm's own accounting.
+
+    Says why, too.
+    """
     from ..advice.fairness import emit_slurm, fairness_lines
     from ..analysis.scheduling.fairness import fairness as judge
     from ..instances.problem.errors import InvalidOption
@@ -350,8 +355,9 @@ def pairs(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say which jobs that wait should share a node with which, by their ids, and what that costs
-    them.
+    """Say which waiting jobs should share a node.
+
+    Names the jobs by their ids, and says what sharing costs them.
     """
     from ..catalog import find
     from ..instances.problem.options import parse_options

@@ -85,7 +85,9 @@ def whole(
 def completion_of(
     shell: Annotated[Shell, typer.Argument(help="The shell.")],
 ) -> None:
-    """Print the shell code that completes commands, options, problems and methods.
+    """Print the shell code for tab completion.
+
+    It completes commands, options, problems and methods.
 
     For bash: eval "$(cotenant completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish:
     cotenant completion fish > ~/.config/fish/completions/cotenant.fish
@@ -138,7 +140,9 @@ def solve(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Run one method on an instance; print the answer, its value, bound, gap and metrics.
+    """Run one method on an instance and print its answer.
+
+    Its value, bound, gap and metrics are printed too.
 
     FILE may also be a folder that holds a market in parts (see the page on markets in parts).
     """
@@ -289,7 +293,7 @@ def compare(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Run methods on instances and print how far each is from the proved bounds."""
+    """Run methods and print how far each is from the proved bounds."""
     from ..analysis.registry import analysis_of
     from ..analysis.report.content import MOST_PICTURED
     from ..analysis.report.overview import overview_tables
@@ -408,7 +412,7 @@ def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | N
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUNS.jsonl...", help="Rows that `cotenant compare --out` wrote."),
+        typer.Argument(metavar="RUNS.jsonl", help="Rows that `cotenant compare --out` wrote."),
     ],
     out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
     figures: Annotated[
@@ -429,8 +433,9 @@ def report(
     ] = None,
     columns: Columns = None,
 ) -> None:
-    """Write one self-contained HTML page about comparisons: gaps, profiles, maps of what fairness
-    costs, pictures.
+    """Write one HTML page about comparisons, with pictures.
+
+    It holds gaps, profiles and maps of what fairness costs, and loads nothing from the network.
     """
     import shlex
 
@@ -471,7 +476,7 @@ def check(
     ],
     as_json: Json = False,
 ) -> None:
-    """Check a stored answer against its instance, and recompute what it claims."""
+    """Check a stored answer and compute again what it claims."""
     from ..instances.market.parts import is_parts
 
     if is_parts(file):
@@ -513,18 +518,21 @@ def methods(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PROBLEM]",
+            metavar="PROBLEM",
             help="A problem, or a method. Without it, all problems.",
             autocompletion=problems_and_methods,
         ),
     ] = None,
-    method: Annotated[str | None, typer.Argument(help="A method of the problem.")] = None,
+    method: Annotated[
+        str | None, typer.Argument(metavar="METHOD", help="A method of the problem.")
+    ] = None,
     width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """List the methods: what each does, what it optimizes, its options, its source; of one method,
-    what its options mean.
+    """List the methods; of one method, say what its options mean.
+
+    The list says what each method does, what it optimizes, its options and its source.
     """
     from dataclasses import asdict
 
@@ -560,7 +568,10 @@ def methods(
         shown = methods_in_words(found) if narrow else [methods_table(found)]
         print_tables(shown, form, width=width)
     if not as_json and (words := proofs.proof_words(found)):
-        console().print(words, highlight=False)
+        if form in (Form.TABLE, Form.WIDE):
+            console().print(words, highlight=False)
+        else:  # no part of a file of CSV or LaTeX
+            say(words)
 
 
 @app.command()
@@ -755,8 +766,9 @@ def fetch(
         Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")
     ] = None,
 ) -> None:
-    """Download a public data set, check its sha256, and print where it is and how to
-    convert it.
+    """Download a public data set and check its sha256.
+
+    Prints where the file is, and the command that converts it.
     """
     from ..analysis.report.tables import facts_table
     from ..instances.problem.datasets import DATASETS
@@ -824,7 +836,10 @@ def reproduce(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Compute tables and figures of the papers again, and print their numbers beside ours."""
+    """Compute the papers' tables and figures again.
+
+    Prints the papers' numbers beside ours.
+    """
     from dataclasses import asdict
 
     from ..analysis.papers import page as pages
@@ -934,9 +949,11 @@ def audit(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed,
-    over time; each account is an organization. `advise fairness` says it in words, with causes.
-    An instance is judged with the answer of --schedule.
+    """Judge a log's own schedule by the Shapley value.
+
+    Prints who contributed, who received and who is owed, over time; each account is an
+    organization. `advise fairness` says it in words, with causes. For an instance, give the answer
+    to judge with --schedule.
 
     Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points
     and those of a window of a log.
@@ -974,8 +991,9 @@ by each.
 
 @app.command()
 def warm() -> None:
-    """Compile every kernel now and keep it, so that later runs start at once. Needed once for each
-    installed version.
+    """Compile every kernel now, so that later runs start at once.
+
+    Needed once for each installed version.
     """
     import numpy as np
 
@@ -1009,9 +1027,7 @@ proofs.add_to(app)
 measuring.add_to(app)
 running.add_to(app)
 
-making = typer.Typer(
-    help="Write the files of something new into a checkout of the sources.", no_args_is_help=True
-)
+making = typer.Typer(help="Write the files of something new into a checkout.", no_args_is_help=True)
 app.add_typer(making, name="new")
 
 
@@ -1019,8 +1035,9 @@ app.add_typer(making, name="new")
 def new_problem(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, in lower case.")],
 ) -> None:
-    """Write the files of a problem that works on every floor, with its tests, to be changed into
-    the one that is meant.
+    """Write the files of a small problem that works, with its tests.
+
+    Change them into the problem that you mean.
     """
     from .template import write_problem
 

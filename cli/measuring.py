@@ -115,9 +115,10 @@ def measure(
     ] = Runner.OWN,
     as_json: Json = False,
 ) -> None:
-    """Measure what your own commands lose beside each other, in random rounds, with intervals.
+    """Measure what your own commands lose beside each other.
 
-    The same command continues where it stopped: Ctrl-C or a crash loses only the run in progress.
+    Measures in random rounds, and gives intervals. The same command continues where it stopped:
+    Ctrl-C or a crash loses only the run in progress.
     """
     from ..running.jobs import read_jobs
     from ..running.measure import measure as run
@@ -173,8 +174,9 @@ def profiles(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Show the measured penalties with their intervals, what drifts, what failed; write the
-    instance.
+    """Show the measured penalties with their intervals.
+
+    Shows also what drifts and what failed; with --out, writes the instance.
     """
     from ..instances.problem import write
     from ..running.profiles import profiles as read

@@ -50,8 +50,9 @@ def prove(
     ] = None,
     time_limit: TimeLimit = None,
 ) -> None:
-    """Write a proof of what a method says of an instance, as a file that `cotenant verify`
-    accepts.
+    """Write a proof of what a method says of an instance.
+
+    It is a file that `cotenant verify` accepts.
     """
     from .. import catalog
     from ..analysis.registry import analysis_of
@@ -107,8 +108,9 @@ def verify(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
     proof: Annotated[str, typer.Argument(metavar="PROOF.json", help="A proof, made by anybody.")],
 ) -> None:
-    """Judge a proof of an instance by `verify.py`, which needs nothing else of this package: exit 0
-    accepted, 1 refused.
+    """Judge a proof of an instance, with no solver.
+
+    Runs `verify.py`, which needs nothing else of this package. Exit 0: accepted; 1: refused.
     """
     from ..analysis.run.proving import judge
     from ..instances.problem.files import locate
@@ -119,7 +121,7 @@ def verify(
 
 
 def proof_words(methods: list[Method]) -> str:
-    """Which of some methods can prove what they say as a file, and of which it stays a claim."""
+    """Which methods can write a proof as a file, and for which of their answers they cannot."""
     exact = [method for method in methods if method.kind in ("exact", "equilibrium")]
     several = len({method.problem for method in exact}) > 1
     named = {
@@ -129,8 +131,8 @@ def proof_words(methods: list[Method]) -> str:
         ", ".join(named[method] for method in exact if bool(method.prover) == has)
         for has in (True, False)
     )
-    parts = [f"proof as a file (cotenant prove): {filed}"] * bool(filed) + [
+    parts = [f"a proof as a file (cotenant prove): {filed}"] * bool(filed) + [
         f"no proof as a file: {claimed}"
     ] * bool(claimed)
-    parts += [f"not everything that {named[m]} claims: {m.claimed}" for m in exact if m.claimed]
+    parts += [f"no proof as a file of {named[m]} for: {m.claimed}" for m in exact if m.claimed]
     return "\n".join(parts)

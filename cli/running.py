@@ -105,7 +105,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the jobs of a queue, put together on machines by what was measured of them.
+    """Run the jobs of a queue, put together by what was measured.
 
     The same command continues where it stopped. Ctrl-C begins no new job and waits for those that
     run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.
@@ -202,7 +202,9 @@ def advice(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell one job of a queue that `run` does: participate or break away, with whom, gaining what.
+    """Tell one job of a `run` queue to take part or to break away.
+
+    Says with whom, and what the job gains.
 
     For a whole cluster's state in files (Kubernetes, Slurm, ...) see `advise`.
     """

@@ -351,7 +351,7 @@ def write_problem(name: str, root: Path) -> list[Path]:
         raise InvalidOption(f"NAME is {name!r}, which is a problem already; choose another")
     if not (root / "tests").is_dir():
         raise InvalidFile(
-            f"{root} is no checkout of the sources: it has no tests; run this from an "
+            f"{root} is not a checkout of the sources: it has no tests; run this from an "
             "editable installation"
         )
     class_name = "".join(part.capitalize() for part in name.split("_"))

@@ -63,7 +63,7 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
         )
     except (IndexError, AttributeError, TypeError, KeyError) as error:
         raise InvalidOption(
-            f"{type(built).__name__} with these values is no solved model of {instance.problem} "
+            f"{type(built).__name__} with these values is not a solved model of {instance.problem} "
             f"({error!r}); expected one of cotenant.models.{instance.problem}, of this instance"
         ) from None
     assert isinstance(solution, Solution)

@@ -101,12 +101,12 @@ def to_instance(
         (a, c), reason = next(iter(voids.items()))
         raise InvalidOption(
             f"{names[a]} beside {names[c]} failed twice ({reason}), and {len(voids) - 1} more "
-            "pairs did: may they share a machine? --voids forbid says no, --voids predict takes "
-            "them for like the others"
+            "pairs did. Give --voids forbid if they must not share a machine, or --voids predict "
+            "to predict them from the other pairs"
         )
     known = held.known
     if not known.any():
-        raise InvalidOption("no pair was measured in two rounds yet; measure on")
+        raise InvalidOption("no pair was measured in two rounds yet; measure more rounds")
     forbidden = np.zeros(known.shape, dtype=bool)
     for a, c in voids if on_void == "forbid" else ():
         forbidden[a, c] = forbidden[c, a] = True

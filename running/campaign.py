@@ -212,7 +212,7 @@ class Campaign:
             if by_cpu and run.cpu < LEAST_SECONDS / 2:
                 raise InvalidOption(
                     f"job {job.name!r} uses its processor for {run.cpu:.3f} of {run.wall:.1f} s; "
-                    "processor seconds say nothing of it. Give --time wall"
+                    "so processor seconds do not measure it. Give --time wall"
                 )
             if by_cpu and run.cpu < MOSTLY_WAITING * run.wall:
                 self.notes.append(
@@ -236,8 +236,8 @@ class Campaign:
         least = LEAST_LOOKS * self._seconds(self._with_alone(cells))
         if cells and self.number == 0 and least > COLD * self._left():
             raise InvalidOption(
-                f"budget is {self.settings.budget:g} s: not worth starting, {LEAST_LOOKS} rounds "
-                f"of {len(cells)} cells take about {least:.0f} s. Give more, fewer --pairs, or "
+                f"budget is {self.settings.budget:g} s, which is too short: {LEAST_LOOKS} rounds "
+                f"of {len(cells)} cells take about {least:.0f} s. Give more time, fewer --pairs or "
                 "shorter jobs"
             )
 

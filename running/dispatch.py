@@ -234,7 +234,8 @@ class Fleet:
         self._without = 0.0 if self._machines else self._without or now
         if self._without and now - self._without > MACHINELESS_SECONDS:
             raise EngineError(
-                f"there has been no machine for {MACHINELESS_SECONDS:g} s; the same command goes on"
+                f"there has been no machine for {MACHINELESS_SECONDS:g} s; to go on, give "
+                "the same command again"
             )
         return found
 
@@ -266,8 +267,8 @@ class Fleet:
 
     def _gone(self) -> EngineError:
         return EngineError(
-            "the scheduler went away; what its machines run goes on there as long as their workers "
-            "live. The same command goes on, once a scheduler is there"
+            "the connection to the scheduler is lost; the jobs on its machines go on as long as "
+            "their workers live. Start a scheduler, and give the same command again to go on"
         )
 
 

@@ -129,7 +129,7 @@ class Ledger:
                 new.append((one.name, *values, age))
             elif before[:3] != values and before[3]:
                 raise InvalidInstance(
-                    f"job {one.name!r}", "not what it was when it was begun",
+                    f"job {one.name!r}", "no longer the job that was begun",
                     "the same type, command and rerun, or a name of its own for a new job",
                 )  # fmt: skip
             elif before[:3] != values:

@@ -344,7 +344,9 @@ def _listed(path: str) -> list[tuple[str, str, str, str]]:
         )
         return [_of_json(job) for job in served]
     if "|" not in text.partition("\n")[0]:
-        raise InvalidFile(f"{path} is no list of jobs; expected what `{SQUEUE}` prints, or --json")
+        raise InvalidFile(
+            f"{path} is not a list of jobs; expected what `{SQUEUE}` prints, or --json"
+        )
     table = CsvTable(path, "JOBID", "NAME", text=text, delimiter="|")
     return [(row["JOBID"], row["NAME"], row["STATE"], row["NODES"]) for row in table]
 

@@ -82,7 +82,7 @@ def method_of(
         chosen == one.name for other in DEFAULTS for one in methods(other)
     ):
         raise InvalidOption(
-            f"method is {chosen!r}, which is not for machines of {seats} seats; these are: "
+            f"method is {chosen!r}, which is not for machines of {seats} seats; methods that are: "
             f"{', '.join(known)}"
         )
     return chosen, find(problem, chosen).resolve(), problem

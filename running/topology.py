@@ -142,7 +142,7 @@ def choose_seats(
         where = "cpus names" if cpus is not None else "this process may use"
         raise InvalidOption(
             f"{where} {len(chosen)} CPU{'s' * (len(chosen) != 1)} of one cache; expected at least "
-            f"{seats}: two jobs on one CPU take turns, which is no measurement of what they share"
+            f"{seats}: two jobs on one CPU take turns, so what they share is not measured"
         )
     cores = sorted({tuple(cpu for cpu in topology.cores[cpu] if cpu in chosen) for cpu in chosen})
     if len(cores) < seats:  # threads of the same cores

@@ -87,8 +87,8 @@ def measure_unknown(
         return None
     if dask is not None and busy:
         raise InvalidOption(
-            "unknown is 'measure', but groups of an earlier command are not heard of yet; first go "
-            "on with the queue as it was, without the new types"
+            "unknown is 'measure', but groups of an earlier command are not finished; first go on "
+            "with the queue as it was, without the new types"
         )
     given: dict[str, Any] = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
         name: settings[name] for name in ("half_width", "time", "confidence") if name in settings

@@ -37,7 +37,7 @@ class Status(StrEnum):
             "optimal": "proved: no answer is better",
             "feasible": "an answer, not proved to be the best",
             "infeasible": "proved: there is no answer",
-            "unknown": "no answer was found, and none was ruled out",
+            "unknown": "no answer was found, but there may be one",
         }[self.value]
 
 
@@ -53,9 +53,9 @@ class Stop(StrEnum):
     def sentence(self) -> str:
         """For people."""
         return {
-            "finished": "it had nothing left to do",
-            "time_limit": "its time was up",
-            "iteration_limit": "its iterations were up",
+            "finished": "it did all its work",
+            "time_limit": "it reached the time limit",
+            "iteration_limit": "it reached the limit of iterations",
             "interrupted": "it was interrupted; this is the best answer so far",
         }[self.value]
 

@@ -12,7 +12,7 @@ from advice_reference import fewest_moves, fewest_servers
 from advice_states import HOST, random_list
 
 from cotenant.advice.kubernetes import kubernetes_state
-from cotenant.advice.plan import Advice, advise
+from cotenant.advice.plan import Advice, advise, drain
 from cotenant.advice.rules import translate
 from cotenant.advice.state import ClusterState, Role
 from cotenant.instances.problem.errors import InvalidInstance
@@ -42,6 +42,7 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     yield from _against_placements(state, advice)
     if not all_routes:
         return
+    yield from _draining(state, str(rng.choice([node.name for node in state.nodes])))
     yield from _second_route(state, advice)
     yield from _less_asked(rng, content, advice)
 
@@ -54,10 +55,16 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
     """
     free, _ = best_placement(state, set())
     yield "no placement with nothing worse uses fewer", advice.needed <= free, (advice.needed, free)
+    _, moved = best_placement(state, set(), within=advice.enough)
+    yield (
+        "no placement with nothing worse moves fewer",
+        advice.fewest <= moved,
+        (advice.fewest, moved),
+    )
     found = (advice.enough, len(advice.targets))
-    narrow = any(each.topology == HOST for pod in state.pods for each in pod.spread)
+    narrow = _spread_by_node(state)
     left = translate(state)
-    best = best_placement(state, set(left.pinned))
+    best = best_placement(state, set(left.pinned), reached=True)
     if not left.broken:
         # of a spread over nodes the plan keeps more than is asked for
         yield (
@@ -73,8 +80,33 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
         stay = set(left.pinned)
     mended = best_placement(state, stay, whole=True)
     yield "no worse than mending all", mended is None or found <= mended or narrow, (found, mended)
-    some = best_placement(state, stay)
+    some = best_placement(state, stay, reached=True)
     yield "no better than with nothing worse", found >= min(best, some), (found, best, some)
+
+
+def _spread_by_node(state: ClusterState) -> bool:
+    """Whether a spread is over a label that no two nodes share: the plan keeps more than it asks."""
+    return any(
+        len({node.labels[key] for node in state.nodes if key in node.labels}) == len(state.nodes)
+        for key in {each.topology for pod in state.pods for each in pod.spread}
+    )
+
+
+def _draining(state: ClusterState, name: str) -> Iterator[Claim]:
+    """Whether a node can be emptied, and with how few moves, against every placement."""
+    found, anywhere = drain(state, name), len(state.nodes)
+    if found.impossible.startswith("whatever else moves"):
+        free = best_placement(state, set(), within=anywhere, emptied=name)
+        yield "a node that cannot be emptied", free is None, free
+    try:
+        left = translate(state, emptied=[name])
+    except InvalidInstance:
+        return
+    if left.broken or _spread_by_node(state):
+        return
+    best = best_placement(state, set(left.pinned), within=anywhere, emptied=name, reached=True)
+    moves = None if found.advice is None else len(found.advice.targets)
+    yield "fewest moves to empty a node", moves == (best and best[1]), (moves, best)
 
 
 def _second_route(state: ClusterState, advice: Advice) -> Iterator[Claim]:
@@ -98,11 +130,13 @@ def _less_asked(
         if field in spec:
             del spec[field]
             break
-    try:
-        after = advise(kubernetes_state({"state.json": less}))
-        yield "a constraint less", after.needed <= advice.needed, (after.needed, advice.needed)
-    except InvalidInstance as error:
-        yield "a constraint less", False, str(error)
+    # a rule that is broken is not in the bound, but what is left of it may be
+    if not advice.translation.broken:
+        try:
+            after = advise(kubernetes_state({"state.json": less}))
+            yield "a constraint less", after.needed <= advice.needed, (after.needed, advice.needed)
+        except InvalidInstance as error:
+            yield "a constraint less", False, str(error)
     more = copy.deepcopy(content)
     kept = [item for item in more["items"] if item["kind"] == "Node"]
     twin = copy.deepcopy(kept[int(rng.integers(len(kept)))])

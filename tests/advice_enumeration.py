@@ -45,11 +45,19 @@ def fewest_reached(state: ClusterState) -> int:
 
 
 def best_placement(
-    state: ClusterState, stay: set[int], *, whole: bool = False
+    state: ClusterState,
+    stay: set[int],
+    *,
+    whole: bool = False,
+    reached: bool = False,
+    within: int | None = None,
+    emptied: str = "",
 ) -> tuple[int, int] | None:
     """The fewest workers, and the fewest moves to that, of all placements in which nothing is
     broken that was not before, nor by more, with some pods where they are. With `whole` nothing at
-    all may be broken; None where that cannot be.
+    all may be broken; with `reached` no pod that moved may be in what is broken; with `within` so
+    many workers may be in use, and the moves decide; of one node all that move must leave. None
+    where that cannot be.
     """
     start = present(state)
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]
@@ -57,24 +65,40 @@ def best_placement(
     empty = Scheduler(state, {n: name for n, name in start.items() if n not in movable})
     # taints, affinity and closed nodes do not depend on where other pods are
     takes = {
-        (n, name): name == start[n]
-        or not any(
-            why in ("node affinity", "volume", "not ready") or why.startswith("taint")
-            for why in empty.refusals(n, name)
+        (n, name): (name == start[n] and name != emptied)
+        or (
+            name != emptied
+            and not any(
+                why in ("node affinity", "volume", "not ready") or why.startswith("taint")
+                for why in empty.refusals(n, name)
+            )
+            and all(each.topology in empty.nodes[name].labels for each in state.pods[n].spread)
         )
         for n in movable
         for name in names
     }
     before = Scheduler(state, start).broken()
-    best = None if whole and before else (workers(state, start), 0)
+    now = (workers(state, start), 0)
+    late = (whole and before) or (within is not None and now[0] > within)
+    best = None if late or any(start[n] == emptied for n in movable) else now
     for chosen in product(names, repeat=len(movable)):
         pairs = list(zip(movable, chosen, strict=True))
         if not all(takes[pair] for pair in pairs):
             continue
         where = {**start, **dict(pairs)}
         value = (workers(state, where), sum(start[n] != name for n, name in pairs))
-        if best is None or value < best:
-            after = Scheduler(state, where).broken()
-            if all(by <= before.get(what, 0) * (not whole) for what, by in after.items()):
-                best = value
+        if within is not None and value[0] > within:
+            continue
+        if best is None or (value < best if within is None else value[1] < best[1]):
+            after = Scheduler(state, where)
+            if any(by > before.get(what, 0) * (not whole) for what, by in after.broken().items()):
+                continue
+            if reached and any(
+                why in ("anti-affinity", "host port") or why.startswith("too little")
+                for n, name in pairs
+                if start[n] != name
+                for why in after.refusals(n, name)
+            ):
+                continue  # the last of them to come was refused
+            best = value
     return best

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from advice_further import HOST, REQUIRED, ZONE, further
 
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.state import ClusterState
 from cotenant.advice.statecheck import Scheduler
-
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def node(
@@ -122,7 +120,9 @@ def state(*items: dict[str, Any]) -> ClusterState:
 
 
 def random_list(rng: np.random.Generator) -> dict[str, Any]:
-    """A List of three or four nodes and up to five pods, with whatever may stand in their way."""
+    """A List of three or four nodes and up to five pods, with whatever may stand in their way; in
+    six of ten some `further` subjects, which may go beyond what is modelled.
+    """
 
     def maybe(share: float) -> bool:
         return bool(rng.random() < share)
@@ -188,6 +188,8 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
             )
     budgets = [budget(f"of-{app}", app, int(rng.integers(0, 4))) for app in "ab" if maybe(0.2)]
     content = listed(*nodes, *items, *budgets)
+    if maybe(0.6):
+        further(rng, content)
     _placed(rng, content, broken=maybe(0.25))
     return content
 

@@ -5,6 +5,7 @@ written apart from the package.
 from __future__ import annotations
 
 import itertools
+import random
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,46 @@ def state(seed: int) -> Packing:
         name=f"state-{seed}",
         **fields,
     )
+
+
+def odd(seed: int) -> Packing:
+    """A small cluster as files may have it: classes without servers or room, types of one size, all
+    rules at once.
+    """
+    rng = random.Random(seed)
+    classes, types = rng.randint(1, 4), rng.randint(1, 4)
+    demand = [[rng.randint(0, 3), rng.randint(0, 3)] for _ in range(types)]
+    if rng.random() < 0.4:
+        demand[-1] = demand[0]
+    zone = tuple(rng.choice(["a", "b", "c", ""]) for _ in range(classes))
+    zones = sorted(set(filter(None, zone)))
+
+    def some() -> tuple[int, ...]:
+        return tuple(rng.sample(range(types), rng.randint(1, types)))
+
+    fields: dict[str, Any] = {"zone": zone}
+    if rng.random() < 0.4:
+        fields["allowed"] = [[rng.random() < 0.7 for _ in range(classes)] for _ in range(types)]
+    if rng.random() < 0.3:
+        fields["most_per_server"] = [rng.choice([1, 2, np.inf]) for _ in range(types)]
+    if types > 1:
+        fields["apart"] = [rng.sample(range(types), 2) for _ in range(rng.randint(0, 3))]
+    within: list[Any] = ["server", "zone"] if zones else ["server"]
+    number = rng.randint(0, 2)
+    fields["limits"] = [Limit(some(), rng.randint(1, 3), rng.choice(within)) for _ in range(number)]
+    if zones and rng.random() < 0.7:
+        fields["skew"] = [rng.choice([1, 2, np.inf]) for _ in range(types)]
+        named = tuple(rng.sample(zones, rng.randint(0, len(zones))))
+        fields["spreads"] = [Spread(some(), rng.randint(1, 2), named)]
+    request, servers = ([rng.choice([0, 1, 1, 2]) for _ in range(k)] for k in (types, classes))
+    held: Counter[tuple[int, int]] = Counter()
+    for i, number in enumerate(request):
+        for _ in range(number if sum(servers) else 0):
+            held[rng.randrange(sum(servers)), i] += 1
+    capacity = [[rng.randint(0, 8), rng.randint(0, 8)] for _ in range(classes)]
+    placed = [(m, i, n) for (m, i), n in sorted(held.items())]
+    name = f"odd-{seed}"
+    return Packing(capacity, demand, request, servers, placed=placed, name=name, **fields)  # type: ignore[arg-type]
 
 
 def _some_types(rng: np.random.Generator, types: int) -> tuple[int, ...]:

@@ -27,13 +27,13 @@ from advice_states import (
 from terminal import run
 
 import cotenant
-from cotenant.advice.plan import advise
+from cotenant.advice.plan import advise, drain
 from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.rules import translate
 from cotenant.advice.state import Pod, Role
 from cotenant.advice.statecheck import Scheduler
-from cotenant.advice.words import advice_lines
+from cotenant.advice.words import advice_lines, drain_lines
 from cotenant.instances.problem.errors import InvalidFile, UnknownName
 
 
@@ -53,7 +53,7 @@ def test_every_form_of_a_quantity_has_its_exact_value(text: str, value: Fraction
 
 @pytest.mark.parametrize("text", ["", "1x", "m", "1 Gi", "1e", "0x10", "1KiB", "--1", "1ee3", "."])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         quantity(text)
 
 
@@ -179,7 +179,10 @@ def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
         read.nodes[0].allocatable["volumes of ebs"],
     ) == (1, 3)
     shared = state(*items, using("e-1", "c1"))
-    assert [words for _, words in shared.pods[0].unread] == ["claim c1 is shared and for one node"]
+    words = ("volumes", "claim c1 is shared and for one node or pod")
+    assert shared.pods[0].unread == (words,)
+    items[5]["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    assert state(*items, using("e-1", "c1")).pods[0].unread == (words,)
 
 
 def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
@@ -201,6 +204,12 @@ def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
             "resources": {"requests": {"cpu": "2"}},
         }
     ]
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
+    container = resized["spec"]["containers"][0]
+    container["resources"]["requests"]["cpu"] = "9"
+    assert state(node("n"), resized).pods[0].requests["cpu"] == 9000
+    never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    resized["status"]["conditions"] = [never]
     assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
 
 
@@ -380,9 +389,9 @@ GOOD = (node("n"), pod("a-1", "n"))
         ({"apiVersion": "v1", "kind": "List"}, "items is None; expected a list of objects"),
         ({"apiVersion": "v1", "kind": "List", "items": [3]}, r"items\[0\] is 3; expected an object"),
         ({"cotenant": 1, "problem": "market"}, "is an instance or a result of this package, no state"),
-        ({"a": 1}, "is no state of a cluster; expected what `kubectl get"),
-        ([], "is no state of a cluster"),
-        (3, "is no state of a cluster"),
+        ({"a": 1}, "is not the state of a cluster; expected what `kubectl get"),
+        ([], "is not the state of a cluster"),
+        (3, "is not the state of a cluster"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_state_is_refused_in_one_line(
@@ -402,6 +411,12 @@ def test_a_truncated_file_and_one_too_large_are_refused(
     text = json.dumps(listed(*GOOD))
     path.write_text(text[:-40])
     with pytest.raises(InvalidFile, match="truncated or not JSON"):
+        read_state([str(path)])
+    path.write_text(text[: text.rindex("Node") + 2])
+    with pytest.raises(InvalidFile, match="JSON: Unterminated string starting at line 1"):
+        read_state([str(path)])
+    path.write_text("\n")
+    with pytest.raises(InvalidFile, match=r"state\.json is empty; expected what `kubectl get"):
         read_state([str(path)])
     path.write_text(text)
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "100B")
@@ -458,11 +473,14 @@ def test_proxmox(tmp_path: Path) -> None:
     done = run("advise", "nodes", str(path))
     assert "2 hosts are in use; 1 is enough and no fewer can do (proved" in done.stdout
     assert "1 VM moves (fewest, proved)" in done.stdout
+    assert "not counted: 1 not running" in done.stdout
+    assert drain_lines(read, drain(read, "pve1"))[0].startswith("pve1 holds 1 VM; it can be")
     done = run("advise", "nodes", str(path), "--emit", "proxmox")
     assert done.stdout in (
         "# wave 1 of 1\npct migrate 101 pve1 --restart\n", "# wave 1 of 1\nqm migrate 100 pve2 --online\n",
     )  # fmt: skip
-    assert run("advise", "nodes", str(path), "--emit", "kubectl").returncode == 2
+    done = run("advise", "nodes", str(path), "--emit", "kubectl")
+    assert (done.returncode, "expected csv or proxmox" in done.stderr) == (2, True)
     for field, value, words in (
         ("node", "pve9", "which is not listed"), ("vmid", None, "the machine's number"),
         ("maxmem", "8G", "a whole number, 0 or more"),
@@ -549,7 +567,7 @@ def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="not of one cluster"):
         read_state([str(vms), "state/shop"])
     (tmp_path / "words.txt").write_text("hello\n")
-    with pytest.raises(InvalidFile, match="is no state of a cluster"):
+    with pytest.raises(InvalidFile, match="is not the state of a cluster"):
         read_state([str(tmp_path / "words.txt")])
 
 

@@ -18,6 +18,7 @@ from terminal import run
 import cotenant
 import cotenant.cli
 from cotenant.analysis.run.result import Result
+from cotenant.instances.packing import Packing
 
 
 def run_apart(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -56,7 +57,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert run("solve", "colocation/tiny", "-m", "optimal", "--out", str(path)).returncode == 0
     good = run("check", "colocation/tiny", str(path))
     assert good.returncode == 0
-    assert "bound: re-proved" in good.stdout
+    assert "bound: proved again" in good.stdout
     assert "not looked at: method, seed" in good.stdout
     told = json.loads(run("check", "colocation/tiny", str(path), "--json").stdout)
     assert (told["ok"], told["broken"], told["bound"]) == (True, [], "re-proved")
@@ -361,6 +362,10 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     rows = json.loads(done.stdout)
     assert not [row for row in rows if row.get("error")]
     assert "optimal" in {row["method"] for row in rows}
+    owned = Packing(capacity=[[8], [4]], demand=[[2], [1]], request=[3, 4], servers=[2, 1])
+    rows = cotenant.compare([owned], time_limit=600).rows
+    assert [row["error"] for row in rows if row.get("error")] == [], "as hosts.csv counts them"
+    assert {"FFD", "random-fit"} <= {row["method"] for row in rows}
     open_end = cotenant.read("packing/tiny")
     open_end = open_end.replace(
         servers=[float("inf")] * open_end.classes, request=[float("inf")] * open_end.types
@@ -371,6 +376,15 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     assert (
         "error: no method works on an instance given; expected a number of servers" in done.stderr
     )
+
+
+def test_methods_as_a_file_of_tables_hold_nothing_else() -> None:
+    shown = run("methods", "market")
+    assert "no proof as a file of fisher for:" in shown.stdout
+    for form in ("csv", "latex", "markdown"):
+        done = run("methods", "market", "--format", form)
+        assert "no proof as a file of" not in done.stdout
+        assert "no proof as a file of fisher for:" in done.stderr
 
 
 def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_path: Path) -> None:
@@ -463,12 +477,14 @@ def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
     assert process.returncode == (130 if result.stop.value == "interrupted" else 0)
 
 
-def test_help_names_every_command() -> None:
-    done = run("--help")
-    for (
-        command
-    ) in "solve compare check methods show generate convert fetch schema reproduce warm".split():
-        assert command in done.stdout
+def test_help_names_every_command_and_what_it_does_in_a_whole_sentence() -> None:
+    done = run("--help", COLUMNS="80")
+    names = "solve compare check methods show generate convert fetch schema reproduce warm".split()
+    assert all(name in done.stdout for name in names)
+    for words in (["--help"], ["advise", "--help"], ["new", "--help"]):
+        listed = run(*words, COLUMNS="80").stdout.partition("Commands:")[2]
+        lines = listed.strip().splitlines()
+        assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -272,7 +272,7 @@ def test_a_function_that_the_workers_cannot_import_is_refused(
     monkeypatch.syspath_prepend(str(tmp_path))
     policy = import_module("only_here").policy
     with pytest.raises(
-        InvalidOption, match="'policy' or its options cannot be had in another process"
+        InvalidOption, match="'policy' or its options cannot be used in another process"
     ):
         cotenant.compare([TINY], [policy], dask=two_workers.address)
 

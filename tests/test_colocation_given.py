@@ -214,7 +214,7 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
     assert instance.penalty.tolist() == [[0.6, 0.5], [0.5, np.inf]]
     with pytest.raises(InvalidFile, match="no table for the GPU 'k80'"):
         gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
-    with pytest.raises(InvalidFile, match="no Gavel throughput table"):
+    with pytest.raises(InvalidFile, match="not a Gavel throughput table"):
         gavel(put(tmp_path, json.dumps({"v100": {"x": 1}}), "g.json"))
     for key in (
         "-" * 100_000 + "1",
@@ -224,7 +224,7 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
     ):  # what Python's own reader would work out
         with pytest.raises(
             InvalidFile,
-            match=r"no Gavel throughput table: ValueError\(.a job is called .*; expected",
+            match=r"not a Gavel throughput table: ValueError\(.a job is called .*; expected",
         ):
             gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
 
@@ -307,7 +307,7 @@ BROKEN = [
     (
         "someone alone",
         Pairing([0], [1], [1], [0, 0, 1, 1]),
-        "2 jobs run alone; everyone must be paired",
+        "2 jobs run alone; every job must have a partner",
     ),
     ("an unknown type", Pairing([0], [4], [1], np.zeros(4)), "second names type 4"),
     ("another number of types", Pairing([0], [1], [1], np.zeros(3)), "single has 3 entries"),

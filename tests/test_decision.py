@@ -70,7 +70,7 @@ def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() ->
     )
 
 
-def test_the_page_of_an_instance_begins_with_its_decision(tmp_path: Path) -> None:
+def test_the_page_of_one_instance_begins_with_its_decision_and_says_it_once(tmp_path: Path) -> None:
     tiny = cotenant.read("colocation/tiny")
     names = ("web<b>", "batch", "db", "cache")
     done = cotenant.compare([tiny.replace(names=names)], ["optimal", "CO"])
@@ -78,3 +78,9 @@ def test_the_page_of_an_instance_begins_with_its_decision(tmp_path: Path) -> Non
     text = made.read_text()
     assert "Put web&lt;b&gt; beside cache; batch beside db. That is mean penalty 0.0425" in text
     assert "better than CO" in text
+    assert text.index("Put web") < text.index('<section id="ran"')
+    assert text.count("Put web") == 1
+    two = [tiny.replace(names=names, name=name) for name in ("one", "two")]
+    (made, *_) = write_report(cotenant.compare(two, ["optimal"]).rows, tmp_path / "page.html")
+    summary, _, rest = made.read_text().partition('<section id="ran"')
+    assert (summary.count("Put web"), rest.count("Put web")) == (0, 2), "each with its instance"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from cotenant.analysis.report import drawing
 from cotenant.analysis.report.label_places import label_places
 from cotenant.analysis.report.picture import Chart, Drawing, HeatMap, Series, Style
+from cotenant.analysis.report.slim import slim
 from cotenant.analysis.report.table import Column, Table
 from cotenant.instances.problem import InvalidFile, InvalidOption
 
@@ -84,6 +85,9 @@ def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: An
 
 
 def test_ids_of_two_pictures_on_a_page_never_meet() -> None:
+    one, two = (drawing.svg(chart(Series("s", (1, 2), (y, 2.0)))) for y in (0.0, 1.0))
+    alike = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, two)]
+    assert not alike[0] & alike[1], "of one name, in one notebook"
     one, two = (drawing.svg(PICTURES[0], prefix) for prefix in ("p1-", "p2-"))
     ids = [re.findall(r'\bid="([^"]+)"', text) for text in (one, two)]
     assert len(ids[0]) == len(set(ids[0]))
@@ -265,3 +269,42 @@ def test_a_long_name_is_cut_in_the_legend_and_whole_in_the_table() -> None:
     assert texts[0].endswith("...")
     assert len(texts[0]) <= 70
     assert made.table().rows[0][0] == long
+
+
+def test_shapes_that_stand_twice_are_drawn_once_and_lie_where_they_lay() -> None:
+    many = [
+        Series(f"s{k}", tuple(range(30)), tuple(float(k + x % 7) for x in range(30)), style="step")
+        for k in range(9)
+    ]
+    root = ElementTree.fromstring(drawing.svg(chart(*many), "p1-"))
+    space, link = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+    shapes = {each.get("id"): each for each in root.iter(f"{space}path") if each.get("id")}
+    uses = [each.get(link, "").removeprefix("#") for each in root.iter(f"{space}use")]
+    (gray,) = [name for name, each in shapes.items() if "#808080" in each.get("style", "")]
+    assert uses.count(gray) == 9, "the gray lines of nine frames are one shape"
+    assert all(each.attrib or each.tag != f"{space}g" for each in root.iter())
+    path = "M 1.004 2 L 3 2 \nL 3 5.5 L 4 6 z M 7 7 L 8 7"
+    text = f'<svg><g><path d="{path}" style="fill: none; stroke: red"/></g><g/></svg>'
+    assert (
+        slim(text, "m-")
+        == '<svg><path d="M1 2H3V5.5L4 6zM7 7H8" style="fill:none;stroke:red"/><g/></svg>'
+    )
+    longer = "M 10.004 20 " + " ".join(f"L {10 + k}.004 {20 + k % 5}" for k in range(1, 60))
+    moved = "M 30.006 40 " + " ".join(f"L {30 + k}.006 {40 + k % 5}" for k in range(1, 60))
+    twice = f'<svg><path d="{longer}" clip-path="url(#c)"/><path d="{moved}" clip-path="url(#d)"/></svg>'
+    found = slim(twice, "m-")
+    assert found.count(" d=") == 1
+    assert '<g clip-path="url(#c)"><use xlink:href="#m-s0" x="10" y="20"/></g>' in found
+    assert '<g clip-path="url(#d)"><use xlink:href="#m-s0" x="30.01" y="40"/></g>' in found
+
+
+def test_the_numbers_of_a_picture_do_not_say_twice_what_a_pointer_is_told() -> None:
+    said = Series("GR", (1, 2), (0.5, 0.25), tips=("GR: 1, 0.5 s", "GR, y 0.25 at 2"))
+    assert [column.name for column in chart(said).table().columns] == [
+        "series",
+        "x",
+        "y [s]",
+        "what",
+    ]
+    told = Series("GR", (1, 2), (0.5, 0.25), tips=("GR: 1, 0.5 [s]", "GR, y 0.25, 2"))
+    assert [column.name for column in chart(told).table().columns] == ["series", "x", "y [s]"]

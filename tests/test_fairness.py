@@ -207,7 +207,7 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (HUMAN, "is printed for people, in columns that are cut"),
+        (HUMAN, "has columns that are cut off to a width"),
         (text_of(LATE).partition("\n")[2], "is a job; expected the names of the columns"),
         (text_of(LATE, columns=[n for n in COLUMNS if n != "Start"]), "no column start"),
         (text_of(LATE, columns=[*COLUMNS, "User"]), "'user' is named twice"),
@@ -218,8 +218,8 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
         ('{"cotenant": 1, "problem": "scheduling"}', "an instance or a result"),
         ("NodeName=n1 CPUTot=8\n", "give it as --nodes"),
         ("Account|User|RawShares|NormShares\n", "give it as --shares"),
-        ("a,b\n1,2\n", "begins no log that is known"),
-        ("", "begins no log that is known"),
+        ("a,b\n1,2\n", "is not the beginning of a log that is known"),
+        ("", "is not the beginning of a log that is known"),
     ],
 )
 def test_what_is_no_export_is_refused_with_the_line_to_copy(exported, content, words) -> None:
@@ -260,7 +260,7 @@ def test_shares_are_divided_down_the_tree(exported) -> None:
     assert read_shares(exported(mixed, "mixed.txt")) == pytest.approx({"a": 0.75, "b": 0.25})
     with pytest.raises(InvalidFile, match="RawShares"):
         read_shares(exported(head + " a||much|\n", "bad.txt"))
-    with pytest.raises(InvalidFile, match=r"no header of sshare.*Make it with: sshare -a -l -P"):
+    with pytest.raises(InvalidFile, match=r"not a header of sshare.*Make it with: sshare -a -l -P"):
         read_shares(exported(HUMAN, "nodes.txt"))
     with pytest.raises(InvalidFile, match="no account with shares"):
         read_shares(exported(head + " a||0|\n", "none.txt"))

@@ -282,6 +282,10 @@ def test_a_frame_of_measured_groups_is_the_table_that_its_file_would_be(tmp_path
     frame = pandas.read_csv(tmp_path / "groups.csv")
     by_file, found = groups_csv(tmp_path), Groups.from_frame(frame, seats=3)
     assert found == by_file.replace(name="", source="")
+    assert (
+        by_file.source
+        == "penalties of groups.csv; 3 of 7 kinds of groups have no row, and are forbidden"
+    )
     placed = frame.assign(**{"class": [None] * 4 + ["big"] * 3})
     two = Groups.from_frame(
         placed.iloc[::-1], seats={"small": 2, "big": 3}, machines={"small": 1, "big": 1},

@@ -310,7 +310,7 @@ def test_an_answer_in_parts_is_measured_again(folder: Path, tmp_path: Path) -> N
     with pytest.raises(CotenantError, match="gives a job -"):
         analysis.check_parts(folder, answer)
     shutil.copy(answer / "part-00000.parquet", path)
-    with pytest.raises(InvalidFile, match="is of other users; expected 20 to 39"):
+    with pytest.raises(InvalidFile, match="holds other users; expected 20 to 39"):
         analysis.check_parts(folder, answer)
     (answer / analysis.ANSWER).write_text('{"cotenant_answer": 3}')
     with pytest.raises(InvalidFile, match="cotenant_answer is 3"):
@@ -413,7 +413,7 @@ BAD: list[tuple[Any, str]] = [
     (other_schema, r"part-00001.parquet: schema is 7; this version reads schema 1"),
     (longer, r"part-00001.parquet has 40 users .* expected 20 users and 80 jobs"),
     (wrong_value, r"part-00001.parquet.*user 20: budget\[0\] is -1"),
-    (foreign, r"part-00001.parquet is no part of a market"),
+    (foreign, r"part-00001.parquet is not a part of a market"),
     (lambda folder: changed_header(folder, cotenant_parts=9), "cotenant_parts is 9"),
     (lambda folder: changed_header(folder, budget=81.0), "add up to 80; expected 81"),
     (lambda folder: changed_header(folder, capacity="x"), "ValueError"),

@@ -117,11 +117,11 @@ def test_what_is_no_solved_model_is_told() -> None:
     model = penalty_model(tiny)
     with pytest.raises(InvalidOption, match=r"x\[0,1\] has no value; solve the model first"):
         instance_answer(tiny, model)
-    with pytest.raises(InvalidOption, match="is no solved model of colocation"):
+    with pytest.raises(InvalidOption, match="is not a solved model of colocation"):
         instance_answer(tiny, object())
     other = readable(cotenant.read("admission/tiny"))
     answer = solve_program(from_pyomo(model))
-    with pytest.raises(InvalidOption, match="are no variables of this model"):
+    with pytest.raises(InvalidOption, match="are not variables of this model"):
         answer.load(other)
     model.never = pyo.Constraint(expr=model.single[0] >= tiny.agents)
     with pytest.raises(InvalidOption, match="the answer is infeasible: it has no point"):

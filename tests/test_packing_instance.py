@@ -187,7 +187,7 @@ def test_vbp_files_are_read_and_broken_ones_refused(tmp_path) -> None:
         "2\n10 20\n2\n3 4 5\n6 -7 1\n": "negative",
         "2\n10 20\n2\n3 4.5 5\n6 7 1\n": "whole numbers",
         "2\n10 20\n3\n3 4 5\n6 7 1\n": "announces 3 items",
-        "2\n10\n": "cut short",
+        "2\n10\n": "ends too early",
     }.items():
         path.write_text(text)
         with pytest.raises(InvalidFile, match=why):

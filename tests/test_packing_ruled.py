@@ -182,6 +182,18 @@ def test_moves_are_counted_at_best_over_servers_of_a_class() -> None:
     assert impossible.status == "infeasible"
 
 
+def test_what_runs_now_is_an_answer_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    two = Packing(
+        capacity=[[4]], demand=[[1]], request=[2], servers=[3], placed=[[0, 0, 1], [2, 0, 1]]
+    )
+    monkeypatch.setattr("cotenant.solvers.packing.moves.aggregate_bound", interrupted)
+    assert cotenant.solve(two, "fewest-moves", servers=2).objective == 0
+    assert cotenant.solve(two, "fewest-moves", servers=1).status == "unknown"
+
+
 def test_what_breaks_the_rules_now_is_moved_and_no_reason_to_refuse() -> None:
     full = DATABASE.replace(placed=[[0, 0, 3], [1, 1, 3]])
     result = cotenant.solve(full, "fewest-moves", servers=4)

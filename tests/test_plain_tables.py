@@ -86,6 +86,7 @@ def test_a_pair_that_cannot_come_about_is_not_missing(tmp_path: Path) -> None:
 WRONG_PAIRS = [
     ("service,beside,slowdown,penalty\na,b,1.1,.1\n", "either slowdown"),
     ("service,beside,slowdown\na,b,0\n", "line 2, column 'slowdown' is '0'; expected a number ab"),
+    ("service,beside,slowdown\na,b,0.06\n", "'0.06'.*A penalty stands in a column of that name"),
     ("service,beside,penalty\na,b,1.3\n", "'1.3'.*A slowdown stands in a column of that name"),
     ("service,beside,slowdown\na,b,1.1\na,b,forbidden\n", "line 3: this pair is forbidden in one"),
     ("service,beside,slowdown\na,b,x\n", "expected a number. Write forbidden"),
@@ -177,7 +178,7 @@ def test_users_and_servers_of_a_market_may_have_tables_of_their_own(tmp_path: Pa
     for name, text, words in (
         ("users", "user,budget\nbob,3\n", "'ann'; expected a user of"),
         ("users", "user,budget\nbob,3\nbob,3\n", "line 3: user 'bob' is named twice"),
-        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n", "budget stands here and"),
+        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n", "budget is here and"),
     ):
         tables = {"jobs": jobs, "users": users, "servers": servers} | {name: text}
         with pytest.raises(InvalidFile, match=words):
@@ -206,7 +207,7 @@ def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("vms", "hosts", "words"),
     [
-        ("name,cpu\na,1\n", "name,mem\nx,1\n", "cpu, mem stand in one only"),
+        ("name,cpu\na,1\n", "name,mem\nx,1\n", "cpu, mem are in only one of them"),
         ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n", "names 'a' twice; write its number as count"),
         ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n", "'1.5'; expected a whole number"),
         ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n", "at most 6 decimals"),
@@ -259,6 +260,11 @@ def test_every_problem_has_plain_tables_that_are_known_by_their_header(tmp_path:
         assert plain_form(folder / plain.file) == plain.form
     with pytest.raises(InvalidFile, match=r"x\.csv: a,b.*slowdown-csv or penalty-csv"):
         plain_form(put(tmp_path, x="a,b\n1,2\n") / "x.csv")
+    square = put(tmp_path, x="job,web,sort\nsort,1.1,1.2\nweb,1,1.3\n") / "x.csv"
+    with pytest.raises(InvalidFile, match=r"is a square matrix.*--from slowdown-csv"):
+        plain_form(square)
+    with pytest.raises(InvalidFile, match=r"one column only, 'user server work'; expected user,"):
+        plain_form(put(tmp_path, x="user server work\n1 2 3\n") / "x.csv")
     with pytest.raises(InvalidFile, match="only once"):
         plain_form("-")
 

@@ -440,6 +440,47 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "steps": [{"kind": "prop", "below": 1, "each": True, "tree": []}] * 99,
         },
     ),
+    "conflicts that a server never has": (
+        {
+            "problem": "packing",
+            "capacity": [[4]],
+            "demand": [[1], [9]],
+            "request": [3, 0],
+            "apart": [[0, 1]] * 200,
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "steps": [{"kind": "prop", "below": 2, "each": True, "tree": []}],
+        },
+    ),
+    "limits on VMs that no server holds": (
+        {
+            "problem": "packing",
+            "capacity": [[4]],
+            "demand": [[1], *[[9]] * 10],
+            "request": [1, *[0] * 10],
+            "limits": [{"types": [*range(1, 11)], "most": 1}] * 8,
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "steps": [{"kind": "prop", "below": 2, "tree": []}],
+        },
+    ),
+    "answers of many resources": (
+        {
+            "problem": "packing",
+            "capacity": [[9] * 99],
+            "demand": [[1] * 99],
+            "request": [9],
+        },
+        {
+            "method": "min-servers",
+            "claim": _gap("servers", "min"),
+            "witness": {"count": [[1]] * 9, "server_class": [0] * 9},
+        },
+    ),
     "moves again": (
         {
             "problem": "packing",
@@ -454,6 +495,24 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "options": {"servers": 2},
             "claim": _gap("moves", "min"),
             "steps": [{"kind": "prop", "tree": []}] * 99,
+        },
+    ),
+    "jobs that wait in every coalition": (
+        {
+            "problem": "scheduling",
+            "machines": [1],
+            "horizon": 1,
+            "job": {"organization": [0] * 400, "release": [0] * 400, "processing": [1] * 400},
+        },
+        {"method": "REF", "claim": _gap("unfairness", "min"), "steps": [{"kind": "recompute"}] * 2},
+    ),
+    "logarithms of many users": (
+        {**_MARKET, "budget": [1] * 9, "job": {k: v * 9 for k, v in _JOB.items()}},
+        {
+            "method": "nash-welfare",
+            "claim": _gap("nash_welfare", "max"),
+            "witness": {"cores": {"over": 1, "numbers": [1] * 18}},
+            "steps": [{"kind": "tangent"}],
         },
     ),
     "the game of coalitions again": (
@@ -482,6 +541,22 @@ def test_what_a_file_asks_for_again_and_again_is_counted(
     with pytest.raises(verify.Refused, match="patience"):
         _judged(document, **parts)
     assert verify.Patience.left > 10**9  # who makes a proof is not counted
+
+
+def test_what_is_allowed_everywhere_is_not_looked_at_entry_by_entry() -> None:
+    """A file of 200 kB kept the verifier busy for a minute."""
+    size = 20_000
+    case = verify.Case({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
+    assert verify.Packing(case).allowed[size - 1][size - 1] is True
+
+
+def test_tasks_that_are_split_very_often_are_added_up_once() -> None:
+    """The sum of all parts was made anew for each of them."""
+    shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 1}
+    times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
+    document = {**shape, **times, "class_share": [1], "location_share": [1]}
+    case = verify.Case(document, {}, {"split": [[0, 0, 0, 1]] * 20_000}, [[]])
+    assert verify.numa_fluid(case)[0].value == 2
 
 
 def test_curves_whose_steps_have_no_common_part_are_refused() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 from measured import DATA
-from placing_reference import WEB, Best, best, state
+from placing_reference import WEB, Best, best, odd, state
 from proved import Document, judged, proof_of, refuses
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from cotenant import verify
 from cotenant.advice.reading import read_state
 from cotenant.advice.rules import translate
-from cotenant.instances.packing import Packing
+from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.generators import cluster
-from cotenant.instances.problem import InvalidInstance
+from cotenant.instances.packing.placing import present_counts
+from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
+from cotenant.instances.problem.base import plain
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
 
@@ -90,6 +94,83 @@ def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
                 assert _tree(given, method, known, least + 1, each) is None, instance.name
             if least > 0:
                 assert _tree(given, method, known, least, True) is not None, instance.name
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        (3000, 3100),
+        *(pytest.param((k, k + 1000), marks=pytest.mark.slow) for k in range(0, 8000, 1000)),
+    ],
+)
+def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, int]) -> None:
+    """And each of them is a point of the programs, over classes and over servers."""
+    answers = points = 0
+    for seed in range(*seeds):
+        with contextlib.suppress(InvalidInstance):
+            instance, rng = odd(seed), random.Random(seed)
+            document = json.loads(json.dumps(instance.document()))
+            of, found = instance.server_class, list[np.ndarray[Any, Any]]()
+            for _ in range(40):
+                count = np.zeros((len(of), instance.types), dtype=int)
+                for i, number in enumerate(instance.wanted):
+                    for _ in range(int(number)):
+                        count[rng.randrange(len(of)), i] += 1
+                placement = Placement(count, of)
+                witness = {
+                    "count": plain(placement.count),
+                    "server_class": plain(placement.server_class),
+                }
+                case = verify.Case(document, {}, witness, [])
+                try:
+                    check(instance, placement)
+                except InfeasibleSolution:
+                    with pytest.raises(verify.Refused):
+                        verify.Packing(case, ruled=True)
+                else:
+                    found.append(count)
+                    assert verify.Packing(case, ruled=True).answered
+                answers += 1
+            for count in found[:2]:
+                points += 1
+                assert _is_point(instance, document, count), (seed, count)
+    assert answers > 0
+    assert points > 0
+
+
+def _is_point(instance: Packing, document: Document, count: Any) -> bool:
+    """Whether programs over all servers, and over classes, have a point of this answer's VMs."""
+    given = verify.Packing(verify.Case(document, {}, None, []), ruled=True)
+    used, of = count.any(axis=1), instance.server_class
+    moves = int(np.maximum(present_counts(instance) - count, 0).sum())
+    for each in (False, True):
+        step = {"each": each}
+        program, kinds = verify.moves_program(given, int(used.sum()), moves + 1, step)
+        own = range(len(of)) if each else range(instance.classes)
+        for m, (c, column, on) in zip(own, kinds, strict=True):
+            rows = [m] if each else np.flatnonzero(of == c)
+            fixed = {column: int(used[rows].sum())}
+            fixed |= {j: int(count[rows, i].sum()) for i, j in on.items()}
+            if sum(fixed.values()) != used[rows].sum() + count[rows].sum():
+                return False  # VMs without a column
+            for j, value in fixed.items():
+                program.equal([(j, 1)], value)
+        if not _has_point(program):
+            return False
+    return True
+
+
+def _has_point(program: verify.Program) -> bool:
+    rows, limits = np.zeros((len(program.rows), len(program.low))), []
+    for r, (terms, most) in enumerate(program.rows):
+        limits.append(min(most, 10**9))
+        for j, factor in terms:
+            rows[r, j] += factor
+    high = np.minimum(np.array(program.high, dtype=float), 1e9)
+    whole = np.ones(len(high))
+    inside = LinearConstraint(rows, -np.inf, limits)
+    found = milp(0 * whole, integrality=whole, bounds=Bounds(program.low, high), constraints=inside)
+    return bool(found.status == 0)
 
 
 def test_what_is_changed_is_refused(tmp_path: Path) -> None:

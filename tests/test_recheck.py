@@ -272,7 +272,7 @@ def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
         (lambda d: d["certificate"].update(levels=3), "levels is 3"),
         (lambda d: d["result"].pop("seed"), "'seed' is missing"),
         (lambda d: d["result"].pop("scale"), "scale is missing"),
-        (lambda d: d["result"].update(another=1), "another is no field of a result"),
+        (lambda d: d["result"].update(another=1), "another is not a field of a result"),
         (lambda d: d["result"]["options"].update(alpha=-1), "alpha is -1"),
         (lambda d: d["result"]["options"].update(alfa=1), "did you mean alpha"),
         (lambda d: d["certificate"].pop("blocking_pairs"), "blocking_pairs is missing"),

@@ -89,7 +89,7 @@ BAD_FILES: list[tuple[str, str, str]] = [
     (
         "a strange metric",
         json.dumps(row(objective_name="beauty")) + "\n",
-        "'beauty', which is no metric",
+        "'beauty', which is not a metric",
     ),
     (
         "metrics of words",

@@ -50,6 +50,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     (problem,) = made.problems
     assert [bool(each.pictures) for each in problem.instances] == [True] * 2 + [False] * 18
     assert all(each.table is not None for each in problem.instances)
+    assert made.ran.rows[0][1] == (20, "20: draw-0, draw-1, draw-2, draw-3, draw-4, ...")
     (problem,) = content(twenty, shown=0).problems
     assert not any(each.pictures for each in problem.instances)
     (problem,) = content(twenty, summary_only=True).problems
@@ -108,7 +109,9 @@ def test_more_lines_than_can_be_told_apart_get_a_frame_each() -> None:
     many = chart_figure(replace(LINE, series=tuple(lines)))
     shown = [axes for axes in many.axes if axes.get_visible()]
     assert [axes.get_title("left") for axes in shown] == [line.name for line in lines]
-    assert all(len(axes.lines) == len(lines) + 1 for axes in shown), "the others gray behind it"
+    gray = [axes.lines[0] for axes in shown]
+    assert all(len(axes.lines) == 2 for axes in shown), "the others gray behind it, in one line"
+    assert [np.isnan(line.get_xdata()).sum() for line in gray] == [len(lines)] * len(lines)
 
 
 def test_counts_have_whole_ticks() -> None:

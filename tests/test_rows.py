@@ -229,7 +229,7 @@ def test_a_value_that_no_file_can_hold_is_a_failed_row(monkeypatch: pytest.Monke
         metrics, "metrics", lambda instance, solution, *, alpha=0.0: {"penalty": float("nan")}
     )
     found = cotenant.compare([TINY], ["GR"], options={"alpha": 0.0})
-    assert found.rows[0]["error"] == "what came out cannot be kept in a file: nan has no JSON form"
+    assert found.rows[0]["error"] == "the result cannot be written to a file: nan has no JSON form"
 
 
 def test_an_option_that_is_no_json_value_is_told_by_its_name_in_the_row(tmp_path: Path) -> None:

@@ -343,7 +343,7 @@ def test_seats_and_methods_that_do_not_fit_are_refused_before_any_job(tmp_path: 
         (["--seats", "1"], "seats is 1"),
         (
             ["--seats", "3", "-m", "stable"],
-            "'stable', which is not for machines of 3 seats; these are: optimal, core",
+            "'stable', which is not for machines of 3 seats; methods that are: optimal, core",
         ),
         (["--seats", "2", "-m", "core"], "'core', which is not for machines of 2 seats"),
         (["--seats", "3", "-o", "uncertainty=certain"], "no option 'uncertainty'"),

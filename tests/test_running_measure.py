@@ -135,7 +135,7 @@ def test_a_noisy_machine_is_not_worth_starting_and_told_in_time(tmp_path: Path) 
 
 
 def test_a_budget_that_holds_no_six_rounds_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidOption, match="not worth starting, 6 rounds of 9 cells take about"):
+    with pytest.raises(InvalidOption, match="which is too short: 6 rounds of 9 cells take about"):
         measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), budget=300.0)
 
 

@@ -353,7 +353,7 @@ def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(
     run.ledger.enqueue(changed)
     assert run.ledger.entries()[0].kind == "1"
     run.rows._rows.execute("UPDATE queued SET attempts = 1")
-    with pytest.raises(InvalidInstance, match="job 'job-0' is not what it was when it was begun"):
+    with pytest.raises(InvalidInstance, match="job 'job-0' is no longer the job that was begun"):
         run.ledger.enqueue(queued(["0"]))
 
 

@@ -376,8 +376,12 @@ def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
     ("rule", "options", "message"),
     [
         ("LOTTERY", {}, "rule is 'LOTTERY'"),
-        ("RAND", {}, "sampling goes with RAND"),
-        ("FIFO", {"sampling": sample_orderings([np.array([0, 1, 2])])}, "sampling goes with RAND"),
+        ("RAND", {}, "sampling is for RAND only"),
+        (
+            "FIFO",
+            {"sampling": sample_orderings([np.array([0, 1, 2])])},
+            "sampling is for RAND only",
+        ),
         ("DIRECTCONTR", {}, "draws has 0 numbers; DIRECTCONTR needs 28"),
         ("random", {"draws": np.zeros(5)}, "draws has 5 numbers"),
         ("FIFO", {"samples": [31]}, "samples are from 30 to 31"),

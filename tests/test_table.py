@@ -17,10 +17,18 @@ import pytest
 from report_rows import row
 from terminal import run
 
+import cotenant
 from cotenant.analysis.metric import Metric
+from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.console import Form
 from cotenant.analysis.report.table import Column, Table
-from cotenant.analysis.report.tables import comparison_tables, figure, percent, proved
+from cotenant.analysis.report.tables import (
+    comparison_tables,
+    figure,
+    percent,
+    proved,
+    result_table,
+)
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.instances.problem import InvalidOption
 
@@ -34,6 +42,18 @@ TABLE = Table(
     caption="*below*",
     notes=("SR_2 failed",),
 )
+
+
+def test_a_zero_has_no_sign() -> None:
+    for digits, text in ((0, "0"), (1, "0.0"), (4, "0.0000")):
+        assert figure(-0.0, Metric("m", "M", digits=digits)) == text
+    assert figure(-1e-9, Metric("m", "M", digits=4, unit="W")) == "0.0000 W"
+    done = cotenant.solve(cotenant.read("market/tiny"), "PRD")
+    signless = replace(done.outcome, certificate={"unspent": -0.0, "list": [-0.0, -1.5]})
+    metrics = analysis_of("market").metric_table
+    facts = dict(result_table(replace(done, outcome=signless), metrics).rows)
+    assert facts["certificate: unspent"][1] == "0.0"
+    assert facts["certificate: list"][1] == "[0.0, -1.5]"
 
 
 def test_csv_holds_values_as_they_are_and_nothing_for_none() -> None:

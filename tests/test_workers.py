@@ -104,9 +104,9 @@ of_no_module.__module__ = "no_such_module"
     [
         (
             lambda instance: None,
-            r"'<lambda>' or its options cannot be had in another process \(a lambda, or a function made inside",
+            r"'<lambda>' or its options cannot be used in another process \(a lambda, or a function made inside",
         ),
-        (of_no_module, "'of_no_module' or its options cannot be had in another process"),
+        (of_no_module, "'of_no_module' or its options cannot be used in another process"),
     ],
 )
 def test_a_function_that_another_process_cannot_import_is_refused_before_any_work(
@@ -132,7 +132,7 @@ except cotenant.CotenantError as error: print(error)
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=600
     )
     assert done.stdout.startswith(
-        "once\nmethod 'serve' or its options cannot be had in another process (it is defined "
+        "once\nmethod 'serve' or its options cannot be used in another process (it is defined "
         "in the script"
     )
     assert done.stdout.count("once") == 1

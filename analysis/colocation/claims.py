@@ -107,7 +107,7 @@ def _partition(
     if not whole or not is_stable_partition(
         lists.place, successor, None if lists.strict else lists.better, unsettled
     ):
-        found.witness("stable_partition", "is no stable partition of the agents")
+        found.witness("stable_partition", "is not a stable partition of the agents")
         return
     partition = StablePartition(successor.astype(np.int32))
     found.compare(

@@ -157,7 +157,7 @@ def run_epochs(
         raise InvalidInstance(
             "unpaired",
             f"{instance.unpaired:g}",
-            "no such field: every job in the loop needs a processor",
+            "no unpaired, since every job in the loop needs a processor",
         )
     generator = rng or np.random.default_rng(0)
     incoming = _arrivals(instance, epochs, rate, arrivals, generator)

@@ -98,8 +98,7 @@ def sustained(
     if tasks < SIGHT * backlog:
         raise InvalidOption(
             f"tasks is {tasks}; expected at least {SIGHT} times the backlog of {backlog}: "
-            "among fewer a queue that grows without "
-            "end is not seen to"
+            "with fewer tasks a queue that grows without end looks like others"
         )
     most = instance.all_cores / instance.mean_service
     first = instance.all_cores + backlog if start == "saturated" else 0

@@ -398,4 +398,4 @@ def clock_text(seconds: float) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"
+    return "-" if value is None else f"{value:z.6g}"

@@ -25,6 +25,9 @@ from .summary import problem_sentences
 from .table import Column, Table
 from .tables import comparison_tables, proved, seconds_text, slug
 
+MOST_NAMED = 5
+"""Instances that the table of what was run names; a column of more is as long as a phone's page."""
+
 MOST_PICTURED = 4
 """Instances of a problem whose pictures are drawn when nothing else is said; their tables are all
 there.
@@ -350,7 +353,7 @@ def _ran(rows: Sequence[Row]) -> Table:
         lines.append((
             problem,
             (len({row["fingerprint"] for row in here}),
-            ", ".join(dict.fromkeys(row["instance"] for row in here))),
+            _first(list(dict.fromkeys(row["instance"] for row in here)))),
             ", ".join(dict.fromkeys(row["method"] for row in runs)),
             _seeds({row.get("seed", 0) for row in runs}),
             ", ".join("none" if limit is None else f"{limit:g}" for limit in limits),
@@ -365,6 +368,13 @@ def _ran(rows: Sequence[Row]) -> Table:
         *([Column("frontiers", numeric=True)] if frontiers else []),
     )  # fmt: skip
     return Table("what-was-run", "What was run", columns, tuple(lines))
+
+
+def _first(names: list[str]) -> str:
+    """The names, or how many there are and the first of them: each has its own table below."""
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{len(names)}: {', '.join(names[:MOST_NAMED])}, ..."
 
 
 def _frontiers(rows: Sequence[Row]) -> tuple[int, str]:

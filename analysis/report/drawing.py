@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from ...instances.problem.files import write_bytes
 from ...instances.problem.text import printable
 from .picture import Chart, HeatMap, Picture
 from .plotting import COLOURS, INK, chart_figure, heat_map_figure
+from .slim import slim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +63,8 @@ def svg(picture: Picture, prefix: str = "") -> str:
 
     Parameters
     ----------
-    prefix : put before every id inside, so that several pictures can stand on one page.
+    prefix : put before every id inside, so that several pictures can stand on one page; made of
+        the picture when not given.
     """
     drawn = figure(picture, PAGE_WIDTH if isinstance(picture, Chart) else None)
     stream = io.StringIO()
@@ -74,12 +77,18 @@ def svg(picture: Picture, prefix: str = "") -> str:
         r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL
     )  # a rule for the whole page, otherwise
     text = _tipped(text, picture)
-    mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-"
-    used = set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
+    own = sha256(text.encode()).hexdigest()[:8]  # two pictures of one name may share a notebook
+    mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-{own}-"
+    used = dict.fromkeys(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
+    ids = {name: f"{mark}{place}" for place, name in enumerate(used)}
     text = re.sub(
-        r' id="([^"]+)"', lambda found: f' id="{mark}{found[1]}"' if found[1] in used else "", text
+        r' id="([^"]+)"',
+        lambda found: f' id="{ids[found[1]]}"' if found[1] in ids else "",
+        text,
     )
-    text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{mark}", text)
+    text = re.sub(
+        r'(xlink:href="#|url\(#)([^")]+)', lambda found: f"{found[1]}{ids[found[2]]}", text
+    )
     text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
     for place, color in enumerate(COLOURS, start=1):
         text = re.sub(
@@ -90,8 +99,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     )  # the element's own, and with it the reader's
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
-    text = re.sub(r' (?:d|x|y|width|height)="[^"]*"', _rounded, text)
-    text = re.sub(r">\s*\n\s*<", "><", text)
+    text = slim(text, mark)
     title, description = f"{mark}title", f"{mark}description"
     wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
     width = float(wide[1]) if wide else 400
@@ -201,8 +209,3 @@ def _tipped(text: str, picture: Picture) -> str:
 def _marked(text: str) -> str:
     """Text as an SVG holds it."""
     return escape(printable(text))
-
-
-def _rounded(found: re.Match[str]) -> str:
-    """Numbers of an attribute to a hundredth of a point."""
-    return re.sub(r"(\.\d\d)\d+", r"\1", found[0]).replace("\n", "")

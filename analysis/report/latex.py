@@ -4,6 +4,7 @@ lines, then fewer columns.
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption
@@ -79,7 +80,7 @@ class _Drawn:
     def align(self) -> str:
         """Its letter in the tabular's argument."""
         if self.wide is not None:
-            return rf">{{\raggedright\arraybackslash}}p{{{self.wide:.1f}cm}}"
+            return rf">{{\raggedright\arraybackslash}}p{{{floor(10 * self.wide) / 10:.1f}cm}}"
         return "r" if self.column.numeric else "l"
 
     @property

@@ -196,7 +196,7 @@ def _plain(value: Any, text: str) -> str:
         same = float(text) == value
     except ValueError:
         same = False
-    return "" if same else Markup(f' data-value="{float(value)!r}"')
+    return "" if same else Markup(f' data-value="{float(value):.9g}"')
 
 
 def _named(pictures: Sequence[Picture]) -> list[Picture]:

@@ -83,7 +83,8 @@ class Chart:
             rows += [
                 (series.name, x, y, tip) for x, y, tip in zip(series.x, series.y, tips, strict=True)
             ]
-        said = any(row[3] for row in rows)
+        known = _words(self.x_label, self.y_label)
+        said = any(_words(row[3]) - known - _words(*map(_short, row[:3])) for row in rows)
         x_numeric = all(not isinstance(row[1], str) for row in rows)
         columns = (
             Column("series"), Column(self.x_label, numeric=x_numeric, text=_short),
@@ -215,7 +216,12 @@ def _mapped(known: Picture, picture: Picture) -> bool:
     return bool(known.metrics) and set(known.metrics) == set(picture.metrics)
 
 
+def _words(*texts: str) -> set[str]:
+    """The words and numbers of some texts."""
+    return set(re.findall(r"[^\s,:;()\[\]]+", " ".join(texts)))
+
+
 def _short(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)

@@ -135,11 +135,9 @@ def _frames(chart: Chart, width: float) -> Figure:
     down = -(-len(chart.series) // across)
     drawn = Figure(figsize=(width, 0.5 + 1.35 * down), layout="constrained")
     grid = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).reshape(-1)
+    x, y = _one_line(chart.series)
     for place, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
-        for other in chart.series:
-            step = {"drawstyle": "steps-post"} if other.style.startswith("step") else {}
-            x, y = list(map(_number, other.x)), list(map(_number, other.y))
-            axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7, **step)
+        axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7)
         _points(axes, series, list(map(_number, series.x)), COLOURS[place % len(COLOURS)], place)
         axes.set_title(_named(series), fontsize=8, loc="left")
         axes.tick_params(labelsize=8)
@@ -147,9 +145,25 @@ def _frames(chart: Chart, width: float) -> Figure:
         axes.set_visible(False)
     _scale(grid[0], "x", chart.x_scale, [x for series in chart.series for x in series.x])
     _scale(grid[0], "y", chart.y_scale, [y for series in chart.series for y in series.y])
+    for axes in grid:
+        axes.minorticks_off()
     drawn.supxlabel(_said(chart.x_label), fontsize=9)
     drawn.supylabel(_upright(chart.y_label, drawn.get_figheight() * 12), fontsize=9)
     return drawn
+
+
+def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
+    """All lines as one with gaps between them, which a page holds once; steps as their corners."""
+    x: list[float] = []
+    y: list[float] = []
+    for line in lines:
+        places, values = list(map(_number, line.x)), list(map(_number, line.y))
+        if line.style.startswith("step"):
+            places = [place for place in places for _ in range(2)][1:]
+            values = [value for value in values for _ in range(2)][:-1]
+        x += [*places, math.nan]
+        y += [*values, math.nan]
+    return x, y
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[Any]) -> None:

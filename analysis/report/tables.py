@@ -74,14 +74,15 @@ def answer_tables(result: Result, most: int | None) -> Iterator[Table]:
     for place, name in enumerate(found.columns):
         numeric = any(isinstance(row[place], int | float) for row in found.rows)
         columns.append(Column(name, _amount, numeric=numeric, rank=max(0, place - 2)))
-    more = f"{found.left_out} more rows: --format csv and --out RESULT.json have them"
+    rows = "row" if found.left_out == 1 else "rows"
+    more = f"{found.left_out} more {rows}: --format csv and --out RESULT.json have all"
     notes = (found.sentence, *((more,) if found.left_out else ()))
     yield Table("answer", "the answer", tuple(columns), found.rows, notes=notes)
 
 
 def _amount(value: Any) -> str:
     """A number or a name of an answer as text."""
-    return f"{value:.4g}" if isinstance(value, float) else words(value)
+    return f"{value:z.4g}" if isinstance(value, float) else words(value)
 
 
 def comparison_tables(
@@ -216,14 +217,14 @@ def facts_table(facts: Mapping[str, object], title: str) -> Table:
 
 
 def figure(value: float | None, metric: Metric) -> str:
-    """A value of a metric as text."""
+    """A value of a metric as text; never "-0.0"."""
     if value is None:
         return "-"
     if metric.digits < 0:
         return f"{value:.{-metric.digits - 1}e}" if value else "0"
     if metric.digits == 0:
-        return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
-    return f"{value:.{metric.digits}f}{f' {metric.unit}' if metric.unit else ''}"
+        return f"{value:z.0f}" if float(value).is_integer() else f"{value:z.1f}"
+    return f"{value:z.{metric.digits}f}{f' {metric.unit}' if metric.unit else ''}"
 
 
 def difference(value: float, metric: Metric) -> str:
@@ -425,8 +426,8 @@ def _shortened(value: Any) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, float) and not value.is_integer():
-        return float(f"{value:.6g}")
+    if isinstance(value, float):
+        return value + 0.0 if value.is_integer() else float(f"{value:.6g}")  # never -0.0
     if isinstance(value, dict):
         return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value

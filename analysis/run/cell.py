@@ -125,7 +125,7 @@ def _as_read(row: Mapping[str, Any]) -> Row:
     try:
         found: Row = json.loads(json.dumps(plain(dict(row)), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise CotenantError(f"what came out cannot be kept in a file: {error}") from None
+        raise CotenantError(f"the result cannot be written to a file: {error}") from None
     return found
 
 

@@ -254,7 +254,7 @@ class Cluster:
         return EngineError(f"the scheduler at {self._address} went away; {_RESUME}")
 
 
-_RESUME = "with --out the rows so far are kept, and the same command goes on from there"
+_RESUME = "with --out the rows so far are kept; to go on from there, give the same command again"
 
 
 def _loggers() -> list[str]:

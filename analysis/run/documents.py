@@ -148,9 +148,8 @@ def _wrong(row: Row) -> str:
         return "seconds is None, expected a number"
     known = {metric.name for metric in analysis_of(row["problem"]).metric_table}
     if row.get("objective_name") is not None and row["objective_name"] not in known:
-        return (
-            f"objective_name is {row['objective_name']!r}, which is no metric of {row['problem']}"
-        )
+        name = row["objective_name"]
+        return f"objective_name is {name!r}, which is not a metric of {row['problem']}"
     strange = [
         name
         for each in row.get("frontiers") or ()
@@ -158,7 +157,7 @@ def _wrong(row: Row) -> str:
         if name not in known
     ]
     return (
-        f"a frontier is of {strange[0]!r}, which is no metric of {row['problem']}"
+        f"a frontier is of {strange[0]!r}, which is not a metric of {row['problem']}"
         if strange
         else ""
     )

@@ -229,7 +229,7 @@ class Holders:
                 if deaths >= MOST_DEATHS:
                     raise EngineError(
                         f"{self._labels[number]}: the process that holds it {value}, "
-                        f"{deaths} times over; give it more memory or smaller parts"
+                        f"{deaths} times; give it more memory or smaller parts"
                     )
                 self.replaced += 1
                 self.tell(

@@ -56,9 +56,9 @@ class Recheck:
     def said(self) -> str:
         """For people: what became of the bound."""
         return {
-            "re-proved": "bound: re-proved from the certificate and the instance",
-            "not re-proved": "bound: not re-proved (solver's word)",
-            "none": "bound: none claimed",
+            "re-proved": "bound: proved again from the certificate and the instance",
+            "not re-proved": "bound: not proved again; it is what the solver said",
+            "none": "bound: the result claims none",
         }[self.bound]
 
 
@@ -102,9 +102,7 @@ def recheck(instance: Instance, result: Result) -> Recheck:
         AttributeError,
         ArithmeticError,
     ) as error:  # something is not of its type
-        raise InvalidFile(
-            f"the result cannot be made sense of: {type(error).__name__}: {error}"
-        ) from None
+        raise InvalidFile(f"the result cannot be read: {type(error).__name__}: {error}") from None
 
 
 class _Judge:
@@ -182,7 +180,7 @@ class _Judge:
             if name not in written:
                 self.broken.append(f"{name} is missing; a result of this version has it")
             elif name not in made:
-                self.broken.append(f"{name} is no field of a result")
+                self.broken.append(f"{name} is not a field of a result")
             elif not alike(made[name], written[name]):
                 told, given = short(written[name]), short(made[name])
                 self.broken.append(f"{name} is {told}, but what it follows from gives {given}")
@@ -320,7 +318,7 @@ class _Judge:
         if tolerance is not None and (kind != "equilibrium" or tolerance != told):
             self.broken.append(f"tolerance is {tolerance}; " + (
                 f"the certificate's is {told}" if kind == "equilibrium"
-                else f"{result.method} is no equilibrium and has none"
+                else f"{result.method} is not a method of equilibria and has none"
             ))  # fmt: skip
         elif tolerance is None and kind == "equilibrium" and result.bound is not None:
             self.broken.append(

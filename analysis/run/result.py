@@ -79,7 +79,8 @@ class Result:
     given: Instance | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"Result({', '.join(self._facts().values())})"
+        told = (f"gap {text}" if name == "gap" else text for name, text in self._facts().items())
+        return f"Result({', '.join(told)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -89,9 +90,9 @@ class Result:
         facts = {"run": f"{self.method} on {self.instance or self.problem}"}
         facts["status"] = self.status.value
         if self.objective is not None:
-            facts["objective"] = f"{self.objective_name} {self.objective:.6g}"
+            facts["objective"] = f"{self.objective_name} {self.objective:z.6g}"
         if self.gap is not None:
-            facts["gap"] = f"gap {self.gap:.3g}"
+            facts["gap"] = f"{self.gap:z.3g}"
         facts["seconds"] = f"{self.seconds:.3f} s"
         if (answer := self.described(1)) is not None and answer.sentence:
             facts["answer"] = answer.sentence

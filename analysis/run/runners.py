@@ -83,7 +83,7 @@ def validate_place(
     """Refuse contradictory or impossible settings of where cells are run."""
     if jobs is not None and dask is not None:
         raise InvalidOption(
-            "jobs and dask are both given; a cluster has the processes its workers have, so "
+            "jobs and dask are both given; a cluster runs in the processes of its workers; "
             "leave out jobs"
         )
     if hard_limit is not None and jobs is None and dask is None:

@@ -42,7 +42,8 @@ def window_or_text(path: PathLike, schedule: PathLike | None = None) -> Window |
         if schedule is None:
             return text
         raise InvalidFile(
-            f"{where} is no instance of this package, and schedule is for one; leave it out for a "
+            f"{where} is not an instance of this package. schedule is for an instance; leave it "
+            "out for a "
             "log, which says itself who started when"
         )
     if "result" in content:
@@ -115,7 +116,7 @@ def _judged(instance: Scheduling, answer: Result | dict[str, Any], where: str) -
         try:
             schedule = Schedule.from_document({"machine": [], **answer})
         except (CotenantError, TypeError, ValueError) as error:
-            raise InvalidFile(f"{where} is no schedule: {error}") from None
+            raise InvalidFile(f"{where} is not a schedule: {error}") from None
     else:
         schedule = schedule_of(instance, _starts(instance, answer, where))
     check(instance, schedule)
@@ -127,6 +128,7 @@ def _starts(instance: Scheduling, answer: dict[str, Any], where: str) -> Any:
     whole = isinstance(start, list) and all(type(entry) is int for entry in start)
     if not whole or len(start) != instance.jobs or np.abs(np.array(start, object)).max() >= 2**62:
         raise InvalidFile(
-            f"{where}: start is no list of {instance.jobs} whole numbers, one a job, -1 for none"
+            f"{where}: start is not a list of {instance.jobs} whole numbers, one for each job, -1 "
+            "for none"
         )
     return start

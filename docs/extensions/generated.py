@@ -209,7 +209,7 @@ def picture(name: str, before: str = "", page: str = "") -> str:
     )
     return (
         f"```{{raw}} html\n<figure "
-        f'class="picture">{svg(made, "site-")}<figcaption>{caption}</figcaption></figure>\n```'
+        f'class="picture">{svg(made)}<figcaption>{caption}</figcaption></figure>\n```'
     )
 
 

@@ -68,6 +68,6 @@ def admission_csv(
 def _same(path: Path, what: str, given: list[str], expected: list[str], elsewhere: Path) -> None:
     if odd := sorted(set(given) ^ set(expected)):
         raise InvalidFile(
-            f"{path} and {elsewhere} do not name the same {what}: {', '.join(odd[:4])} stand "
-            "in one only"
+            f"{path} and {elsewhere} do not name the same {what}: {', '.join(odd[:4])} "
+            f"{'is' if len(odd) == 1 else 'are'} in only one of them"
         )

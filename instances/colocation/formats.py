@@ -150,7 +150,7 @@ def gavel(
     content = parse_json(read_text(path), path)
     tables = content.get("gpus", content)
     if not isinstance(tables, dict):
-        raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: gpus is {tables!r}")
+        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: gpus is {tables!r}")
     if gpu not in tables:
         raise InvalidFile(
             f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has "
@@ -301,7 +301,7 @@ def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...]
         )
         return tuple(single.values()), alone, shared
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InvalidFile(f"{os.fspath(path)} is no Gavel throughput table: {error!r}") from None
+        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: {error!r}") from None
 
 
 _GAVEL_KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")

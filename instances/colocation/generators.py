@@ -213,5 +213,5 @@ def _cut_normal(agents: int, rng: np.random.Generator) -> Floats:
 def _even(agents: int) -> None:
     if agents % 2:
         raise InvalidOption(
-            f"agents is {agents}; expected an even number, since everyone is paired"
+            f"agents is {agents}; expected an even number, since every agent gets a partner"
         )

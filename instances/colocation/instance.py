@@ -40,10 +40,9 @@ solver's tolerances.
 """
 
 _WHY_NO_LESS = (
-    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as "
-    "alone, and beside such a number the "
-    "differences that decide who is better off are lost in rounding. Give 1 - (throughput "
-    "beside it) / (throughput alone)"
+    f"Below {LEAST_PENALTY:g} a job would run more than twice as fast beside the other as alone. "
+    "With such large numbers the differences between the others are lost in rounding. Give "
+    "1 - (throughput beside it) / (throughput alone)"
 )
 
 
@@ -338,7 +337,7 @@ class Colocation(Instance):
             if self.unpaired is None and agents % 2:
                 raise InvalidInstance(
                     "count", f"{agents} agents in all, an odd number",
-                    "an even total, since everyone is paired",
+                    "an even total, since every agent gets a partner",
                     f"Add or remove an agent, or give machines (at least {(agents + 1) // 2}) "
                     "so that one may run alone",
                 )  # fmt: skip
@@ -348,7 +347,8 @@ class Colocation(Instance):
             raise InvalidInstance(
                 "machines", f"{machines:g} beside unpaired = {self.unpaired:g}",
                 "only one of the two",
-                "machines lets jobs run alone at penalty 0, unpaired leaves them without a place",
+                "With machines, jobs may run alone at penalty 0; with unpaired, jobs may be left "
+                "out",
             )  # fmt: skip
         if machines != np.inf and machines != np.floor(machines):
             raise InvalidInstance(
@@ -380,7 +380,8 @@ class Colocation(Instance):
             raise InvalidInstance(
                 "unpaired",
                 f"{unpaired:g}, below {field_of}[{x}, {y}] = {highest[x, y]:g} of an allowed pair",
-                "a penalty no lower than any allowed one, since being left out is liked least",
+                "a penalty at least as high as every allowed one, since a job likes it least to "
+                "be left out",
             )  # fmt: skip
         set_field(self, "unpaired", unpaired)
 
@@ -541,7 +542,7 @@ def check(instance: Colocation, pairing: Pairing) -> None:
     if pairing.single.sum() > instance.singles_allowed:
         if instance.machines is None:
             raise InfeasibleSolution(
-                f"{pairing.single.sum()} jobs run alone; everyone must be paired"
+                f"{pairing.single.sum()} jobs run alone; every job must have a partner"
             )
         raise InfeasibleSolution(
             f"{pairing.machines} machines are used; there are {instance.machines:g}"

@@ -105,7 +105,7 @@ def valid_statement(confidence: Any, intervals: Any, given: bool) -> tuple[float
             raise InvalidInstance(
                 name,
                 f"{value!r} without low and high",
-                "a statement about intervals that are given",
+                "low and high as well, whose intervals it describes",
             )
     if confidence is None:
         return None, intervals

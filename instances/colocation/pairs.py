@@ -28,6 +28,9 @@ from .missing import FORBIDDEN, UNKNOWN, Missing, completed
 CONFIDENCE = 0.95
 """Of the interval around a mean of repeats, or of all intervals together."""
 
+LEAST_SLOWDOWN = 1 / (1 - LEAST_PENALTY)
+"""Below it a penalty would be less than any that an instance holds."""
+
 Intervals = Literal["together", "pooled", "each", "none"]
 
 
@@ -273,6 +276,12 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         value = row.number(what, None, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair")
         if what == "slowdown" and value <= 0:
             raise row.wrong(what, "a number above 0: run time beside it over run time alone")
+        if what == "slowdown" and value < LEAST_SLOWDOWN:
+            raise row.wrong(
+                what,
+                f"run time beside it over run time alone, at least {LEAST_SLOWDOWN:g}",
+                "A penalty stands in a column of that name",
+            )
         if what == "penalty" and 1 < value < np.inf:
             cure = "A slowdown stands in a column of that name"
             raise row.wrong(what, "a share of throughput lost, at most 1", cure)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from math import inf
+from math import comb, inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,7 +102,10 @@ def groups_csv(
     common = given.fields(width) | {"name": name_of(path)}
     whole = Groups(**common, **_table(runs, width), source=said)
     if model == "table":
-        return whole
+        listed = len({group for _, group in runs if len(group) > 1})
+        every = sum(comb(len(names) + size - 1, size) for size in range(2, width + 1))
+        unlisted = f"; {every - listed} of {every} kinds of groups have no row, and are forbidden"
+        return whole.replace(source=f"{said}{unlisted}") if listed < every else whole
     penalty = np.full((max(1, len(given.classes)), len(names), len(names)), np.nan)
     for (place, group), measured in runs.items():
         if len(group) == 2:
@@ -237,13 +240,13 @@ class _Given:
             if seats is not None or machines is not None:
                 name = "machines" if seats is None else "seats"
                 raise InvalidOption(
-                    f"{name} is given beside {tables['classes'].name}, which says it for each "
+                    f"{name} is given beside {tables['classes'].name}, which gives it for each "
                     "class; leave it out"
                 )
             rows = list(CsvTable(tables["classes"], "class", "seats", "machines", lower=True))
             found.classes = [row.word("class") for row in rows]
             if (twice := repeated(found.classes)) is not None:
-                raise InvalidFile(f"{tables['classes']}: class {twice!r} stands there twice")
+                raise InvalidFile(f"{tables['classes']}: class {twice!r} is named twice")
             found.seats = [row.whole("seats") for row in rows]
             found.machines = [row.number("machines", AMOUNT, _MANY) for row in rows]
         return found

@@ -56,8 +56,8 @@ def jobs_csv(
     for file, column in (("users", "budget"), ("servers", "capacity")):
         if file in others and column in table.places:
             raise InvalidFile(
-                f"{table.path}, line 1: {column} stands here and in {others[file]}; expected it in "
-                "one of them"
+                f"{table.path}, line 1: {column} is here and in {others[file]}; expected it in one "
+                "of the two"
             )
     jobs: list[tuple[int, int, float, float]] = []
     for row in table:

@@ -203,7 +203,7 @@ def _require_whole(where: Path, part: Part) -> None:
     path = where / part.file
     if Path(part.file).name != part.file:
         raise InvalidFile(
-            f"{where / HEADER}: the part {part.file!r} is no name of a file in the same folder"
+            f"{where / HEADER}: the part {part.file!r} is not the name of a file in the same folder"
         )
     if not path.is_file():
         raise InvalidFile(f"{path} is missing; put the part back beside its header")
@@ -357,7 +357,7 @@ def read_answer(
         raise InvalidFile(f"{path} cannot be read: {why}; write the answer again") from None
     if not np.array_equal(users, part.first + np.arange(part.users)):
         raise InvalidFile(
-            f"{path} is of other users; expected {part.first} to {part.first + part.users - 1}; "
+            f"{path} holds other users; expected {part.first} to {part.first + part.users - 1}; "
             "give the answer of this market"
         )
     return cores, counts
@@ -389,7 +389,8 @@ def _require_schema(pa: Any, path: Path, schema: Any, header: Header) -> None:
         version, digest = said["schema"], said["capacity"]
     except (KeyError, ValueError, TypeError):
         raise InvalidFile(
-            f"{path} is no part of a market: it says no schema; name a file that `cotenant convert "
+            f"{path} is not a part of a market: it has no schema; name a file that `cotenant "
+            "convert "
             "--parts` wrote"
         ) from None
     if version != SCHEMA:

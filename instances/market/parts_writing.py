@@ -65,7 +65,7 @@ def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> H
     ranges = _even_ranges(until, parts)
     if any(until[first] == until[last] for first, last in ranges):
         raise InvalidOption(
-            f"parts is {parts}; with so many a part would hold users without a job only; give fewer"
+            f"parts is {parts}; with so many, some part holds only users without a job; give fewer"
         )
     for number, (first, last) in enumerate(ranges):
         file = f"part-{number:05d}.parquet"

@@ -28,7 +28,8 @@ def described(instance: Packing, placement: Placement, most: int | None = None) 
         held = np.flatnonzero(placement.count[number])
         counts = placement.count[number]
         texts = [f"{counts[each]} x {names[each]}" for each in held[:TOLD].tolist()]
-        more = [f"{len(held) - TOLD} more types"] if len(held) > TOLD else []
+        rest = len(held) - TOLD
+        more = [f"{rest} more type{'s' * (rest > 1)}"] if rest > 0 else []
         where = classes[int(placement.server_class[number])]
         parts.append(f"{' + '.join([*texts, *more])} on server {number} ({where})")
     sentence = f"put {told(parts, placement.servers, 'servers')}" if parts else "put nothing"

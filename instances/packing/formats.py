@@ -43,7 +43,7 @@ def vbp(path: PathLike) -> Packing:
     numbers = [int(word) for word in words]
     if len(numbers) < 2 or numbers[0] < 1 or len(numbers) < numbers[0] + 2:
         raise InvalidFile(
-            f"{where} is cut short; expected d, the d capacities, n, then n lines of d sizes "
+            f"{where} ends too early; expected d, the d capacities, n, then n lines of d sizes "
             "and a demand"
         )
     d = numbers[0]

@@ -126,7 +126,7 @@ class Packing(Instance):
                 "capacity",
                 "empty",
                 "at least one class of servers",
-                "An empty cluster holds nothing",
+                "Give the cluster at least one server",
             )
         if capacity.shape[1] == 0:
             raise InvalidInstance(
@@ -351,7 +351,7 @@ class Packing(Instance):
                 "servers",
                 "zero in every class",
                 "at least one server",
-                "An empty cluster holds nothing",
+                "Give the cluster at least one server",
             )
         if self.wanted.sum() == 0:
             raise InvalidInstance("request", "zero for every type", "at least one VM")
@@ -588,6 +588,13 @@ def fixed_servers(instance: Packing) -> bool:
     shared.
     """
     return bool(np.isfinite(instance.available).all()) and not instance.ruled
+
+
+def shared_servers(instance: Packing) -> bool:
+    """The same, where no request must be served whole."""
+    return fixed_servers(instance) and (
+        instance.partial or not (~instance.elastic & (instance.wanted > 0)).any()
+    )
 
 
 def placed_now(instance: Packing) -> bool:

@@ -63,7 +63,7 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
     if odd := sorted(set(vms.resources) ^ set(servers.resources)):
         raise InvalidFile(
             f"{main} and {others['hosts']} do not have the same resources: {', '.join(odd)} "
-            f"{'stands' if len(odd) == 1 else 'stand'} in one only"
+            f"{'is' if len(odd) == 1 else 'are'} in only one of them"
         )
     scale = [
         10 ** max(_decimals(table.amounts[name]) for table in (vms, servers))

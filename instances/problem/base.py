@@ -30,7 +30,9 @@ class _Record:
     """Array-aware equality and representation for frozen dataclasses."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in self._facts().items())})"
+        said = [f"{name}={value}" for name, value in self._facts().items()]
+        said = [*said[:_TOLD], "..."] if len(said) > _TOLD + 1 else said
+        return f"{type(self).__name__}({', '.join(said)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -259,6 +261,9 @@ def _cut(text: str, most: int = 60) -> str:
 
 _FACTS = 5
 """Facts of an instance that its representation tells."""
+
+_TOLD = 6
+"""Fields of an answer that its representation tells; a notebook shows all."""
 
 
 def _hashable(value: Any) -> Any:

@@ -91,7 +91,7 @@ def document(text: str, path: Path) -> dict[str, Any]:
     content = parse_json(text, path)
     if "cotenant" not in content:
         if known := hint(content):
-            raise InvalidFile(f"{path} is no instance; {known}")
+            raise InvalidFile(f"{path} is not an instance; {known}")
         raise InvalidFile(
             f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, '
             f'"problem": ...}}'

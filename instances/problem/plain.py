@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from .documents import shortened
 from .errors import InvalidFile
 from .reading import is_standard_input
 from .registry import PROBLEM_NAMES, Plain, problem_named
@@ -34,12 +35,14 @@ def plain_form(path: PathLike) -> str:
     if is_standard_input(path):
         forms = ", ".join(plain.form for plain in known.values())
         raise InvalidFile(
-            f"{where} can be read only once, and its header says what it is; name the format: "
+            f"{where} can be read only once, so its header cannot be looked at first; name the "
+            "format: "
             f"{forms}"
         )
     seen = set()
     fits: list[Plain] = []
     lacking: list[tuple[bool, int, int, str]] = []
+    unseparated: list[tuple[int, str]] = []
     for problem, plain in known.items():
         file = Path(path) / plain.file if os.path.isdir(path) else Path(path)
         if os.path.isdir(path) and not file.exists():
@@ -54,10 +57,20 @@ def plain_form(path: PathLike) -> str:
             words += f"; rename one of {','.join(columns[:8])}"
             known_words = len(_words(plain.header) & set(columns))
             lacking.append((file.name != plain.file, len(missing), -known_words, words))
+        elif len(columns) == 1:
+            words = f"{file}, line 1: one column only, {shortened(columns[0])}; expected "
+            words += f"{plain.header}. Separate the columns by commas"
+            named = sum(word in columns[0] for word in _words(plain.header))
+            unseparated.append((-named, words))
     if len(fits) == 1:
         return fits[0].form
-    if lacking and not fits:
-        raise InvalidFile(min(lacking)[-1])
+    if not fits and _is_square(path):
+        raise InvalidFile(
+            f"{where} is a square matrix; expected a table with a row for each pair. Read it with "
+            "--from slowdown-csv (run times over those alone) or penalty-csv (throughput lost)"
+        )
+    if not fits and (lacking or unseparated):
+        raise InvalidFile(min(lacking)[-1] if lacking else min(unseparated)[-1])
     headers = "; ".join(
         f"{plain.header} ({plain.file}, {problem})" for problem, plain in known.items()
     )
@@ -82,6 +95,15 @@ def tables_of(path: PathLike, main: str, **given: str | None) -> tuple[Path, dic
         beside = {name: folder / f"{name}.csv" for name in given if name not in others}
         others |= {name: file for name, file in beside.items() if file.exists()}
     return Path(path) if folder is None else folder / main, others
+
+
+def _is_square(path: PathLike) -> bool:
+    """Whether a file's rows have the names of its columns, in any order."""
+    if os.path.isdir(path):
+        return False
+    first, *others = CsvTable(path, lower=True).columns or [""]
+    table = CsvTable(path, first, lower=True, ragged=True)
+    return bool(others) and sorted(row[first].lower() for row in table) == sorted(others)
 
 
 def _words(header: str) -> set[str]:

@@ -204,7 +204,8 @@ def parse_any_json(text: str, path: str | os.PathLike[str]) -> Any:
         cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
         what = "is truncated or not JSON" if cut else "is not JSON"
         raise InvalidFile(
-            f"{where} {what}: {error.msg} at line {error.lineno}, column {error.colno}"
+            f"{where} {what}: {error.msg.removesuffix(' at')} at line {error.lineno}, "
+            f"column {error.colno}"
         ) from None
     except _Unreadable as error:
         raise InvalidFile(f"{where} {error}") from None
@@ -284,8 +285,8 @@ def _from_standard_input(where: str, limit: int) -> bytes:
             waiting.register(stream, select.POLLIN)
             if not waiting.poll(STDIN_SECONDS * 1000):
                 raise InvalidFile(
-                    f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; is "
-                    "something written to it?"
+                    f"{where} cannot be read: nothing came within {STDIN_SECONDS:g} s; "
+                    "check that a program writes to it"
                 )
 
     return _read_up_to(stream, limit, wait)

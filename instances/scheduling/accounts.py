@@ -158,7 +158,7 @@ class Source:
             nodes = [node for node in nodes if self.partition in node.partitions]
             if self.nodes is not None and not nodes:
                 raise InvalidOption(
-                    f"partition is {self.partition!r}; {self.nodes} has no node of it"
+                    f"partition is {self.partition!r}; {self.nodes} has no node of that partition"
                 )
             if both := [node.name for node in nodes if len(node.partitions) > 1]:
                 notes.append(

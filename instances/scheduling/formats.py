@@ -203,7 +203,8 @@ def _form_of(path: PathLike, text: str) -> Form:
             f"first. Make it without -n: {COMMAND}"
         )
     raise InvalidFile(
-        f"{where}, line 1: {shortened(first[:60])} begins no log that is known; expected sacct's "
+        f"{where}, line 1: {shortened(first[:60])} is not the beginning of a log that is known; "
+        "expected sacct's "
         f"column names, or {_FIELDS} numbers (SWF). Make one with: {COMMAND}"
     )
 

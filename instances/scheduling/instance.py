@@ -135,7 +135,9 @@ class Scheduling(Instance):
         set_field(self, "horizon", int(self.horizon))
         if self.horizon < 1:
             raise InvalidInstance(
-                "horizon", self.horizon, "the end of time, a whole number of at least 1"
+                "horizon",
+                self.horizon,
+                "the time up to which work counts, a whole number of at least 1",
             )
         self._set_processors()
         self._set_speed()
@@ -189,9 +191,9 @@ class Scheduling(Instance):
         elif self.processors is not None:
             raise InvalidInstance(
                 "speed", "given together with processors",
-                "jobs of one processor each when machines differ in speed: at whose speed a wider "
-                "job runs is not defined",
-                "Leave out speed where run times were measured, else processors",
+                "jobs of one processor each when machines differ in speed, since the speed of a "
+                "wider job is not defined",
+                "Leave out speed if run times were measured, and processors if not",
             )  # fmt: skip
 
     @classmethod

@@ -188,7 +188,8 @@ def read_shares(path: PathLike) -> dict[str, float]:
     header = text.lstrip().partition("\n")[0]
     if not {"Account", "User", "RawShares"} <= {name.strip() for name in header.split("|")}:
         raise InvalidFile(
-            f"{where}, line 1: {shortened(header[:60])} is no header of sshare with Account, User "
+            f"{where}, line 1: {shortened(header[:60])} is not a header of sshare with Account, "
+            "User "
             f"and RawShares between bars. Make it with: {SHARES_COMMAND}"
         )
     table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
@@ -244,12 +245,12 @@ def _columns(where: str, header: str, delimiter: str) -> tuple[str, list[str]]:
         delimiter = found[1] if found else ""
     if not looks_like_sacct(header):
         raise InvalidFile(
-            f"{where}, line 1: {shortened(header[:60])} is no header of sacct; expected column "
+            f"{where}, line 1: {shortened(header[:60])} is not a header of sacct; expected column "
             f"names. Make it with: {COMMAND}"
         )
     if not delimiter or (delimiter.isspace() and delimiter != "\t"):
         raise InvalidFile(
-            f"{where} is printed for people, in columns that are cut; expected sacct with "
+            f"{where} has columns that are cut off to a width; expected sacct with "
             f"--parsable2. Make it with: {COMMAND}"
         )
     delimiter = delimiter.replace('"', "") or ","

@@ -66,7 +66,7 @@ def _given(split: str, total: int, organizations: int) -> Integers:
         )
     if total not in (0, machines.sum()):
         raise InvalidOption(
-            f"split is {split!r}, {machines.sum()} machines; machines says {total}. Leave one "
-            "of them out"
+            f"split is {split!r}, {machines.sum()} machines; machines is {total}. Leave out "
+            "one of the two"
         )
     return machines

@@ -108,9 +108,8 @@ def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None)
         check(instance, repaired)
         return repaired
     raise NoSolution(
-        "no feasible pairing exists: whoever is paired with whom, some job is left with "
-        "forbidden co-runners only "
-        "(proved over all pairs of types). Allow more pairs, or give more machines so that "
+        "no feasible pairing exists: in every pairing some job has only forbidden co-runners "
+        "left (proved over all pairs of types). Allow more pairs, or give more machines so that "
         "jobs may run alone"
     )
 
@@ -246,7 +245,7 @@ def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing 
         if answer.status is Status.INFEASIBLE:
             return None
     raise Undecided(
-        "no feasible pairing was found, and none was ruled out, in the time there was. Give more "
+        "no feasible pairing was found in the given time, but there may be one. Give more "
         "time, or more machines so that jobs may run alone"
     )
 

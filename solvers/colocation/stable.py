@@ -659,7 +659,7 @@ def _require_room(instance: Colocation) -> None:
         raise InvalidOption(
             f"stable takes at most {MOST_TYPES} types of agents; {instance.name or 'the instance'} "
             f"has {instance.types}, and lists of each over all would take many GB. Group agents "
-            "into fewer types, or use SMR or SMP, which ask for no proof"
+            "into fewer types, or use SMR or SMP, which give no proof"
         )
 
 

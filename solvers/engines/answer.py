@@ -88,7 +88,7 @@ class EngineAnswer:
         if not values or not set(values) <= known:
             odd = next((name for name in self.names if name not in known), "none")
             raise InvalidOption(
-                f"the answer's columns ({odd}, ...) are no variables of this model; load it into "
+                f"the answer's columns ({odd}, ...) are not variables of this model; load it into "
                 "the model that from_pyomo took"
             )
         for variable in variables:

@@ -66,7 +66,7 @@ def repaired(instance: Groups, found: Grouping) -> Grouping:
     if isinstance(other, Grouping):
         return other
     raise NoSolution(
-        "the jobs cannot be grouped: too many groups are forbidden"
+        "no grouping exists: too many groups are forbidden"
         if other.status is Status.INFEASIBLE
         else "no grouping was found among those that are not forbidden; try optimal"
     )

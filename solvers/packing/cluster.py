@@ -58,7 +58,7 @@ def fixed_cluster(instance: Packing) -> Cluster:
         c = int(np.argmax(np.isinf(instance.available)))
         raise InvalidInstance(
             f"servers[{c}]", "infinite (null)",
-            "a number of servers, since elastic requests would never end",
+            "a number of servers, since elastic requests have no end",
             "Say how many servers there are",
         )  # fmt: skip
     fixed = ~instance.elastic & (instance.wanted > 0)
@@ -73,7 +73,7 @@ def fixed_cluster(instance: Packing) -> Cluster:
     total = int(instance.available.sum())
     if total > MOST_SERVERS:
         raise InvalidInstance(
-            "servers", f"{total} in all", f"at most {MOST_SERVERS} when each is a player of its own"
+            "servers", f"{total} in all", f"at most {MOST_SERVERS}, since each server is a player"
         )
     kind = np.repeat(np.arange(instance.classes), instance.available.astype(np.int64))
     cap = np.array(

@@ -89,7 +89,7 @@ def fewest_moves(
     if instance.placed is None:
         raise InvalidInstance(
             "placed", "not given", "what runs now, rows of server, VM type and VMs",
-            "Give it, or ask min-servers, which moves everything",
+            "Give it, or use min-servers, which may move every VM",
         )  # fmt: skip
     search = _Search(instance, Clock(time_limit, report), rng or np.random.default_rng(0))
     stop = Stop.FINISHED
@@ -100,6 +100,8 @@ def fewest_moves(
             search.run()
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
+        if servers is not None and search.best is None:  # what runs now may be an answer
+            search.place(search.present, instance.server_class, "what runs now")
     return search.outcome(stop)
 
 

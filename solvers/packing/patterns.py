@@ -100,7 +100,7 @@ def scale_of(problem: Reduced) -> int:
     largest = dear * most
     raise InvalidInstance(
         "cost",
-        f"so large that {largest} is at stake on one server",
+        f"so large that one server may cost {largest}",
         "smaller costs",
         "Use a larger unit",
     )

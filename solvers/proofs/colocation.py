@@ -21,21 +21,27 @@ from ..colocation.as_roommates import lists_of_agents
 from ..colocation.feasible import feasible_pairing
 from ..colocation.matching import Multipliers, least_penalty_matching, multipliers
 from ..engines import LivingProgram, solve_refined
-from ..outcome import Status
-from . import Claimed, Task
+from ..outcome import Clock, Status
+from . import Claimed, Task, patience
 from .deletions import deletions_step
 from .rounding import on_grid, option
-from .tree import tree_step
+from .tree import relaxed_bound, tree_step
 
 if TYPE_CHECKING:
     from ...instances.colocation.instance import Colocation, Floats, Pairing
     from ..roommates.partition import Goal
 
-MOST_FEW = 5
+MOST_FEW = 30
 """Blocking pairs up to which a tree over types is looked for."""
 
+MOST_FLAGS = 200_000
+"""Types x types x blocking pairs up to which that is done: beyond, the program alone takes long."""
+
 MOST_TYPES = 40
-"""Types up to which that is done for the second level, where blocking pairs cannot be avoided."""
+"""Types up to which a tree over slack is looked for."""
+
+BEYOND = 10.0
+"""Seconds for showing that more blocking pairs are needed than the method knew."""
 
 GRID = 10**6
 """Parts of the last decimal of the instance in which multipliers are written: far finer than what a
@@ -62,10 +68,11 @@ def stable(task: Task) -> Proof:
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         steps[0] = [{"kind": "witness"}] if value == 0 else _few_blocking(task, gains)
         if value > 0 and not steps[0]:
-            steps[0] = _too_few(task, given, gains)
-        if value == 0 or (value <= MOST_FEW and given.size <= MOST_TYPES):
+            steps[0] = _too_few(task, given, gains, value)
+        if value <= MOST_FEW:
             steps[1] = _cheap_among_few(task, given, gains, value)
-        steps[1] = steps[1] or _least_mean(task, given)[1]
+        if not any(step["below"] == _cost(given) for step in steps[1]):
+            steps[1] += _least_mean(task, given)[1]
     found = verify.colocation_stable(task.case(options, *steps))
     levels = [
         Level(name, "min", one.value, one.bound, tuple(made))
@@ -74,27 +81,68 @@ def stable(task: Task) -> Proof:
     return Proof("colocation", "stable", tuple(levels), options, task.witness)
 
 
-def _too_few(task: Task, given: verify.Colocation, gains: verify.Gains) -> list[dict[str, Any]]:
-    """Why 0, 1, 2, ... blocking pairs are too few, up to what the method says, or time allows."""
-    steps: list[dict[str, Any]] = []
-    for few in range(min(int(task.outcome.bound or 0), MOST_FEW + 1)):
-        never = tree_step(verify.stable_program(given, gains, few)[0], None, task.clock)
-        if never is None:
+def _too_few(
+    task: Task, given: verify.Colocation, gains: verify.Gains, value: int
+) -> list[dict[str, Any]]:
+    """Why 0, 1, 2, ... blocking pairs are too few: what the method says if that can be shown, and
+    more if there is time.
+    """
+
+    def never(few: int, clock: Clock) -> list[dict[str, Any]]:
+        built = _program(given, gains, few)
+        tree = None if built is None else tree_step(built[0], None, clock)
+        return [] if tree is None else [{"kind": "prop", "few": few, **tree}]
+
+    told = min(int(task.outcome.bound or 0), MOST_FEW + 1)
+    steps = never(told - 1, Clock(task.clock.share(2))) if told > 1 else []
+    beyond = Clock(task.clock.share(2, BEYOND))
+    for few in range(told if steps else 0, min(value, MOST_FEW + 1)):
+        found = never(few, task.clock if few < told else beyond)
+        if not found:
             break
-        steps = [{"kind": "prop", "few": few, **never}]
+        steps = found
     return steps
+
+
+def _program(
+    given: verify.Colocation, gains: verify.Gains, few: int
+) -> tuple[verify.Program, verify.Terms] | None:
+    """What pairings with so few blocking pairs satisfy; None where it would be too large."""
+    agents = few == 0 and all(number == 1 for number in given.count)  # then few pairs are left
+    if not agents and given.size**2 * (few + 1) > MOST_FLAGS:
+        return None
+    try:
+        with patience():
+            return verify.stable_program(given, gains, few)
+    except verify.Refused:
+        return None
+
+
+def _cost(given: verify.Colocation) -> int:
+    """What the answer's pairs cost together, in units."""
+    mean = given.mean()
+    assert mean is not None
+    return int(mean * given.unit * given.agents)
 
 
 def _cheap_among_few(
     task: Task, given: verify.Colocation, gains: verify.Gains, few: int
 ) -> list[dict[str, Any]]:
-    """Why no pairing with so few blocking pairs costs less than the one found, if time allows."""
-    value = given.mean()
-    assert value is not None
-    below = int(value * given.unit * given.agents)
-    program, cost = verify.stable_program(given, gains, few)
-    found = tree_step(program, (cost, below - 1), task.clock)
-    return [] if found is None else [{"kind": "prop", "below": below, **found}]
+    """Why no pairing with so few blocking pairs costs less than the one found; if that cannot be
+    shown, or not in most of the time, than what the relaxation says.
+    """
+
+    def dearer(below: int, clock: Clock) -> list[dict[str, Any]]:
+        built = _program(given, gains, few)
+        found = None if built is None else tree_step(built[0], (built[1], below - 1), clock)
+        return [] if found is None else [{"kind": "prop", "below": below, **found}]
+
+    found = dearer(_cost(given), Clock(task.clock.share(1.5)))
+    if not found and not task.clock.over:
+        built = _program(given, gains, few)
+        least = None if built is None else relaxed_bound(*built, task.clock)
+        found = [] if least is None else dearer(least, task.clock)
+    return found
 
 
 def _few_blocking(task: Task, gains: verify.Gains) -> list[dict[str, Any]]:

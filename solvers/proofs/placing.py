@@ -1,6 +1,6 @@
 """Proofs where rules say where VMs may run: trees over programs of servers and VMs by class.
 
-The programs are the verifier's own, `verify.Packing.program` and `verify.moves_program`.
+The programs are the verifier's own, `verify.placing_program` and `verify.moves_program`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ point says at which column to split.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +18,15 @@ import numpy.typing as npt
 
 from ... import verify
 from ...models.program import LinearProgram
-from ..engines import EngineAnswer, LivingProgram
+from ..engines import LivingProgram
 from ..outcome import Clock, Status
 from . import patience
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bounds = npt.NDArray[Any]
+"""Of columns: whole numbers of 64 bits, or Python's where these are too short."""
+
 Terms = list[tuple[int, int]]
 
 GRIDS = (1, 4, 10**3, 10**6, 10**9, 10**12)
@@ -29,6 +34,21 @@ GRIDS = (1, 4, 10**3, 10**6, 10**9, 10**12)
 
 WHOLE = 1e-6
 """What is this near to a whole number is taken for one."""
+
+RELATIVE = 1e-9
+"""How far off the value of a relaxation may be."""
+
+PASSES = 20
+"""Times that all columns are tried at the root while that fixes more of them."""
+
+PROBING = 0.4
+"""Share of the verifier's patience that may go into cases of which one side has nothing left."""
+
+AT_ONCE = 20_000_000
+"""Terms that are looked at between two looks at the clock."""
+
+MOST_TRIED = 50
+"""Columns that are compared where a case is split."""
 
 
 def tree_step(
@@ -57,6 +77,24 @@ def tree_step(
         return None
 
 
+def relaxed_bound(program: verify.Program, cost: Terms, clock: Clock) -> int | None:
+    """What the relaxation says that no point of a program costs less than, once splits of which one
+    side has nothing left are made; None when it says nothing, or time is up first. A row is added.
+    """
+    program.at_most(cost, sum(max(0, a) * program.high[j] for j, a in cost))
+    try:
+        with patience(0.9):
+            search = _Search(program, True, clock, None)
+            low, high = search.bounds()
+            if search.tighten(low, high) and search.fix(low, high, search.columns, PASSES, []):
+                _, point, _ = search.relaxed(low, high)
+                if point is not None and not clock.over:
+                    return math.ceil(float(search.cost @ point) * search.unit * (1 - RELATIVE))
+    except verify.Refused:  # it would take the verifier too long
+        pass
+    return None
+
+
 def _tree(
     program: verify.Program,
     objective: tuple[Terms, int] | None,
@@ -67,40 +105,50 @@ def _tree(
     if objective is not None:
         program.at_most(*objective)
     search = _Search(program, objective is not None, clock, at)
-    program.columns_of_rows()
-    if not program.tighten(list(program.low), list(program.high), list(range(len(program.rows)))):
+    low, high = search.bounds()
+    if not search.tighten(low, high):
         return {"tree": []}
-    cuts = search.root_cuts()
     made: dict[str, Any] = {"tree": []}
+    cuts = search.root_cuts()
     if cuts:
         made["cuts"] = cuts
-    program.columns_of_rows()
-    cases = [(list(program.low), list(program.high), list(range(len(program.rows))))]
-    leaves: list[list[int]] = []
+        low, high = search.bounds()
+    tree, leaves = made["tree"], list[list[int]]()
+    cases = [(low, high, None)] if search.tighten(low, high) else []
+    passes = PASSES
     while cases:
         if clock.over:
             return None
-        low, high, rows = cases.pop()
-        if not program.tighten(low, high, rows):
+        low, high, column = cases.pop()
+        if column is not None and not search.tighten(low, high, column):
             continue
         nodes -= 1
-        closed, split = (None, None) if nodes < 0 else search.close(low, high)
+        if passes and not search.fix(low, high, search.columns, passes, tree):
+            continue
+        passes = 0
+        closed, open_columns = (None, None) if nodes < 0 else search.close(low, high)
         if closed is not None:
-            made["tree"].append(-1)
+            tree.append(-1)
             leaves.append(closed)
             continue
-        if split is None:
+        if open_columns is None:
             return None
-        column, value = split
-        made["tree"] += [column, value]
-        above, below = list(low), list(high)
+        told = len(tree)
+        if not search.fix(low, high, open_columns, 1, tree):
+            continue
+        if len(tree) > told:  # the relaxation of what is left may say more
+            cases.append((low, high, None))
+            continue
+        column, value = search.split(low, high, open_columns)
+        tree += [column, value]
+        above, below = low.copy(), high.copy()
         above[column], below[column] = value + 1, value
-        cases += [(above, high, program.of[column]), (low, below, program.of[column])]
+        cases += [(above, high, column), (low, below, column)]
     return {**made, "leaves": leaves} if leaves else made
 
 
 class _Search:
-    """The linear program of a case, and what its multipliers prove."""
+    """The bounds of a case, its linear program, and what the multipliers of that prove."""
 
     def __init__(
         self,
@@ -115,8 +163,90 @@ class _Search:
         self.objective = len(program.rows) - 1 if has_objective else None
         factors = [] if self.objective is None else program.rows[self.objective][0]
         self.unit = max((abs(a) for _, a in factors), default=1)
-        self._entries: tuple[int, list[Floats]] = (0, [])
+        self.cost = np.zeros(len(program.low))
+        for j, a in factors:
+            self.cost[j] = a / self.unit
+        self.point: Floats | None = None
         self._living: dict[tuple[int, ...], LivingProgram] = {}
+        self._probing = PROBING * verify.MOST_WORK
+        self._load()
+
+    def _load(self) -> None:
+        """The rows as arrays; of whole numbers of 64 bits if no sum of a row can be beyond."""
+        program = self.program
+        program.columns_of_rows()
+        most = [
+            max(abs(least), abs(most))
+            for least, most in zip(program.low, program.high, strict=True)
+        ]
+        largest = max(
+            (abs(right) + sum(abs(a) * most[j] for j, a in terms) for terms, right in program.rows),
+            default=0,
+        )
+        self.small = largest < 2**61
+        length = [len(terms) for terms, _ in program.rows]
+        self.row = np.repeat(np.arange(len(length)), length)
+        self.column = np.array([j for terms, _ in program.rows for j, _ in terms], dtype=np.int64)
+        factor = [a for terms, _ in program.rows for _, a in terms]
+        self.factor = np.array(factor, dtype=float)
+        self.right = np.array([right for _, right in program.rows], dtype=float)
+        if self.small:
+            first = np.bincount(self.column, minlength=len(program.low))
+            self._rows = (
+                np.append(0, np.cumsum(length)),
+                self.column,
+                np.array(factor, dtype=np.int64),
+                np.array([right for _, right in program.rows], dtype=np.int64),
+                np.append(0, np.cumsum(first)),
+                self.row[np.argsort(self.column, kind="stable")],
+            )
+            self._room = np.zeros(len(length), dtype=np.int64), np.zeros(len(length), dtype=bool)
+
+    def bounds(self) -> tuple[Bounds, Bounds]:
+        """Those of the program."""
+        kind = np.int64 if self.small else object
+        return np.array(self.program.low, dtype=kind), np.array(self.program.high, dtype=kind)
+
+    def tighten(self, low: Bounds, high: Bounds, column: int | None = None) -> bool:
+        """Tighten bounds by all rows, or from those of a column on; False if nothing is left."""
+        rows = range(len(self.program.rows)) if column is None else self.program.of[column]
+        verify.spend(2 * len(low))
+        if not self.small:
+            return self.program.tighten(low, high, list(rows))  # type: ignore[arg-type]
+        from .propagation_kernels import tighten
+
+        self._room[1][list(rows)] = True
+        left, work = tighten(*self._rows, low, high, *self._room)
+        verify.spend(work)
+        return left
+
+    def fix(
+        self, low: Bounds, high: Bounds, columns: Integers, passes: int, tree: list[int]
+    ) -> bool:
+        """Split at the columns while one side has nothing left, and go on with the other; False if
+        neither has. Leaves the `score` of each column: how much a split fixes on both sides.
+        """
+        self.score = np.zeros(len(columns))
+        if not self.small or self._probing <= 0:
+            return True
+        from .propagation_kernels import probe
+
+        for _ in range(passes):
+            done, told = 0, len(tree)
+            while done < len(columns) and not self.clock.over:
+                some, hints = columns[done:], np.zeros((2, 2 * len(columns)), dtype=np.int64)
+                left, found, work, tried = probe(
+                    *self._rows, low, high, *self._room, some, self.score[done:], hints, AT_ONCE
+                )
+                self._probing -= work
+                verify.spend(work)
+                tree += hints[:, :found].T.ravel().tolist()
+                if not left:
+                    return False
+                done += tried
+            if len(tree) == told or self._probing <= 0:
+                break
+        return True
 
     def root_cuts(self) -> list[list[int]]:
         """The objective's row less the multipliers of the relaxation: its factors are reduced
@@ -124,58 +254,60 @@ class _Search:
         """
         if self.objective is None:
             return []
-        low, high = list(self.program.low), list(self.program.high)
-        answer = self._relaxed(low, high)
-        if answer.status is not Status.OPTIMAL or answer.row_dual is None:
+        status, _, dual = self.relaxed(*self.bounds())
+        if status is not Status.OPTIMAL or dual is None:
             return []
-        hint = self._hint(answer.row_dual, GRIDS[2], self.objective)
+        hint = self._hint(dual, GRIDS[2], self.objective)
         if len(hint) <= 2:
             return []
         total, right = self.program.sum_of(hint)
         self.program.at_most(list(total.items()), right)
+        self._load()
         return [[1, *hint]]
 
-    def close(
-        self, low: list[int], high: list[int]
-    ) -> tuple[list[int] | None, tuple[int, int] | None]:
-        """Multipliers that close a case, or the column and the value at which to split it; neither
-        when it has a point.
+    def close(self, low: Bounds, high: Bounds) -> tuple[list[int] | None, Integers | None]:
+        """Multipliers that close a case, or the columns at which to split it, the likeliest first;
+        neither when it has a point.
         """
-        answer = self._relaxed(low, high)
-        if answer.status is Status.INFEASIBLE:
-            answer = self._elastic(low, high)
-            closed = self._closes(answer.row_dual, None, low, high)
-            return closed, None if closed else self._any_split(low, high)
-        if answer.row_dual is None or answer.point is None:
-            return None, self._any_split(low, high)
-        if self.objective is not None:
-            closed = self._closes(answer.row_dual, self.objective, low, high)
-            if closed:
-                return closed, None
-        point = answer.point[self.columns]
-        part = np.abs(point - np.round(point))
-        if part.max(initial=0.0) > WHOLE:
-            column = int(self.columns[int(np.argmax(part))])
-            return None, (column, int(np.floor(answer.point[column])))
-        return None, self._any_split(low, high) if self.at is None else None
+        anywhere = np.flatnonzero(low < high)[:1]  # none when all are fixed: the case is a point
+        status, self.point, dual = self.relaxed(low, high)
+        if status is Status.INFEASIBLE:
+            _, _, dual = self.relaxed(low, high, elastic=True)
+            closed = self._closes(dual, None, low, high)
+        else:
+            closed = (
+                None if self.objective is None else self._closes(dual, self.objective, low, high)
+            )
+        if closed is not None:
+            return closed, None
+        if self.point is not None:
+            point = self.point[self.columns]
+            part = np.abs(point - np.round(point))
+            order = np.argsort(-part, kind="stable")[: int((part > WHOLE).sum())]
+            if len(order):
+                return None, self.columns[order[:MOST_TRIED]]
+            anywhere = anywhere if self.at is None else anywhere[:0]
+        return None, anywhere if len(anywhere) else None
 
-    def _any_split(self, low: list[int], high: list[int]) -> tuple[int, int] | None:
-        """At the first column that is open; None when all are fixed, and the case is a point."""
-        for j, (least, most) in enumerate(zip(low, high, strict=True)):
-            if least < most:
-                return j, (least + most) // 2
-        return None
+    def split(self, low: Bounds, high: Bounds, columns: Integers) -> tuple[int, int]:
+        """The column of most score, and at which value to split."""
+        column = int(columns[int(np.argmax(self.score))])
+        least, most = int(low[column]), int(high[column])
+        if self.point is not None and least <= (value := math.floor(self.point[column])) < most:
+            return column, value
+        return column, (least + most) // 2
 
     def _closes(
-        self, dual: Floats | None, objective: int | None, low: list[int], high: list[int]
+        self, dual: Floats | None, objective: int | None, low: Bounds, high: Bounds
     ) -> list[int] | None:
         """The hint of a leaf, if these multipliers close the case in whole numbers."""
         if dual is None:
             return None
+        least, most = low.tolist(), high.tolist()  # whole numbers of any size
         for over in GRIDS:
             hint = self._hint(dual, over, objective)
             total, right = self.program.sum_of(hint)
-            if sum(a * (low[j] if a > 0 else high[j]) for j, a in total.items()) > right:
+            if sum(a * (least[j] if a > 0 else most[j]) for j, a in total.items()) > right:
                 return hint
         return None
 
@@ -189,49 +321,54 @@ class _Search:
             times[objective] = over
         return [number for r, number in times.items() if number for number in (r, number)]
 
-    def _relaxed(self, low: list[int], high: list[int]) -> EngineAnswer:
-        cost = np.zeros(len(low))
-        for j, a in [] if self.objective is None else self.program.rows[self.objective][0]:
-            cost[j] = a / self.unit
-        return self._solved(self._linear(low, high, cost, 0))
+    def relaxed(
+        self, low: Bounds, high: Bounds, elastic: bool = False
+    ) -> tuple[Status, Floats | None, Floats | None]:
+        """The linear program of a case, or the least sum by which its rows are missed, whose
+        multipliers show that it is not 0: status, point, and multipliers of all rows.
 
-    def _elastic(self, low: list[int], high: list[int]) -> EngineAnswer:
-        """The least sum by which the rows are missed: its multipliers show that it is not 0."""
-        rows = self.given
-        cost = np.append(np.zeros(len(low)), np.ones(rows))
-        return self._solved(self._linear(low, high, cost, rows))
-
-    def _solved(self, program: LinearProgram) -> EngineAnswer:
-        """From the basis of the last program of this shape, if there was one."""
-        shape = program.matrix.shape
-        if shape in self._living:
-            return self._living[shape].again(program, self.clock.share())
-        self._living[shape] = LivingProgram(program)
-        return self._living[shape].solve(self.clock.share())
-
-    def _linear(self, low: list[int], high: list[int], cost: Floats, elastic: int) -> LinearProgram:
+        If most columns are fixed it is about the others, and about the rows that they can break;
+        otherwise it starts from the basis of the last one.
+        """
         from scipy.sparse import csr_array, eye_array, hstack
 
-        rows = self.program.rows[: self.given]  # the cut follows from them
-        if self._entries[0] != len(rows):
-            entries = [(r, j, a) for r, (terms, _) in enumerate(rows) for j, a in terms]
-            parts = [np.array(part, dtype=float) for part in zip(*entries, strict=True)]
-            self._entries = len(rows), parts
-        r, j, a = self._entries[1]
-        matrix = csr_array(
-            (a, (r.astype(np.int64), j.astype(np.int64))), shape=(len(rows), len(low))
+        least, most = low.astype(float), high.astype(float)
+        fixed = low == high
+        few = 2 * int(fixed.sum()) > len(low)
+        columns = np.flatnonzero(~fixed) if few else np.arange(len(low))
+        ends = self.factor * np.where(self.factor > 0, most[self.column], least[self.column])
+        shut = self.factor * np.where(fixed & few, least, 0.0)[self.column]
+        needed = (
+            np.bincount(self.row, ends, len(self.right)) > self.right
+            if few
+            else self.right < np.inf
         )
-        right = np.array([most for _, most in rows], dtype=float)
+        needed[self.given :] = False  # the cut follows from the other rows
         if self.objective is not None and not elastic:
-            right[self.objective] = np.inf
+            needed[self.objective] = False
+        rows = np.flatnonzero(needed)
+        room = (self.right - np.bincount(self.row, shut, len(self.right)))[rows]
+        shape = len(self.right), len(low)
+        matrix = csr_array((self.factor, (self.row, self.column)), shape=shape)[rows][:, columns]
+        cost, least, most = self.cost[columns], least[columns], most[columns]
         if elastic:
-            matrix = hstack([matrix, -eye_array(elastic)]).tocsr()
-        return LinearProgram(
-            matrix,
-            np.full(len(rows), -np.inf),
-            right,
-            cost,
-            np.append(np.array(low, dtype=float), np.zeros(elastic)),
-            np.append(np.array(high, dtype=float), np.full(elastic, np.inf)),
-            np.zeros(len(low) + elastic, dtype=bool),
-        )
+            cost, least = (np.append(part, np.zeros(len(rows))) for part in (0.0 * cost, least))
+            cost[len(columns) :], most = 1.0, np.append(most, np.full(len(rows), np.inf))
+            matrix = hstack([matrix, -eye_array(len(rows))]).tocsr()
+        lower, whole = np.full(len(rows), -np.inf), np.zeros(len(cost), dtype=bool)
+        made = LinearProgram(matrix, lower, room, cost, least, most, whole)
+        if not few and matrix.shape in self._living:
+            answer = self._living[matrix.shape].again(made, self.clock.share())
+        else:
+            living = LivingProgram(made)
+            if not few:
+                self._living[matrix.shape] = living
+            answer = living.solve(self.clock.share())
+        dual = point = None
+        if answer.row_dual is not None:
+            dual = np.zeros(self.given)
+            dual[rows] = answer.row_dual
+        if answer.point is not None:
+            point = low.astype(float)
+            point[columns] = answer.point[: len(columns)]
+        return answer.status, point, dual

@@ -195,7 +195,7 @@ def _validate(
     if rule not in RULES:
         raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
     if rule.startswith("RAND") != (sampling is not None):
-        raise InvalidOption("sampling goes with RAND, and RAND needs it; see `sample_orderings`")
+        raise InvalidOption("sampling is for RAND only, and RAND needs it; see `sample_orderings`")
     if rule in ("DIRECTCONTR", "random") and (draws is None or len(draws) < 2 * instance.jobs):
         raise InvalidOption(
             f"draws has {0 if draws is None else len(draws)} numbers; {rule} needs "

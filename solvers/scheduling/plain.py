@@ -71,8 +71,8 @@ def plain_ref(
     """
     if not instance.sequential:
         raise InvalidOption(
-            "the plain-Python REF, and with it every utility but throughput, knows sequential jobs "
-            "on like machines only; leave utility out"
+            "every utility but throughput is computed by the plain-Python REF, which takes only "
+            "sequential jobs on equal machines; leave utility out"
         )
     k = instance.organizations
     masks = sorted(range(1, 1 << k), key=lambda mask: (mask.bit_count(), mask))

@@ -164,9 +164,7 @@ def setting(
         )
     if matrix is None:
         if bandwidth is not None or form != "instance":
-            raise InvalidOption(
-                "form and bandwidth describe a matrix, and there is none; give matrix=PATH too"
-            )
+            raise InvalidOption("form and bandwidth describe a matrix; give matrix=PATH too")
         return Setting(
             _synthetic(model_seed),
             "memory bandwidth [GB/s]",

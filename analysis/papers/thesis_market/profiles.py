@@ -72,9 +72,7 @@ def _given(
 ) -> _Given:
     if profile is None:
         if where is not None:
-            raise InvalidOption(
-                "where chooses rows of a profile, and there is none; give profile=PATH too"
-            )
+            raise InvalidOption("where chooses rows of a profile; give profile=PATH too")
         made = synthetic_profile(np.random.default_rng(seed))
         return _Given(
             made,

@@ -85,7 +85,7 @@ def game_tree(game: Game) -> Any:
         if nodes > MOST_NODES:
             raise InvalidOption(
                 f"the tree has more than {MOST_NODES} nodes; use FUGA, which gives the same "
-                "play without it, or a smaller eta"
+                "play without a tree, or a smaller eta"
             )
     space = Space.of(game)
     tree = networkx.DiGraph(players=game.player.tolist())

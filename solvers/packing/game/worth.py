@@ -96,7 +96,7 @@ class Worths:
         most = tuple(int(number) for number in largest)
         if sum(most) * len(fair.total) > MOST_AMOUNTS:
             raise InvalidOption(
-                f"up to {sum(most)} VMs could be chosen, too many to tabulate; use DRF or "
+                f"up to {sum(most)} VMs could be chosen, too many for a table; use DRF or "
                 "fewer servers"
             )
         radix = [number + 1 for number in most]

@@ -1,0 +1,152 @@
+"""Compiled kernels of bound propagation, the same steps in the same order as
+`verify.Program.tighten`; numba is imported with this module, so import it on first use only.
+
+A program's rows are given twice, compressed: row r holds `column[start[r]:start[r + 1]]`
+each with its `factor`, and sums to at most `most[r]`; column j is in the rows
+`row[first[j]:first[j + 1]]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..compiled import compiled
+
+Array = np.ndarray[Any, Any]
+
+
+@compiled
+def tighten(
+    start: Array,
+    column: Array,
+    factor: Array,
+    most: Array,
+    first: Array,
+    row: Array,
+    low: Array,
+    high: Array,
+    todo: Array,
+    waiting: Array,
+) -> tuple[bool, int]:
+    """Tighten bounds, from the rows of which `waiting` is true on; whether something is left, and
+    how many terms were looked at. `waiting` is false everywhere in the end.
+
+    Parameters
+    ----------
+    todo : (rows,) room for the rows to look at.
+    """
+    count, work = 0, 0
+    for r in range(len(most)):
+        if waiting[r]:
+            todo[count] = r
+            count += 1
+    while count > 0:
+        count -= 1
+        r = todo[count]
+        waiting[r] = False
+        work += start[r + 1] - start[r] + 1
+        room = most[r]
+        for k in range(start[r], start[r + 1]):
+            room -= factor[k] * (low[column[k]] if factor[k] > 0 else high[column[k]])
+        if room < 0:
+            for place in range(count):
+                waiting[todo[place]] = False
+            return False, work
+        for k in range(start[r], start[r + 1]):
+            a, j = factor[k], column[k]
+            if abs(a) * (high[j] - low[j]) > room:
+                if a > 0:
+                    high[j] = low[j] + room // a
+                else:
+                    low[j] = high[j] - room // -a
+                for place in range(first[j], first[j + 1]):
+                    if not waiting[row[place]]:
+                        waiting[row[place]] = True
+                        todo[count] = row[place]
+                        count += 1
+    return True, work
+
+
+@compiled
+def _fixed(low: Array, high: Array, before_low: Array, before_high: Array) -> int:
+    """How many columns are fixed that were not before."""
+    found = 0
+    for j in range(len(low)):
+        if low[j] == high[j] and before_low[j] < before_high[j]:
+            found += 1
+    return found
+
+
+@compiled
+def probe(
+    start: Array,
+    column: Array,
+    factor: Array,
+    most: Array,
+    first: Array,
+    row: Array,
+    low: Array,
+    high: Array,
+    todo: Array,
+    waiting: Array,
+    tried: Array,
+    score: Array,
+    hints: Array,
+    patience: int,
+) -> tuple[bool, int, int, int]:
+    """Split the case at each of the columns `tried`, at both ends of its bounds; where a side has
+    nothing left, go on with the other side.
+
+    Parameters
+    ----------
+    score : (tried,) receives how much a split fixes on both sides; -1 for a column that is fixed.
+    hints : (2, 2 * tried) receives the columns and values at which one side had nothing left.
+    patience : terms after which no further column is tried.
+
+    Returns
+    -------
+    Whether something is left; how many hints there are; terms that the verifier will look at for
+    them; and how many columns were tried.
+    """
+    under, upper = low.copy(), high.copy()
+    above, top = low.copy(), high.copy()
+    found, work, all_work = 0, 0, 0
+    for c in range(len(tried)):
+        j = tried[c]
+        score[c] = -1.0
+        if all_work > patience:
+            return True, found, work, c
+        for end in range(2):
+            if low[j] >= high[j]:
+                score[c] = -1.0
+                break
+            if end == 1 and high[j] - low[j] == 1:
+                break
+            value = low[j] if end == 0 else high[j] - 1
+            under[:], upper[:], above[:], top[:] = low, high, low, high
+            upper[j], above[j] = value, value + 1
+            waiting[row[first[j] : first[j + 1]]] = True
+            left, one = tighten(
+                start, column, factor, most, first, row, under, upper, todo, waiting
+            )
+            waiting[row[first[j] : first[j + 1]]] = True
+            right, two = tighten(start, column, factor, most, first, row, above, top, todo, waiting)
+            all_work += one + two + 8 * len(low)
+            if left and right:
+                if end == 0:
+                    less = float(_fixed(under, upper, low, high))
+                    more = float(_fixed(above, top, low, high))
+                    score[c] = less * more + min(less, more)
+                continue
+            hints[0, found], hints[1, found] = j, value
+            found += 1
+            work += one + two + 4 * len(low)
+            if not left and not right:
+                return False, found, work, c + 1
+            if left:
+                low[:], high[:] = under, upper
+            else:
+                low[:], high[:] = above, top
+    return True, found, work, len(tried)

@@ -33,11 +33,12 @@ QUICK_SEEDS = 4
 """Random tests run with so many seeds every time, and with the others among the slow tests."""
 
 FIRST = (
-    "test_recheck", "test_engines", "test_reproduction", "test_interrupts", "test_cluster", "test_isolation",
-    "test_workers", "test_house", "test_docs", "test_cli", "test_proofs_packing", "test_colocation_solvers",
+    "test_recheck", "test_engines", "test_interrupts", "test_cluster", "test_isolation", "test_workers",
+    "test_house", "test_report_browser", "test_running_processes", "test_reproduction", "test_docs",
+    "test_cli", "test_proofs_packing", "test_colocation_solvers",
 )  # fmt: skip
 """Files that are begun first. Where nothing is compiled yet, one worker compiles nearly every kernel
-in the first and the third, while another, which would compile the same, runs what needs none; and
+in the first, while another, which would compile the same, runs those after it, which need few; and
 long files at the end would leave a worker without work.
 """
 

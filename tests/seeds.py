@@ -11,3 +11,8 @@ def seeds(number: int, quick: int) -> list[Any]:
     """Parameters 0 to `number` - 1, of which those from `quick` on are marked slow."""
     slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, number)]
     return [*range(quick), *slow]
+
+
+def numbers(whole: int, quick: int) -> list[Any]:
+    """How many cases a test draws: `quick` every time, and `whole` among the slow tests."""
+    return [quick, pytest.param(whole, marks=pytest.mark.slow)]

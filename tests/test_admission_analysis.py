@@ -266,7 +266,7 @@ def test_the_printed_changes_are_the_changes_of_the_printed_means() -> None:
 
 
 def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
-    parts = table_ii(simulations=6, optima=2, time_limit=1.0)
+    parts = table_ii(simulations=3, optima=1, time_limit=1.0)
     assert [part.name for part in parts if not isinstance(part, Finding)] == [
         "admission-table-ii-speed", "admission-table-ii-shares", "admission-table-ii-optimum",
     ]  # fmt: skip

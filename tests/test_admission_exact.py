@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seeds import seeds
 
 import cotenant
 from cotenant.analysis.admission.frontier import frontier, price_frontiers
@@ -328,7 +329,7 @@ def test_two_engines_and_two_formulations_agree_on_middle_instances(seed: int) -
         proved(instance, outcome, value)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("least", [0, 3])
 def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: int) -> None:
     instance = tiny(seed) if seed % 2 else middle(seed)
@@ -565,7 +566,7 @@ def test_cut_short_by_time_the_answer_is_feasible_and_the_bound_holds(method: st
 
 
 @pytest.mark.parametrize("method", [optimal, most_jobs])
-@pytest.mark.parametrize("after", [0, 1, 4])
+@pytest.mark.parametrize("after", [0, 1, pytest.param(4, marks=pytest.mark.slow)])
 def test_interrupted_it_keeps_the_best_answer_so_far(method: Any, after: int) -> None:
     calls = itertools.count()
 

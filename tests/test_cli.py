@@ -338,6 +338,7 @@ def test_the_same_seed_generates_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_many_seeds_make_a_folder_that_compare_takes(tmp_path: Path) -> None:
     folder = tmp_path / "drawn"
     make = ("generate", "colocation", "-o", "agents=8", "--seed", "5", "--seeds", "3", "--out")
@@ -352,6 +353,7 @@ def test_many_seeds_make_a_folder_that_compare_takes(tmp_path: Path) -> None:
     assert "cannot be made" in run(*make, str(single)).stderr
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny").replace(bandwidth=None)
     cotenant.write(instance, tmp_path / "x.json")
@@ -505,9 +507,16 @@ SHOWN, SOLVED = "show colocation/tiny --json", "solve colocation/tiny -m GR"
     ("streams", "good", "bad", "code", "words"),
     [
         (">/dev/full", SHOWN, "show none.json", 2, "written: No space left on device"),
-        (">/dev/full", SOLVED, "solve", 2, "written: No space left on device"),
+        pytest.param(
+            ">/dev/full",
+            SOLVED,
+            "solve",
+            2,
+            "written: No space left on device",
+            marks=pytest.mark.slow,
+        ),
         (">&-", SHOWN, "solve", 2, "written: Bad file descriptor"),
-        ("2>/dev/full", SOLVED, "solve", 0, ""),
+        pytest.param("2>/dev/full", SOLVED, "solve", 0, "", marks=pytest.mark.slow),
         ("2>&-", SOLVED, "show none.json", 0, ""),
         ("<&- >&- 2>&-", SHOWN, "show none.json", 2, ""),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from seeds import numbers
 
 from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
 from cotenant.analysis.colocation.epochs import EpochRun, run_epochs
@@ -72,10 +73,13 @@ def random_cases(number: int) -> Iterator[tuple[Colocation, Pairing]]:
 # --- recommender ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("number", numbers(250, 80))
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.1])
-def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(alpha: float) -> None:
+def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(
+    alpha: float, number: int
+) -> None:
     advised = 0
-    for instance, pairing in random_cases(250):
+    for instance, pairing in random_cases(number):
         found = recommend(instance, pairing, alpha=alpha)
         blocking = blocking_pairs(instance, pairing, alpha)
         assert (found.breaking_away, found.pairs) == (blocking.agents, blocking.count)

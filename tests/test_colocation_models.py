@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.problem import InvalidInstance, InvalidOption
@@ -62,8 +63,9 @@ def same(left: float | None, right: float | None) -> bool:
     return abs(left - right) <= CLOSE
 
 
-def test_least_penalty_is_the_same_by_every_route(reference: ModuleType) -> None:
-    for instance in small_instances(reference, range(30)):
+@pytest.mark.parametrize("number", numbers(30, 10))
+def test_least_penalty_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
+    for instance in small_instances(reference, range(number)):
         expected = reference.best(instance).least_penalty
         array, readable = penalty_program(instance).program, from_pyomo(penalty_model(instance))
         for engine in ("highs", "cp-sat"):
@@ -72,11 +74,14 @@ def test_least_penalty_is_the_same_by_every_route(reference: ModuleType) -> None
             assert same(value_of(readable, engine), expected), instance.name
 
 
+@pytest.mark.parametrize("number", numbers(25, 8))
 @pytest.mark.parametrize("mode", ALPHA_MODES)
-def test_zero_blocking_pairs_is_the_same_by_every_route(reference: ModuleType, mode: str) -> None:
+def test_zero_blocking_pairs_is_the_same_by_every_route(
+    reference: ModuleType, mode: str, number: int
+) -> None:
     offset = 1000 * ALPHA_MODES.index(mode)
-    for number, instance in enumerate(small_instances(reference, range(offset, offset + 25))):
-        alpha = ALPHAS[number % len(ALPHAS)]
+    for place, instance in enumerate(small_instances(reference, range(offset, offset + number))):
+        alpha = ALPHAS[place % len(ALPHAS)]
         expected = reference.best(instance, alpha, mode).penalty_by_blocking.get(0)
         array = stable_program(instance, alpha, mode).program
         readable = from_pyomo(stable_model(instance, alpha, mode))
@@ -89,8 +94,9 @@ def test_zero_blocking_pairs_is_the_same_by_every_route(reference: ModuleType, m
             assert same(value_of(readable, engine), expected), (instance.name, alpha)
 
 
-def test_least_slack_is_the_same_by_every_route(reference: ModuleType) -> None:
-    for instance in small_instances(reference, range(3000, 3025)):
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_least_slack_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
+    for instance in small_instances(reference, range(3000, 3000 + number)):
         expected = reference.best(instance)
         array, readable = fair_program(instance), from_pyomo(fair_model(instance))
         for engine in ("highs", "cp-sat"):
@@ -104,9 +110,12 @@ def test_least_slack_is_the_same_by_every_route(reference: ModuleType) -> None:
             ), instance.name
 
 
-def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(reference: ModuleType) -> None:
-    for number, instance in enumerate(small_instances(reference, range(4000, 4025))):
-        alpha = ALPHAS[number % 2]
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
+    reference: ModuleType, number: int
+) -> None:
+    for place, instance in enumerate(small_instances(reference, range(4000, 4000 + number))):
+        alpha = ALPHAS[place % 2]
         expected = reference.best(instance, alpha)
         program = blocking_program(instance, None, alpha, objective="blocking").program
         assert same(value_of(program, "cp-sat"), expected.fewest_blocking), instance.name
@@ -194,8 +203,9 @@ def test_even_counts_that_may_pair_with_their_own_always_reach_zero() -> None:
         assert blocking_pairs(instance, made.pairing(answer.point)).count == 0
 
 
-def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType) -> None:
-    for instance in small_instances(reference, range(7000, 7025)):
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType, number: int) -> None:
+    for instance in small_instances(reference, range(7000, 7000 + number)):
         reached: Pairing | None = None
         for alpha in (0.0, 0.03, 0.1, 0.25, 0.6):
             made = stable_program(instance, alpha)
@@ -208,8 +218,9 @@ def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType) -
                 check(instance, reached)
 
 
-def test_relabelling_types_changes_nothing(reference: ModuleType) -> None:
-    for instance in small_instances(reference, range(8000, 8025)):
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_relabelling_types_changes_nothing(reference: ModuleType, number: int) -> None:
+    for instance in small_instances(reference, range(8000, 8000 + number)):
         order = np.random.default_rng(1).permutation(instance.types)
         moved = instance.replace(
             penalty=instance.penalty[np.ix_(order, order)],

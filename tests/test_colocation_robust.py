@@ -477,6 +477,7 @@ def test_an_interrupted_search_for_robust_alpha_leaves_an_empty_map(
     assert (last.points, last.stop) == ((), Stop.INTERRUPTED)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_from_generating_to_checking(tmp_path: Path) -> None:
     given, answer = str(tmp_path / "jobs.json"), str(tmp_path / "answer.json")
     made = terminal.run(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 import cotenant
 from cotenant.analysis.colocation.frontier import frontier, price_frontiers
@@ -107,9 +108,10 @@ def sound(instance: Colocation, outcome: Outcome, value: float | None) -> None:
 # Against enumeration
 
 
+@pytest.mark.parametrize("number", numbers(60, 20))
 @pytest.mark.parametrize("engine", ENGINES)
-def test_optimal_equals_enumeration(reference: ModuleType, engine: str) -> None:
-    for instance in small_instances(reference, range(10_000, 10_060)):
+def test_optimal_equals_enumeration(reference: ModuleType, engine: str, number: int) -> None:
+    for instance in small_instances(reference, range(10_000, 10_000 + number)):
         expected, found = reference.best(instance).least_penalty, optimal(instance, engine=engine)
         if expected is None:
             assert (found.status, found.solution) == (Status.INFEASIBLE, None)
@@ -121,9 +123,12 @@ def test_optimal_equals_enumeration(reference: ModuleType, engine: str) -> None:
         assert value == pytest.approx(expected, abs=CLOSE), instance.name
 
 
+@pytest.mark.parametrize("number", numbers(40, 15))
 @pytest.mark.parametrize("engine", ENGINES)
-def test_fair_equals_enumeration_on_both_levels(reference: ModuleType, engine: str) -> None:
-    for instance in small_instances(reference, range(11_000, 11_040)):
+def test_fair_equals_enumeration_on_both_levels(
+    reference: ModuleType, engine: str, number: int
+) -> None:
+    for instance in small_instances(reference, range(11_000, 11_000 + number)):
         expected, found = reference.best(instance), fair(instance, engine=engine)
         if expected.least_slack is None:
             assert (found.status, found.solution) == (Status.INFEASIBLE, None)
@@ -163,8 +168,9 @@ def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine
     assert min(decided.values()) > 1
 
 
-def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType) -> None:
-    for instance in small_instances(reference, range(13_000, 13_025)):
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType, number: int) -> None:
+    for instance in small_instances(reference, range(13_000, 13_000 + number)):
         expected, found = reference.best(instance), fewest_blocking(instance)
         if expected.fewest_blocking is None:
             assert found.status is Status.INFEASIBLE
@@ -296,7 +302,7 @@ def test_a_million_agents_are_no_larger_than_their_types() -> None:
         check(instance, found.solution)
 
 
-@pytest.mark.parametrize("machines", [None, 120.0, np.inf])
+@pytest.mark.parametrize("machines", [None, 120.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
 def test_different_agents_by_pricing_and_by_blossoms(family: str, machines: float | None) -> None:
     rng = np.random.default_rng(3)
@@ -518,9 +524,10 @@ def test_two_large_groups_of_odd_size_that_may_not_mix_are_infeasible_at_once() 
 # Frontiers
 
 
+@pytest.mark.parametrize("number", numbers(15, 5))
 @pytest.mark.parametrize("against", ["blocking", "alpha", "slack"])
-def test_frontiers_equal_enumeration(reference: ModuleType, against: Any) -> None:
-    for instance in small_instances(reference, range(16_000, 16_015)):
+def test_frontiers_equal_enumeration(reference: ModuleType, against: Any, number: int) -> None:
+    for instance in small_instances(reference, range(16_000, 16_000 + number)):
         if next(reference.pairings(instance), None) is None:
             continue
         found = frontier(instance, against, points=4)
@@ -576,7 +583,7 @@ def test_frontiers_hold_within_every_limit(
 
 
 def test_frontiers_count_pairs_at_alpha() -> None:
-    instance = contention(6, 30, 4)
+    instance = contention(5, 20, 4)
     strict, lax = (price_frontiers(instance, points=2, alpha=alpha)[0] for alpha in (0.0, 0.2))
     assert strict.points[-1].reached != lax.points[-1].reached
     assert "for a gain of more than 0.2" in lax.note

@@ -177,6 +177,7 @@ def test_a_failing_method_is_a_row_with_its_reason_and_stops_nothing() -> None:
     assert {"penalty", "gap_penalty", "seconds", "error"} <= set(comparison.table.columns)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_rows_as_one() -> None:
     alone = cotenant.compare([TINY], ["optimal", "SMR"], seeds=range(3))
     several = cotenant.compare([TINY], ["optimal", "SMR"], seeds=range(3), jobs=2)

@@ -36,8 +36,8 @@ def completed(*words: str) -> list[str]:
         (("so",), ["solve"]),
         (("solve", "colocation/ti"), ["colocation/tiny"]),
         (("solve", "colocation/tiny", "-m", "nash"), ["nash-welfare"]),
-        (("methods", "coloc"), ["colocation"]),
-        (("generate", "nu"), ["numa"]),
+        pytest.param(("methods", "coloc"), ["colocation"], marks=pytest.mark.slow),
+        pytest.param(("generate", "nu"), ["numa"], marks=pytest.mark.slow),
         (("solve", "colocation/tiny", "--time"), ["--time-limit"]),
     ],
 )

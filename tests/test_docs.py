@@ -65,8 +65,10 @@ def extension(name: str = "generated") -> ModuleType:
     "page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of
 )
 def test_the_examples_of_a_page_run_and_print_what_it_says(
-    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    if page.stem != "cluster":
+        request.getfixturevalue("in_this_process")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
     monkeypatch.setenv("COLUMNS", "80")

@@ -117,7 +117,7 @@ def test_a_page_may_recolor_series() -> None:
     assert f"var(--series-2,{drawing.COLOURS[1].lower()})" in text
 
 
-@pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
+@pytest.mark.parametrize("scale", [pytest.param("linear", marks=pytest.mark.slow), "log", "symlog"])
 def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> None:
     for x, y in (
         ((1, 2), (0.0, 3.0)),

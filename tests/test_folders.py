@@ -116,6 +116,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(caught.value.code or 0)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_for_each_instance(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,6 +149,7 @@ def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_fo
     assert [row["options"] for row in rows] == [{}, {"alpha": 0.01}, {"alpha": 0.01}]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_instances_that_no_method_named_works_on_are_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip

@@ -222,7 +222,12 @@ def test_two_points_are_enough(problem: str) -> None:
     ("problem", "name", "where"),
     [
         ("colocation", "cooper-1000", "analysis.colocation.frontier:least_penalty_given"),
-        ("admission", "hines-romano-I", "analysis.admission.frontier:solve_program"),
+        pytest.param(
+            "admission",
+            "hines-romano-I",
+            "analysis.admission.frontier:solve_program",
+            marks=pytest.mark.slow,
+        ),
         ("market", "groups-100", "solvers.market.guaranteed:Guarantees.most"),
     ],
 )

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from group_cases import Counted, machines_of, wrongs
+from seeds import numbers
 
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
 from cotenant.instances.colocation.objective import mean_penalty as mean_of_pairs
@@ -47,8 +48,9 @@ def test_every_answer_equals_enumeration(seed: int) -> None:
     assert list(wrongs(seed)) == []
 
 
+@pytest.mark.parametrize("number", numbers(12, 4))
 def test_programs_over_few_groups_prove_no_more_than_they_may(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     for module in ("optimal", "core"):
         monkeypatch.setattr(f"cotenant.solvers.groups.{module}.NEAR", 1)
@@ -56,9 +58,9 @@ def test_programs_over_few_groups_prove_no_more_than_they_may(
     monkeypatch.setattr(
         "cotenant.solvers.groups.optimal.exchanged", lambda _, grouping, __: grouping
     )
-    for seed in range(100, 112):
+    for seed in range(100, 100 + number):
         assert list(wrongs(seed)) == []
-    for seed in range(4):
+    for seed in range(number // 3):
         instance = drawn(6, 24, 3, seed)
         least = solve_program(columns_of(instance).program(instance)).objective
         assert optimal(instance).bound * 24 == pytest.approx(least, abs=1e-9)

@@ -25,6 +25,11 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix
 SIGNALS = pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"]
 )
+FEW_SIGNALS = pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+    ids=["ctrl-c", "sigterm"],
+)
 TINY = cotenant.read("colocation/tiny")
 
 
@@ -217,7 +222,7 @@ sys.meta_path.insert(0, Planted)
     assert (done.returncode, stdout, stderr) == (130, "", "interrupted; nothing was written\n")
 
 
-@SIGNALS
+@FEW_SIGNALS
 def test_solve_keeps_the_best_answer(number: int, code: int, tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "result.json"
     keeps = KEEPS.format(method="keeps_best", note=str(note))
@@ -294,7 +299,7 @@ def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
     assert "fluid-power" in stdout
 
 
-@SIGNALS
+@FEW_SIGNALS
 def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(
     number: int, code: int, tmp_path: Path
 ) -> None:

@@ -42,7 +42,9 @@ print(call_apart(os.getenv, "PYTHONPATH"), call_apart(hash, "a") == hash("a"))
 
 tiny = cotenant.read("colocation/tiny")
 print([row["status"] for row in cotenant.compare([tiny], ["SMR"], jobs=1).rows])
+"""
 
+ON_DASK = """
 try:
     from distributed import LocalCluster
 except ImportError:
@@ -83,7 +85,9 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
     note, folder = tmp_path / "note", tmp_path / "folder"
     plant(folder, note)
     elsewhere = tmp_path / "elsewhere"
-    printed = run_in(folder, EVERY_WAY, PYTHONPATH=str(elsewhere), PYTHONHASHSEED="3").splitlines()
+    printed = run_in(
+        folder, EVERY_WAY + ON_DASK, PYTHONPATH=str(elsewhere), PYTHONHASHSEED="3"
+    ).splitlines()
     assert printed == ["optimal", f"{elsewhere} True", "['feasible']", "['feasible']"], (
         "what the environment says, stays"
     )
@@ -113,8 +117,13 @@ def test_compiled_kernels_are_not_kept_in_the_current_folder(
         assert found.is_relative_to(tmp_path / "home" / ".cache")
 
 
+@pytest.mark.parametrize(
+    "ways",
+    [EVERY_WAY, pytest.param(EVERY_WAY + ON_DASK, marks=pytest.mark.slow)],
+    ids=["processes", "dask"],
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="the user's site lies elsewhere")
-def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path) -> None:
+def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path, ways: str) -> None:
     """The interpreter that asks does (it is how Python starts, where the site is on), its children
     do not.
     """
@@ -130,7 +139,7 @@ def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path) -> None
         sys, "_base_executable", sys.executable
     )  # a virtual environment has no user's site
     path = [entry for entry in sys.path if entry and not entry.startswith(str(site))]
-    program = f"import sys; sys.path[:] = {path!r}\n{EVERY_WAY}"
+    program = f"import sys; sys.path[:] = {path!r}\n{ways}"
     run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home), PYTHONNOUSERSITE="")
     assert told(note).count("usercustomize") == 1, told(note)
 

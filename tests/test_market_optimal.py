@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 import cotenant
 from cotenant.analysis.run.recheck import recheck
@@ -115,13 +116,14 @@ def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
     assert welfare.bound == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.parametrize("number", numbers(40, 15))
 @pytest.mark.parametrize(
     ("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)]
 )
 def test_no_equilibrium_of_homogeneous_utilities_is_left_with_a_gap(
-    utility: Any, rho: float
+    utility: Any, rho: float, number: int
 ) -> None:
-    for seed in range(40):
+    for seed in range(number):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
         user, server = rng.integers(users, size=jobs), rng.integers(servers, size=jobs)
@@ -156,8 +158,9 @@ def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(
         assert max(error.worst, error.excess_demand) <= 1e-9
 
 
+@pytest.mark.parametrize("number", numbers(40, 12))
 def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     solve = whole.solve_program
 
@@ -170,7 +173,7 @@ def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
         )
 
     monkeypatch.setattr(whole, "solve_program", rough)
-    for seed in range(40):
+    for seed in range(number):
         market = nasty(seed).replace(capacity=np.floor(nasty(seed).capacity))
         best = max(
             welfare_of(market, user_utilities(market, cores)) for cores in whole_allocations(market)
@@ -451,9 +454,10 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
     assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize("number", numbers(150, 50))
 @pytest.mark.parametrize("kind", ["whole numbers", "far apart"])
-def test_no_small_market_is_left_with_a_gap(kind: str) -> None:
-    for seed in range(150):
+def test_no_small_market_is_left_with_a_gap(kind: str, number: int) -> None:
+    for seed in range(number):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (6, 5, 12))
         if kind == "whole numbers":

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seeds import numbers
 from terminal import run
 
 import cotenant
@@ -90,8 +91,9 @@ def test_generate_convert_and_show_know_parts(tmp_path: Path) -> None:
     assert "2, of 15 to 15 users" in shown.stdout
 
 
-def test_a_hundred_markets_in_parts_have_the_prices_of_one_machine(tmp_path: Path) -> None:
-    for seed in range(100):
+@pytest.mark.parametrize("number", numbers(100, 20))
+def test_markets_in_parts_have_the_prices_of_one_machine(tmp_path: Path, number: int) -> None:
+    for seed in range(number):
         market = drawn(seed)
         write_parts(market, tmp_path / str(seed), 3)
         parted, whole = solve_parts(tmp_path / str(seed)), fisher(market)

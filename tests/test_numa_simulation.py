@@ -194,7 +194,12 @@ def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulati
 
 
 @pytest.mark.parametrize(
-    ("policy", "pools"), [("Local", 16), ("IP-2", 4), pytest.param("IB", 1, marks=pytest.mark.slow)]
+    ("policy", "pools"),
+    [
+        ("Local", 16),
+        pytest.param("IP-2", 4, marks=pytest.mark.slow),
+        pytest.param("IB", 1, marks=pytest.mark.slow),
+    ],
 )
 def test_without_penalties_each_pool_is_an_erlang_c_queue(policy: str, pools: int) -> None:
     rate = 5600.0 if pools == 16 else 6100.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
 from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path
@@ -54,10 +55,13 @@ def test_the_printed_payoffs_are_sums_of_absolute_values_by_hand() -> None:
     }
 
 
+@pytest.mark.parametrize("number", numbers(12, 4))
 @pytest.mark.parametrize("capped", [False, True])
-def test_max_min_share_is_the_leximin_of_everything_that_fits(brute, capped: bool) -> None:
+def test_max_min_share_is_the_leximin_of_everything_that_fits(
+    brute, capped: bool, number: int
+) -> None:
     rng = np.random.default_rng(3 + capped)
-    for _ in range(12):
+    for _ in range(number):
         instance = brute.random_cluster(rng, capped)
         unit = FairShare.of(instance).unit
         best = max(
@@ -82,10 +86,13 @@ def test_max_min_share_is_the_leximin_of_everything_that_fits(brute, capped: boo
             assert metrics(instance, rival(instance))["dominant_share_min"] <= outcome.bound + 1e-9
 
 
+@pytest.mark.parametrize("number", numbers(25, 8))
 @pytest.mark.parametrize("capped", [False, True])
-def test_max_utilization_is_the_most_of_everything_that_fits(brute, capped: bool) -> None:
+def test_max_utilization_is_the_most_of_everything_that_fits(
+    brute, capped: bool, number: int
+) -> None:
     rng = np.random.default_rng(13 + capped)
-    for _ in range(25):
+    for _ in range(number):
         instance = brute.random_cluster(rng, capped)
         number = instance.available
         space = instance.start.T @ number

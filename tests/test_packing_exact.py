@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 import cotenant
 from cotenant.analysis.packing.audits import audit
@@ -126,10 +127,13 @@ def test_enumeration_of_the_bundled_clusters_160000_leaves_gives_the_same_play(b
     assert [list(row) for row in play] == EIGHT
 
 
+@pytest.mark.parametrize("number", numbers(60, 18))
 @pytest.mark.parametrize("capped", [False, True])
-def test_every_solver_of_the_game_answers_as_full_enumeration_does(brute, capped: bool) -> None:
+def test_every_solver_of_the_game_answers_as_full_enumeration_does(
+    brute, capped: bool, number: int
+) -> None:
     rng, games = np.random.default_rng(71 + capped), 0
-    while games < 60:
+    while games < number:
         instance = brute.random_game(rng, capped)
         eta, alpha = int(rng.integers(1, 6)), float(rng.choice([1.25, 1.5, 2.0, 2.5, 3.0, 5.0]))
         overload = [None, None, 0.5, 0.7][int(rng.integers(4))]

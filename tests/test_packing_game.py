@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare, min_utilization, skewness, utility
@@ -188,13 +189,14 @@ def test_on_the_true_strategy_sets_tree_and_dynamic_program_agree() -> None:
     assert one.certificate["utilities"] == two.certificate["utilities"]
 
 
+@pytest.mark.parametrize("number", numbers(200, 60))
 @pytest.mark.parametrize("capped", [False, True])
-def test_the_dynamic_program_equals_the_tree_on_hundreds_of_random_games(
-    brute, capped: bool
+def test_the_dynamic_program_equals_the_tree_on_random_games(
+    brute, capped: bool, number: int
 ) -> None:
     rng = np.random.default_rng(11 + capped)
     games = 0
-    while games < 200:
+    while games < number:
         instance = brute.random_cluster(rng, capped)
         eta, alpha = int(rng.integers(1, 5)), float(rng.choice([1.5, 2.0, 3.0, 5.0]))
         if eta ** int(instance.available.sum()) > 1500:

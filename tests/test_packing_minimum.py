@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 import cotenant
 from cotenant.baselines.packing import (
@@ -62,11 +63,14 @@ def possible(brute, rng: np.random.Generator, classes: int = 1) -> Packing:
             continue
 
 
+@pytest.mark.parametrize("number", numbers(40, 20))
 @pytest.mark.parametrize("classes", [1, 2])
-def test_min_servers_and_min_cost_are_what_trying_everything_gives(classes: int, brute) -> None:
+def test_min_servers_and_min_cost_are_what_trying_everything_gives(
+    classes: int, brute, number: int
+) -> None:
     rng = np.random.default_rng(classes)
     impossible = 0
-    for _ in range(40):
+    for _ in range(number):
         instance = possible(brute, rng, classes)
         for method, costs in ((min_servers, False), (min_cost, True)):
             truth = brute.fewest(instance, costs)
@@ -118,9 +122,10 @@ def test_cp_sat_is_what_trying_everything_gives(brute) -> None:
             assert (outcome.solution.servers, outcome.bound) == (truth, truth)
 
 
-def test_arc_flow_is_what_trying_everything_gives(brute) -> None:
+@pytest.mark.parametrize("number", numbers(4, 2))
+def test_arc_flow_is_what_trying_everything_gives(brute, number: int) -> None:
     rng = np.random.default_rng(6)
-    for step in range(4):
+    for step in range(number):
         instance = possible(brute, rng, 1 + step % 2)
         truth, outcome = brute.fewest(instance), arc_flow(instance)
         assert outcome.status is (Status.INFEASIBLE if truth is None else Status.OPTIMAL)

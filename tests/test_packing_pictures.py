@@ -46,7 +46,7 @@ def least_share(instance: Packing, total: tuple[int, ...]) -> float:
     return float(FairShare.of(instance).shares(np.array(total))[instance.wanted > 0].min())
 
 
-@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("capped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(
     brute: ModuleType, capped: bool
 ) -> None:
@@ -105,7 +105,7 @@ def test_the_first_level_alone_is_the_leximins_first() -> None:
     assert not first.certificate["leximin"]
 
 
-@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("capped", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(41 + capped)
     traded = 0

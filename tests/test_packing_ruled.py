@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from placing_reference import best, state
+from seeds import numbers
 
 import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
@@ -105,8 +106,9 @@ def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
             assert moves_bound(instance, found.servers) <= found.moves
 
 
-def test_a_rule_less_never_raises_the_bound() -> None:
-    for instance in states(7000, 25):
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_a_rule_less_never_raises_the_bound(number: int) -> None:
+    for instance in states(7000, number):
         bound = bound_of(instance)
         for name in ("most_per_server", "apart", "skew"):
             assert bound_of(instance.replace(**{name: None})) <= bound

@@ -123,7 +123,7 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
     assert accepted > 50
 
 
-@pytest.mark.parametrize("few", [0, 1, 2])
+@pytest.mark.parametrize("few", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", ALPHAS, ids=str)
 def test_the_program_of_few_blocking_pairs_has_exactly_the_answers_with_so_few(
     options: dict[str, Any], few: int

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from proved import Document, judged, proof_of, refuses
-from seeds import seeds
+from seeds import numbers, seeds
 from small_cases import (
     cheapest,
     gap,
@@ -34,7 +34,7 @@ from cotenant.solvers.proofs.tree import tree_step
 
 
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat", "arc-flow"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, 2))
 def test_the_optimum_by_enumeration_is_certified(tmp_path: Path, seed: int, method: str) -> None:
     instance = packing(seed)
     content, proof = proof_of(tmp_path, instance, method)
@@ -42,9 +42,12 @@ def test_the_optimum_by_enumeration_is_certified(tmp_path: Path, seed: int, meth
     assert proof["claim"]["bound"] == cheapest(instance, costs=method == "min-cost")
 
 
-def test_too_few_servers_are_certified_and_nobody_else_is_told_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", numbers(30, 10))
+def test_too_few_servers_are_certified_and_nobody_else_is_told_so(
+    tmp_path: Path, number: int
+) -> None:
     said = set()
-    for seed in range(30):
+    for seed in range(number):
         instance = packing(seed, limited=True)
         try:
             outcome = min_cost(instance)
@@ -222,7 +225,7 @@ def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["FUGA", "FUGA-tree"])
-@pytest.mark.parametrize("seed", seeds(25, 10))
+@pytest.mark.parametrize("seed", seeds(25, 5))
 def test_the_play_is_played_again(tmp_path: Path, seed: int, method: str) -> None:
     rng = np.random.default_rng(seed)
     options: dict[str, Any] = {"alpha": float(rng.integers(2, 6)), "eta": int(rng.integers(1, 6))}

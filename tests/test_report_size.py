@@ -59,6 +59,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     assert problem.pictures
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_takes_both(tmp_path: Path) -> None:
     rows, page = tmp_path / "rows.jsonl", tmp_path / "x.html"
     given = ("compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "--out", str(rows))

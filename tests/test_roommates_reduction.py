@@ -262,6 +262,7 @@ def test_importing_the_package_does_not_import_numba():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_two_thousand_agents():
     rank = random_ranks(np.random.default_rng(0), 2000)
     table, partition = irving(rank), stable_partition(rank)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scheduling_cases import KINDS, best_of_all, small_instance, wrongs
+from seeds import numbers
 
 import cotenant
 from cotenant import verify
@@ -54,9 +55,10 @@ def related(**changes: Any) -> Scheduling:
     return parallel(processors=None, **({"speed": [1, 3, 2, 1]} | changes))
 
 
-def test_the_event_loop_and_the_clock_agree() -> None:
+@pytest.mark.parametrize("number", numbers(240, 80))
+def test_the_event_loop_and_the_clock_agree(number: int) -> None:
     """Ten thousand with all rules are played by benchmarks/fuzz_scheduling.py."""
-    for seed in range(240):
+    for seed in range(number):
         rules = np.random.default_rng(seed).choice(RULES, 3, replace=False).tolist()
         assert [*wrongs(seed, rules)] == [], seed
 

@@ -10,6 +10,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from seeds import numbers
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
@@ -55,11 +56,12 @@ def random_instance(
     )
 
 
+@pytest.mark.parametrize("number", numbers(300, 80))
 @pytest.mark.parametrize("reading", READINGS)
-def test_compiled_ref_equals_plain_ref_on_300_random_instances(reading: str) -> None:
+def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number: int) -> None:
     rng = np.random.default_rng(1)
     contended = 0
-    for _ in range(300):
+    for _ in range(number):
         instance = random_instance(rng)
         plain, played = plain_ref(instance, reading=reading), play_ref(instance, reading=reading)
         cotenant.check(instance, played.schedule)
@@ -71,7 +73,7 @@ def test_compiled_ref_equals_plain_ref_on_300_random_instances(reading: str) -> 
         )
         assert [share * scale(instance.organizations) for share in found.phi()] == plain.scaled_phi
         contended += played.contended > 0
-    assert contended > 100
+    assert contended > number // 3
 
 
 @pytest.mark.parametrize("reading", READINGS)

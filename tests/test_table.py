@@ -310,6 +310,7 @@ def test_columns_are_shown_in_the_order_asked_for_with_the_rows_names_before_the
     assert table.only(["utility"]) is table, "a table that has none of them stays whole"
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_compare_shows_the_columns_asked_for_and_refuses_a_heading_before_any_run() -> None:
     given = ("compare", "colocation/tiny", "-m", "GR", "-m", "optimal", "--columns")
     done = run(*given, "attribution,gap_penalty", "--format", "latex", "--width", "8.5")

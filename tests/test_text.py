@@ -106,6 +106,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula_and_numbers_stay_numbers() ->
     assert {row[1] for row in rows[1:]} == {"-1.5"}
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

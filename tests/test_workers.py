@@ -34,7 +34,7 @@ def errors(comparison: Any) -> dict[str, str | None]:
 
 
 def test_rows_are_the_same_from_processes_this_process_and_a_file(tmp_path: Path) -> None:
-    methods = ["optimal", "stable", "SMR", "threshold", "GR", bad.in_order]
+    methods = ["optimal", "SMR", bad.in_order]
     settings: dict[str, Any] = {"seeds": [0, 3], "options": {"alpha": 0.01}, "predict": 0.5}
     out = tmp_path / "rows.jsonl"
     here = cotenant.compare([TINY], methods, **settings)
@@ -43,7 +43,7 @@ def test_rows_are_the_same_from_processes_this_process_and_a_file(tmp_path: Path
     assert without_seconds(here) == without_seconds(apart) == without_seconds(again)
     assert apart.rows == again.rows, "nothing was run again"
     assert sorted(map(json.dumps, read_rows(out))) == sorted(map(json.dumps, apart.rows))
-    assert len(here.rows) == 14
+    assert len(here.rows) == 7
 
 
 def test_a_run_that_passes_its_hard_limit_is_a_failed_row_and_all_its_processes_are_ended(
@@ -216,7 +216,9 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     assert bad.gone(process)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_a_sweep_that_is_killed_leaves_no_process_computing(
     how: signal.Signals, tmp_path: Path
 ) -> None:

@@ -115,7 +115,9 @@ def _tree(
         made["cuts"] = cuts
         low, high = search.bounds()
     tree, leaves = made["tree"], list[list[int]]()
-    cases = [(low, high, None)] if search.tighten(low, high) else []
+    cases: list[tuple[Bounds, Bounds, int | None]] = (
+        [(low, high, None)] if search.tighten(low, high) else []
+    )
     passes = PASSES
     while cases:
         if clock.over:
@@ -359,7 +361,7 @@ class _Search:
             cost[len(columns) :], most = 1.0, np.append(most, np.full(len(rows), np.inf))
             matrix = hstack([matrix, -eye_array(len(rows))]).tocsr()
         lower, whole = np.full(len(rows), -np.inf), np.zeros(len(cost), dtype=bool)
-        made = LinearProgram(matrix, lower, room, cost, least, most, whole)
+        made = LinearProgram(matrix, lower, room.astype(float), cost, least, most, whole)
         if not few and matrix.shape in self._living:
             answer = self._living[matrix.shape].again(made, self.clock.share())
         else:

@@ -115,7 +115,9 @@ def _tree(
         made["cuts"] = cuts
         low, high = search.bounds()
     tree, leaves = made["tree"], list[list[int]]()
-    cases = [(low, high, None)] if search.tighten(low, high) else []
+    cases: list[tuple[Bounds, Bounds, int | None]] = []
+    if search.tighten(low, high):
+        cases.append((low, high, None))
     passes = PASSES
     while cases:
         if clock.over:
@@ -350,7 +352,8 @@ class _Search:
         if self.objective is not None and not elastic:
             needed[self.objective] = False
         rows = np.flatnonzero(needed)
-        room = (self.right - np.bincount(self.row, shut, len(self.right)))[rows]
+        done = np.bincount(self.row, shut, len(self.right)).astype(float)
+        room = (self.right - done)[rows]
         shape = len(self.right), len(low)
         matrix = csr_array((self.factor, (self.row, self.column)), shape=shape)[rows][:, columns]
         cost, least, most = self.cost[columns], least[columns], most[columns]

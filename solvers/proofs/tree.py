@@ -115,9 +115,9 @@ def _tree(
         made["cuts"] = cuts
         low, high = search.bounds()
     tree, leaves = made["tree"], list[list[int]]()
-    cases: list[tuple[Bounds, Bounds, int | None]] = (
-        [(low, high, None)] if search.tighten(low, high) else []
-    )
+    cases: list[tuple[Bounds, Bounds, int | None]] = []
+    if search.tighten(low, high):
+        cases.append((low, high, None))
     passes = PASSES
     while cases:
         if clock.over:
@@ -352,7 +352,8 @@ class _Search:
         if self.objective is not None and not elastic:
             needed[self.objective] = False
         rows = np.flatnonzero(needed)
-        room = (self.right - np.bincount(self.row, shut, len(self.right)))[rows]
+        done = np.bincount(self.row, shut, len(self.right)).astype(float)
+        room = (self.right - done)[rows]
         shape = len(self.right), len(low)
         matrix = csr_array((self.factor, (self.row, self.column)), shape=shape)[rows][:, columns]
         cost, least, most = self.cost[columns], least[columns], most[columns]
@@ -361,7 +362,7 @@ class _Search:
             cost[len(columns) :], most = 1.0, np.append(most, np.full(len(rows), np.inf))
             matrix = hstack([matrix, -eye_array(len(rows))]).tocsr()
         lower, whole = np.full(len(rows), -np.inf), np.zeros(len(cost), dtype=bool)
-        made = LinearProgram(matrix, lower, room.astype(float), cost, least, most, whole)
+        made = LinearProgram(matrix, lower, room, cost, least, most, whole)
         if not few and matrix.shape in self._living:
             answer = self._living[matrix.shape].again(made, self.clock.share())
         else:

@@ -107,7 +107,7 @@ METHODS: tuple[Method, ...] = (
            instead=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
-           claimed="over types, or with an alpha: bounds of more than 5 blocking pairs, and the "
+           claimed="over types, or with an alpha: bounds of more than 30 blocking pairs, and the "
            "penalty then; answers with the option uncertainty, which are about intervals",
            instead=(("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),

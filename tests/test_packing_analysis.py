@@ -267,7 +267,7 @@ def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None
 
 @pytest.mark.parametrize(
     "policy",
-    [method.name for method in methods("packing") if method.needs.endswith(":fixed_servers")],
+    [method.name for method in methods("packing") if method.needs.endswith(":shared_servers")],
 )
 def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
     rng = np.random.default_rng(2)

@@ -388,8 +388,8 @@ def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:
         ({"draws": 0}, "draws is 0"),
         ({"order": "best"}, "order is 'best'"),
         ({"ties": "coin"}, "ties is 'coin'"),
-        ({"form": "gavel"}, "there is none"),
-        ({"bandwidth": "b.csv"}, "there is none"),
+        ({"form": "gavel"}, "give matrix=PATH too"),
+        ({"bandwidth": "b.csv"}, "give matrix=PATH too"),
         ({"model_seed": -1}, "model_seed is -1"),
     ],
 )

@@ -107,10 +107,9 @@ def _moves(found: Findings, instance: Packing, placement: Placement, stored: Sto
     """On which servers VMs stay, and how many have to move."""
     certificate = stored.certificate
     on, _ = stays(instance, placement.count, placement.server_class)
-    found.compare(certificate, {"on": on.tolist()}, ("servers",))
     given = stored.options.get("servers")
-    if given is not None:
-        found.compare(certificate, {"servers": given})
+    servers_told = placement.servers if given is None else given
+    found.compare(certificate, {"on": on.tolist(), "servers": servers_told}, ("on", "servers"))
     servers = found.numbers(certificate, "servers", ())
     if servers is None:
         return

@@ -67,8 +67,9 @@ def fewest_moves(
     Returns
     -------
     Outcome
-        `bound` in VMs. `certificate`: `servers`, how many may be in use; `fewest_servers`, a proved
-        bound on them; `found_by`, `bound_by`; `on`, the server of each row of the answer.
+        `bound` in VMs. `certificate`: `servers`, how many may be in use (without the option: are);
+        `fewest_servers`, a proved bound on them; `found_by`, `bound_by`; `on`, the server of each
+        row of the answer.
 
     Raises
     ------
@@ -127,7 +128,7 @@ class _Search:
         own = [group[0] for group in self.problem.members]
         self.placed: Integers = self.present[:, own]
         self.total = int(self.present.sum())
-        self.servers, self.fewest = len(self.kind), 1
+        self.servers, self.fewest, self.asked = len(self.kind), 1, False
         self.best: Placement | None = None
         self.upper, self.lower = self.total + 1, 0
         self.found_by, self.bound_by = "", "none"
@@ -149,7 +150,7 @@ class _Search:
             if found.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
         else:
-            self.servers = servers
+            self.servers, self.asked = servers, True
             left = self.clock.left
             self.fewest = aggregate_bound(
                 reduce_ruled(self.instance), self.clock, upper=servers + 1,
@@ -450,6 +451,8 @@ class _Search:
         if not proved and stop is Stop.FINISHED:
             stop = Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
         on, _ = stays(self.instance, self.best.count, self.best.server_class)
+        if not self.asked:
+            certificate["servers"] = self.best.servers
         return Outcome(
             self.best,
             float(min(self.lower, self.upper)),

@@ -12,7 +12,7 @@ import numpy as np
 from ..instances.packing.instance import Integers
 from ..instances.problem.tables import LARGEST
 from ..solvers.outcome import Clock
-from .state import ClusterState, Pod
+from .state import ClusterState, Pod, limitless
 from .statecheck import Scheduler, Wave
 
 Scoring = Literal["LeastAllocated", "MostAllocated"]
@@ -119,4 +119,4 @@ def _counted(pod: Pod) -> Integers:
 
 def _room_unsaid(resource: str) -> int:
     """What a node has of a resource that it does not name: volumes have no limit then."""
-    return LARGEST if resource.startswith("volumes of ") else 0
+    return LARGEST if limitless(resource) else 0

@@ -21,6 +21,7 @@ from .quantities import amount, quantity
 from .state import (
     SCHEDULER,
     TOLERATIONS,
+    VOLUMES,
     Budget,
     ClusterState,
     Expression,
@@ -231,7 +232,7 @@ def _attachable(nodes: list[Fields]) -> dict[str, dict[str, int]]:
 
 
 def _volumes_of(driver: str) -> str:
-    return f"volumes of {driver}"
+    return f"{VOLUMES}{driver}"
 
 
 def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:

@@ -35,6 +35,7 @@ from .state import (
     Role,
     Selector,
     Spread,
+    limitless,
 )
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -226,7 +227,7 @@ class _Builder:
     def _asks(self, pod: Pod, resource: str) -> int:
         """What a pod takes; in the bound no volumes of which not all is known."""
         unsure = self.relaxed and any(what == "volumes" for what, _ in pod.unread)
-        if unsure and _limitless(resource):
+        if unsure and limitless(resource):
             return 0
         return pod.requests.get(resource, 0)
 
@@ -436,7 +437,7 @@ class _Builder:
         """By node what is left beside residents, and at least what its pods take now."""
         # where no limit is given, as of attached volumes, there is none
         endless = {
-            name: LARGEST for pod in self.state.pods for name in pod.requests if _limitless(name)
+            name: LARGEST for pod in self.state.pods for name in pod.requests if limitless(name)
         }
         rooms = [Counter(endless | dict(node.allocatable)) for node in self.state.nodes]
         for pod in self.residents:
@@ -632,11 +633,6 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
         seen[name] += 1
         found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
     return tuple(found)
-
-
-def _limitless(resource: str) -> bool:
-    """Whether a node that gives no limit on a resource has none, rather than nothing of it."""
-    return resource.startswith("volumes of ")
 
 
 def _holds(expression: Expression, labels: object) -> bool:

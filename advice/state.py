@@ -35,6 +35,15 @@ class Health(StrEnum):
     """Its containers do not run yet: no budget speaks of it."""
 
 
+VOLUMES = "volumes of "
+"""Begins the name of a resource: volumes that a driver attaches to nodes."""
+
+
+def limitless(resource: str) -> bool:
+    """Whether a node that gives no limit on a resource has none, rather than nothing of it."""
+    return resource.startswith(VOLUMES)
+
+
 TOLERATIONS, SCHEDULER = "tolerations", "scheduler"
 """Kinds of what is not modelled for which nothing is known of where a pod may go."""
 

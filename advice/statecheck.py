@@ -22,6 +22,7 @@ from .state import (
     PodTerm,
     Role,
     Spread,
+    limitless,
 )
 
 
@@ -175,7 +176,7 @@ class Scheduler:
         own = requests if number in self.on[name] else {}
         for resource, amount in requests.items():
             room = room_of.get(resource)
-            if room is None and resource.startswith("volumes of "):
+            if room is None and limitless(resource):
                 continue
             used = self.used[name][resource] - own.get(resource, 0)
             if amount and amount + used > (room or 0):
@@ -344,7 +345,7 @@ class Scheduler:
         for name, used in self.used.items():
             for resource, load in used.items():
                 room = self.nodes[name].allocatable.get(resource)
-                if room is None and resource.startswith("volumes of "):
+                if room is None and limitless(resource):
                     continue
                 if load > (room or 0):
                     found[f"{name} has too little {resource}"] = load - (room or 0)

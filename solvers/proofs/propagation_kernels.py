@@ -15,16 +15,13 @@ import numpy as np
 from ..compiled import compiled
 
 Array = np.ndarray[Any, Any]
+Rows = tuple[Array, Array, Array, Array, Array, Array]
+"""`start`, `column`, `factor`, `most`, `first` and `row`."""
 
 
 @compiled
 def tighten(
-    start: Array,
-    column: Array,
-    factor: Array,
-    most: Array,
-    first: Array,
-    row: Array,
+    rows: Rows,
     low: Array,
     high: Array,
     todo: Array,
@@ -37,6 +34,7 @@ def tighten(
     ----------
     todo : (rows,) room for the rows to look at.
     """
+    start, column, factor, most, first, row = rows
     count, work = 0, 0
     for r in range(len(most)):
         if waiting[r]:
@@ -81,12 +79,7 @@ def _fixed(low: Array, high: Array, before_low: Array, before_high: Array) -> in
 
 @compiled
 def probe(
-    start: Array,
-    column: Array,
-    factor: Array,
-    most: Array,
-    first: Array,
-    row: Array,
+    rows: Rows,
     low: Array,
     high: Array,
     todo: Array,
@@ -110,6 +103,7 @@ def probe(
     Whether something is left; how many hints there are; terms that the verifier will look at for
     them; and how many columns were tried.
     """
+    first, row = rows[4:]
     under, upper = low.copy(), high.copy()
     above, top = low.copy(), high.copy()
     found, work, all_work = 0, 0, 0
@@ -128,11 +122,9 @@ def probe(
             under[:], upper[:], above[:], top[:] = low, high, low, high
             upper[j], above[j] = value, value + 1
             waiting[row[first[j] : first[j + 1]]] = True
-            left, one = tighten(
-                start, column, factor, most, first, row, under, upper, todo, waiting
-            )
+            left, one = tighten(rows, under, upper, todo, waiting)
             waiting[row[first[j] : first[j + 1]]] = True
-            right, two = tighten(start, column, factor, most, first, row, above, top, todo, waiting)
+            right, two = tighten(rows, above, top, todo, waiting)
             all_work += one + two + 8 * len(low)
             if left and right:
                 if end == 0:

@@ -219,7 +219,7 @@ class _Search:
         from .propagation_kernels import tighten
 
         self._room[1][list(rows)] = True
-        left, work = tighten(*self._rows, low, high, *self._room)
+        left, work = tighten(self._rows, low, high, *self._room)
         verify.spend(work)
         return left
 
@@ -239,7 +239,7 @@ class _Search:
             while done < len(columns) and not self.clock.over:
                 some, hints = columns[done:], np.zeros((2, 2 * len(columns)), dtype=np.int64)
                 left, found, work, tried = probe(
-                    *self._rows, low, high, *self._room, some, self.score[done:], hints, AT_ONCE
+                    self._rows, low, high, *self._room, some, self.score[done:], hints, AT_ONCE
                 )
                 self._probing -= work
                 verify.spend(work)

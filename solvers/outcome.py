@@ -169,15 +169,15 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds left, never below 0; None without a limit."""
-        return None if self._limit is None else max(0.0, self._limit - self.seconds)
+        """Seconds left to hand on, None without a limit; `over` tells whether the time is up.
+
+        Never below `LEAST_SECONDS`: a limit of 0 would be refused as an option.
+        """
+        return None if self._limit is None else max(LEAST_SECONDS, self._limit - self.seconds)
 
     def share(self, parts: float = 1, most: float | None = None) -> float | None:
         """An equal share of the seconds left for each of `parts` runs to come, at most `most`; None
-        without either limit.
-
-        Never below `LEAST_SECONDS`: a limit of 0, which is what is left once time is up, would be
-        refused as an option.
+        without either limit. Never below `LEAST_SECONDS`.
         """
         limits = [
             limit

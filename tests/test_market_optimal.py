@@ -573,7 +573,10 @@ def test_the_envy_matrix_of_two_users_by_hand() -> None:
 @pytest.mark.parametrize("options", [{"whole": True}, {}, {"utility": "leontief"}])
 def test_a_time_limit_already_over_gives_an_answer_and_says_so(options: dict[str, Any]) -> None:
     outcome = nash_welfare(small(2), time_limit=1e-9, **options)
-    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    said = {(Status.FEASIBLE, Stop.TIME_LIMIT)}
+    if "utility" in options:  # a small convex program may end within `LEAST_SECONDS`
+        said.add((Status.OPTIMAL, Stop.FINISHED))
+    assert (outcome.status, outcome.stop) in said
     cotenant.check(small(2), answer(outcome))
 
 

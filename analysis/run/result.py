@@ -416,12 +416,9 @@ def run(
             answer = Outcome(start, None, Status.FEASIBLE, stop)
     if answer is None:
         # Finding the start is part of the method's time.
-        left = (
-            None if clock.left is None or time_limit is None else max(clock.left, 0.01 * time_limit)
-        )
         house = {
             "rng": np.random.default_rng(seed),
-            "time_limit": left,
+            "time_limit": clock.left,
             "start": start,
             "report": report,
         }

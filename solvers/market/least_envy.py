@@ -67,13 +67,12 @@ def least_envy(
     theta = envy_index(market, best)
     status, stop, steps = Status.OPTIMAL, Stop.FINISHED, 0
     while theta < 1 - 1e-9:
-        left = clock.left
-        if left == 0:
+        if clock.over:
             status, stop = Status.FEASIBLE, Stop.TIME_LIMIT
             break
         steps += 1
         program, choice, open_jobs = _program(market, allocation, theta)
-        answer = solve_program(program, time_limit=left)
+        answer = solve_program(program, time_limit=clock.left)
         if answer.point is None or answer.bound is None or answer.status is not Status.OPTIMAL:
             status, stop = Status.FEASIBLE, answer.stop
             break

@@ -212,11 +212,10 @@ class _Search:
         """
         while True:
             columns, program, marks = self._program(value)
-            left = self.clock.left
-            if left == 0:
+            if self.clock.over:
                 return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
             answer = solve_program(
-                program, engine="highs" if value is None else "cp-sat", time_limit=left
+                program, engine="highs" if value is None else "cp-sat", time_limit=self.clock.left
             )
             if value is None and not self.levels and answer.bound is not None:
                 self._unproved = min(self._unproved, -answer.bound * self._unit)

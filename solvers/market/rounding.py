@@ -62,10 +62,7 @@ def round_until(
     if rounding == "none":
         return allocation, stop
     if rounding == "least-envy":
-        left = (
-            None if time_limit is None else max(time_limit, 0.1)
-        )  # what a clock has left may be nothing
-        run = least_envy(market, allocation, time_limit=left)
+        run = least_envy(market, allocation, time_limit=time_limit)
         assert isinstance(run.solution, Allocation)
         return run.solution, run.stop if run.stop is not Stop.FINISHED else stop
     return round_by(market, allocation, rounding), stop

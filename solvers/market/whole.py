@@ -97,10 +97,9 @@ def whole_nash_welfare(
 
 def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
     """The engine's answer in the time that is left; without any time left, none."""
-    left = clock.left
-    if left == 0:
+    if clock.over:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-    return solve_program(program, time_limit=left)
+    return solve_program(program, time_limit=clock.left)
 
 
 def _tangent_program(

@@ -73,7 +73,7 @@ def mix(
     clock = Clock(time_limit)
     answer = fluid(instance, time_limit=time_limit)
     flow, left = answer.solution, clock.left
-    if left == 0 or answer.stop is Stop.INTERRUPTED:
+    if clock.over or answer.stop is Stop.INTERRUPTED:
         stop = Stop.TIME_LIMIT if answer.stop is Stop.FINISHED else answer.stop
         return Outcome(None, None, Status.UNKNOWN, stop, dict(answer.certificate))
     shares = mix_shares(instance, flow, by)  # type: ignore[arg-type]

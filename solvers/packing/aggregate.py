@@ -142,11 +142,10 @@ def aggregate_bound(
         if proved >= top:
             closed = True
             break
-        left = min(np.inf if clock.left is None else clock.left, deadline - clock.seconds)
-        if left <= 0:
+        if clock.over or clock.seconds >= deadline:
             break
         program = exact.scaled(lower, ceiling)
-        answer = living.again(program, None if left == np.inf else max(left, 0.01))
+        answer = living.again(program, clock.share(most=deadline - clock.seconds))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.row_dual is None or answer.point is None:

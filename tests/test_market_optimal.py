@@ -293,16 +293,18 @@ def test_exact_ratios_are_those_in_floats() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "claim"),
     [
-        ("value", 99.0, "do not rise"),
-        ("value", 0.5, "is claimed of the ratio"),
-        ("users", 2, "users in all"),
-        ("users", 9, "users in all"),
-        ("users", 0, "at least one each"),
-        ("bound", 0.8, "its own bound"),
+        ("value", 99.0, "level 1: value is 0.9, not 99.0"),
+        ("value", 0.9 * (1 + 5e-8), "level 1: value is 0.9"),
+        ("users", 2, "level 1: users is 3, not 2"),
+        ("users", 0, "level 1: users is 3, not 0"),
+        ("users", True, "level 1: users is 3, not True"),
+        ("bound", 0.8, "level 1: bound is 0.9, not 0.8"),
+        ("status", "feasible", "level 1: status is optimal"),
+        ("objective", "slack", "level 1: objective is sharing ratio"),
     ],
 )
 def test_a_forged_level_is_seen(field: str, value: float, claim: str) -> None:
-    market = LEXIMIN[0][1]
+    market = LEXIMIN[1][1]
     document = cotenant.solve(market, "leximin").document()
     assert recheck(market, cotenant.Result.from_document(document)).broken == ()
     document["certificate"]["levels"][0][field] = value
@@ -310,6 +312,36 @@ def test_a_forged_level_is_seen(field: str, value: float, claim: str) -> None:
     assert any(
         claim in said for said in recheck(market, cotenant.Result.from_document(document)).broken
     )
+
+
+def test_a_level_that_is_left_out_is_seen() -> None:
+    market = LEXIMIN[1][1]
+    document = cotenant.solve(market, "leximin").document()
+    del document["certificate"]["levels"][1]
+    broken = recheck(market, cotenant.Result.from_document(document)).broken
+    assert "1 levels are claimed; the answer's ratios have 2" in broken
+
+
+@pytest.mark.parametrize("servers", [1, 7])
+def test_leximin_takes_no_ratio_for_another_that_is_near_it(servers: int) -> None:
+    # One core more of the first server for the first user raises its ratio by less than 1e-9 of it,
+    # and costs the second user, who has nothing else, a fifth of its own. On seven servers the
+    # first user can be served in 16,384 ways.
+    near = Market(
+        np.full(servers, 3.0), [0.34, 0.165], [1] + [0] * servers, [0, *range(servers)],
+        [0.417] + [1e-10] * servers, [0.1847, 1.05] + [1e-12] * (servers - 1),
+    )  # fmt: skip
+    ratios = WholeRatios(near)
+    best = max(
+        sorted(ratios.all(np.append([3 - held, held], np.full(servers - 1, 3.0))))
+        for held in range(4)
+    )
+    result = cotenant.solve(near, "leximin")
+    levels = [(level["value"], level["users"]) for level in result.certificate["levels"]]
+    assert levels == [(float(ratio), 1) for ratio in best]
+    assert best[0] > sorted(ratios.all(np.append([2.0, 1.0], np.full(servers - 1, 3.0))))[0]
+    assert result.status is Status.OPTIMAL
+    assert recheck(near, result).broken == ()
 
 
 def test_leximin_counts_users_that_stand_at_one_level() -> None:

@@ -69,6 +69,13 @@ def test_the_levels_that_are_proved_are_those_of_enumeration(seed: int) -> None:
     assert [Fraction(claim["value"]) for claim in claims] == sorted(set(best))
 
 
+def test_levels_are_proved_that_differ_by_less_than_a_billionth() -> None:
+    near = Market([3.0], [0.34, 0.165], [1, 0], [0, 0], [0.417, 1e-10], [0.1847, 1.05])  # type: ignore[arg-type]
+    best = max(ratios(near, cores) for cores in divisions(near, 3))
+    levels = proved(near, "leximin")["levels"]
+    assert [Fraction(level["claim"]["value"]) for level in levels] == best[1:]
+
+
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_no_tree_is_found_for_an_answer_that_is_not_the_best(
     seed: int, monkeypatch: pytest.MonkeyPatch

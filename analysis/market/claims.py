@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...instances.market.equilibrium import residuals
 from ...instances.market.families import family_named
-from ...instances.market.instance import Allocation, Market
-from ...instances.market.scale import scale
-from ...instances.market.sharing import sharing_ratios
+from ...instances.market.exact import WholeRatios
+from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.utility import user_utilities
-from ...solvers.market.leximin import APART, LEVEL
+from ...solvers.market.leximin import LEVEL
 from ...solvers.market.utilitarian import total_bound
 from ...solvers.market.welfare_bounds import family_bound, welfare_bound
-from ...solvers.outcome import Status, agree
-from ..findings import Findings, Stored
+from ...solvers.outcome import Status
+from ..findings import Findings, Stored, alike
 
 _PRICED = ("fisher", "fisher-convex", "PRD")
 
@@ -52,7 +50,7 @@ def claims(instance: Market, stored: Stored) -> Findings:
     if stored.method == "utilitarian":
         found.compare(certificate, {"cores": "whole" if whole else "fractional"}, ["cores"])
     if stored.method == "leximin":
-        _ratios(found, instance, allocation, certificate.get("levels", []))
+        _ratios(found, instance, np.round(allocation.cores), stored)
     return found
 
 
@@ -72,45 +70,21 @@ def _bounds(
     return {}
 
 
-def _ratios(
-    found: Findings, instance: Market, allocation: Allocation, levels: Sequence[Mapping[str, Any]]
-) -> None:
-    """The levels of `leximin` are the answer's own ratios, from the least up; that no others are
-    better is not proved again.
+def _ratios(found: Findings, instance: Market, cores: Floats, stored: Stored) -> None:
+    """The levels of `leximin` are the answer's own ratios, from the least up, worked out exactly;
+    that no others are better is not proved again.
     """
-    ratios = sharing_ratios(instance, allocation)
-    ratios = np.sort(ratios[~np.isnan(ratios)])
-    if any(
-        level["objective"] != LEVEL or level.get("value") is None or not _count(level.get("users"))
-        for level in levels
-    ):
-        found.witness("levels", f"are not all of a {LEVEL} with its users, at least one each")
-        return
-    values = [float(level["value"]) for level in levels]
-    users = [int(level["users"]) for level in levels]
-    for number in range(len(levels)):
+    every = sorted(WholeRatios(instance).all(cores))
+    own = [(float(ratio), len(list(users))) for ratio, users in itertools.groupby(every)]
+    levels = stored.certificate.get("levels", [])
+    if len(levels) > len(own) or (stored.status is Status.OPTIMAL and len(levels) < len(own)):
+        found.broken.append(f"{len(levels)} levels are claimed; the answer's ratios have {len(own)}")
+    for number, (level, (value, users)) in enumerate(zip(levels, own, strict=False)):
         found.checked |= {f"levels[{number}].{name}" for name in ("objective", "value", "users")}
-    if any(later <= earlier for earlier, later in itertools.pairwise(values)):
-        found.broken.append("the levels of sharing ratios do not rise")
-    claimed = np.repeat(values, users)
-    if len(claimed) > len(ratios):
-        found.broken.append(
-            f"the levels have {len(claimed)} users in all; {len(ratios)} have useful jobs"
-        )
-        return
-    unit = scale(instance, "sharing_index")
-    for place, (value, ratio) in enumerate(zip(claimed.tolist(), ratios.tolist(), strict=False)):
-        if not (agree(value, ratio, max(unit, value)) or value <= ratio <= value * (1 + APART)):
-            found.broken.append(
-                f"level {value:.12g} is claimed of the ratio {ratio:.12g}, number {place + 1} "
-                "from below"
-            )
-            break
-    if any(
-        level["bound"] != level["value"] or level["status"] != Status.OPTIMAL for level in levels
-    ):
-        found.broken.append("a level of sharing ratios is not its own bound, and optimal")
-
-
-def _count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        expected = {"objective": LEVEL, "value": value, "users": users}
+        expected |= {"bound": value, "status": Status.OPTIMAL.value}
+        found.broken += [
+            f"level {number + 1}: {name} is {wanted}, not {level.get(name)!r} as claimed"
+            for name, wanted in expected.items()
+            if not alike(wanted, level.get(name))
+        ]

@@ -9,7 +9,6 @@ proves that not everybody can be above it.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,16 +27,6 @@ from .utilitarian import greedy_cores
 
 LEVEL = "sharing ratio"
 """What a level of the certificate is a value of."""
-
-APART = 1e-7
-"""What an engine can tell apart: rows ask a user above a level to exceed it by half of this
-fraction of it.
-"""
-
-MOST_RATIOS = 5_000
-"""Ways to serve one user up to which its ratios are listed, so that no two of them are too close to
-tell apart.
-"""
 
 _SLACK = 1e-9  # an engine's own tolerance, which a row that must be kept gives away
 _LEAST = 1e-9  # the least entry of a row that an engine looks at
@@ -60,11 +49,10 @@ def leximin(
     as possible, and so on.
 
     The ratio is a user's utility over that of its endowment (`sharing_index`). Levels are exact
-    fractions on the decimals as written (`instances.market.exact`), and ties are equality; only of
-    a user that can be served in more than `MOST_RATIOS` ways, ratios less than one part in ten
-    million above a level count as that level. Small cases: the program has a column for every core
-    of every job, 50,000 at most, and beyond 500 a time limit must be given. The levels reached
-    stand in `certificate["levels"]`.
+    fractions on the decimals as written (`instances.market.exact`), and only equal ratios tie,
+    however near others are. Small cases: the program has a column for every core of every job,
+    50,000 at most, and beyond 500 a time limit must be given. The levels reached stand in
+    `certificate["levels"]`.
 
     Examples
     --------
@@ -145,9 +133,6 @@ class _Search:
         whole = np.floor(market.capacity + 1e-9)[market.server]
         alone = self.ratios.all(np.where(market.useful, whole, 0.0))
         self._tops = sorted(alone)  # of each user with whole servers to itself
-        self._listed = [
-            self._list(place, whole[jobs]) for place, jobs in enumerate(self.ratios.jobs)
-        ]
         self._unproved = float(self._tops[0])
 
     @property
@@ -166,12 +151,7 @@ class _Search:
 
     def borne_out(self) -> bool:
         """Whether the ratios of the best cores are the levels."""
-        places = itertools.chain.from_iterable([level.value] * level.users for level in self.levels)
-        slack = [APART if listed is None else 0.0 for listed in self._listed]
-        return all(
-            value <= ratio <= value * (1 + Fraction(max(slack)))
-            for ratio, value in zip(self._sorted, places, strict=True)
-        )
+        return self._sorted == [level.value for level in self.levels for _ in range(level.users)]
 
     def next_level(self) -> Stop:
         """Find the next level and how many users it needs; anything but FINISHED ends the
@@ -274,17 +254,13 @@ class _Search:
                 builder.row(np.concatenate([own, [raised], standing]), entries, lower=0.0)
             limit = marks.values[-1] if marks.values else Fraction(0)
             if limit > 0:
-                # At least the last of the levels, or at an earlier one; above it, or at any.
+                # At least the last of the levels, or at an earlier one. That it is above where it
+                # stands at none is left to the points that are ruled out: an engine cannot tell.
                 parts = [1 - float(level / limit) for level in marks.values[:-1]]
                 entries = np.concatenate(
                     [_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART)]
                 )
                 builder.row(np.concatenate([own, standing[:-1]]), entries, lower=1 - _SLACK)
-                if not self._close(place, limit):
-                    entries = np.concatenate(
-                        [_clipped(gain, float(limit) * (1 + APART / 2)), np.ones(len(standing))]
-                    )
-                    builder.row(np.concatenate([own, standing]), entries, lower=1.0)
             self._rule_out(builder, columns, mine, place, marks)
         return columns, builder.build(), marks
 
@@ -325,21 +301,6 @@ class _Search:
                 if value <= short.ratio
             ]
             builder.row(np.array([*more, *reached], dtype=np.int64), lower=1.0)
-
-    def _list(self, place: int, most: Floats) -> Floats | None:
-        """All ratios that a user can have, in order; None when there are too many."""
-        if np.prod(most + 1) > MOST_RATIOS:
-            return None
-        every = itertools.product(*(range(int(cores) + 1) for cores in most))
-        return np.array(sorted({self.ratios.one(place, cores) for cores in every}), dtype=object)
-
-    def _close(self, place: int, value: Fraction) -> bool:
-        """Whether a user has a ratio above `value` that an engine could not tell from it."""
-        listed = self._listed[place]
-        if listed is None:
-            return False
-        after = int(np.searchsorted(listed, value, side="right"))  # type: ignore[call-overload]
-        return after < len(listed) and listed[after] < value * (1 + Fraction(APART))
 
 
 def _clipped(gain: Floats, most: float) -> Floats:

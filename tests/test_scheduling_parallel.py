@@ -63,6 +63,34 @@ def test_the_event_loop_and_the_clock_agree(number: int) -> None:
         assert [*wrongs(seed, rules)] == [], seed
 
 
+@pytest.mark.parametrize(
+    ("rule", "starts", "machines"),
+    [
+        # At 0 organization 1 takes the fastest machine, 3 units of work a moment; 3 then has 2, less
+        # than 3, so it takes the last machine too. By jobs running, organization 1 would.
+        ("CURRFAIRSHARE", [0, 0, 0, 4], [0, 1, 2, 1]),
+        # Nothing is done yet at 0, so 1 takes two machines. At 1 the job of 2 units has ended.
+        ("FAIRSHARE", [0, 0, 1, 0], [2, 1, 0, 0]),
+    ],
+)
+def test_fair_share_counts_work_where_speeds_differ(
+    rule: str, starts: list[int], machines: list[int]
+) -> None:
+    instance = Scheduling(
+        [1, 1, 0, 1], [3, 1, 3, 1], [0] * 4, [11, 10, 8, 2], 5, speed=[2, 3, 1]
+    )  # fmt: skip
+    schedule = simulate(instance, rule).schedule
+    assert (schedule.start.tolist(), schedule.machine.tolist()) == (starts, machines)
+
+
+def test_a_running_job_counts_what_is_left_of_it_in_its_last_moment() -> None:
+    # At 1 organization 0 does the 1 unit left of its job on a machine of speed 4, relative to a share
+    # of 1, organization 1 does 2 relative to 2: a tie, although 4 is more than 1.
+    fields = {"organization": [0, 1, 0, 1], "release": [0, 0, 1, 1], "horizon": 4}
+    instance = Scheduling([1, 2], processing=[5, 8, 1, 1], speed=[4, 1, 2], **fields)
+    assert simulate(instance, "CURRFAIRSHARE").start.tolist() == [0, 0, 1, 2]
+
+
 @pytest.mark.slow
 def test_the_event_loop_and_the_clock_agree_on_all_rules() -> None:
     for seed in range(1000, 1400):

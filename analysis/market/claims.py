@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...instances.market.equilibrium import residuals
-from ...instances.market.families import family_named
 from ...instances.market.exact import WholeRatios
+from ...instances.market.families import family_named
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.utility import user_utilities
 from ...solvers.market.leximin import LEVEL
@@ -78,7 +78,9 @@ def _ratios(found: Findings, instance: Market, cores: Floats, stored: Stored) ->
     own = [(float(ratio), len(list(users))) for ratio, users in itertools.groupby(every)]
     levels = stored.certificate.get("levels", [])
     if len(levels) > len(own) or (stored.status is Status.OPTIMAL and len(levels) < len(own)):
-        found.broken.append(f"{len(levels)} levels are claimed; the answer's ratios have {len(own)}")
+        found.broken.append(
+            f"{len(levels)} levels are claimed; the answer's ratios have {len(own)}"
+        )
     for number, (level, (value, users)) in enumerate(zip(levels, own, strict=False)):
         found.checked |= {f"levels[{number}].{name}" for name in ("objective", "value", "users")}
         expected = {"objective": LEVEL, "value": value, "users": users}

@@ -15,7 +15,8 @@ def fair_share(instance: Scheduling) -> Schedule:
     is served.
 
     Source: Skowron and Rzadca, section 7.1. "The total time already assigned" is the time jobs have
-    run until now: how long a started job will run is not known. O(j k).
+    run until now: how long a started job will run is not known. Of parallel jobs it is processor
+    time, and on machines of different speeds the units of work done. O(j k).
 
     Examples
     --------
@@ -47,7 +48,9 @@ def curr_fair_share(instance: Scheduling) -> Schedule:
     """CURRFAIRSHARE: the waiting organization with the fewest jobs running now, relative to its
     share, is served.
 
-    Source: Skowron and Rzadca, section 7.1. O(j k).
+    Source: Skowron and Rzadca, section 7.1. Of parallel jobs it counts processors in use, and on
+    machines of different speeds the units of work that running jobs do in the unit of time that
+    begins: each the speed of its machine, or what is left of it where that is less. O(j k).
 
     Examples
     --------

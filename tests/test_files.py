@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import sys
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import (
+    PROBLEM_NAMES,
     InvalidFile,
     InvalidInstance,
     UnknownName,
@@ -65,6 +67,30 @@ def test_any_instance_survives_a_round_trip(
 
     with tempfile.TemporaryDirectory() as folder:
         assert cotenant.read(put(Path(folder), json.dumps(document))) == instance
+
+
+EMPTY = ([], np.zeros(0), np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((0, 3)), np.zeros((0, 0, 0)))
+
+
+@pytest.mark.parametrize("name", ["packing/cluster-12-40", *(f"{p}/tiny" for p in PROBLEM_NAMES)])
+def test_an_instance_with_an_empty_field_is_refused_or_survives_a_round_trip(
+    name: str, tmp_path: Path
+) -> None:
+    given, survived = cotenant.read(name), 0
+    texts = {field for field in vars(given) if isinstance(getattr(given, field), str)}
+    for field, empty in itertools.product({*vars(given)} - texts, EMPTY):
+        if isinstance(empty, np.ndarray) and isinstance(getattr(given, field), tuple):
+            continue
+        try:
+            instance = given.replace(**{field: empty})
+        except InvalidInstance:
+            continue
+        again = cotenant.read(write(instance, tmp_path / "one.json"))
+        assert again == instance, field
+        assert hash(again) == hash(instance), field
+        survived += 1
+    if name == "packing/cluster-12-40":  # placed, apart, and all names
+        assert survived >= 15
 
 
 def test_absent_machines_mean_half_as_many_and_null_means_as_many_as_needed(tmp_path: Path) -> None:

@@ -356,3 +356,19 @@ def test_an_unfinished_program_bounds_what_is_busy_already_too(
         1.0, abs=1e-9
     )  # 4 of 10 are busy, three VMs take the rest
     assert outcome.status is Status.FEASIBLE
+
+
+def test_a_frontier_of_moves_has_no_point_where_no_placement_exists() -> None:
+    nothing = Packing(
+        [[4]], [[2]], [3], [2], limits=[{"types": [0], "most": 1}], placed=np.zeros((0, 3))
+    )  # type: ignore[arg-type]
+    (frontier,) = price_frontiers(nothing)
+    assert frontier.points == ()
+    assert frontier.note == "No placement of all VMs exists (proved)."
+    (frontier,) = price_frontiers(nothing.replace(limits=()))
+    assert [(point.limit, point.value) for point in frontier.points] == [(2, 0.0)]
+
+
+def test_placements_of_nothing_are_equal_whatever_their_columns() -> None:
+    nothing = [Placement(np.zeros(shape), [0] * shape[0]) for shape in [(0,), (0, 3), (2, 0)]]
+    assert nothing[0] == nothing[1] == nothing[2]

@@ -116,6 +116,10 @@ def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
 
     free = programs.solve(points + 1, min_servers, instance)
     now = present_counts(instance).any(axis=1).sum()
+    if free.status is Status.INFEASIBLE or (free.solution is None and now == 0):
+        none = "exists (proved)" if free.status is Status.INFEASIBLE else "was found in the time"
+        note = f"No placement of all VMs {none}."
+        return PriceFrontier("moves", "servers", (), note, programs.stopped)
     least = free.solution.servers if isinstance(free.solution, Placement) else now
     limits = np.unique(np.linspace(least, max(now, least), points).astype(np.int64)).tolist()
     marks = [

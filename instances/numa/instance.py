@@ -320,7 +320,7 @@ def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | No
         raise InvalidInstance(name, repr(law), f"one of {', '.join(LAWS)}")
     fixed = _FIXED_SCV.get(str(law))
     if fixed is not None:
-        if scv is not None and scv != fixed:
+        if scv is not None and as_number(scv_name, scv) != fixed:
             raise InvalidInstance(
                 scv_name,
                 repr(scv),

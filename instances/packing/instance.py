@@ -456,26 +456,14 @@ class Placement(Solution):
     server_class: Integers
 
     def __post_init__(self) -> None:
-        raw = np.asarray(self.count)
-        count = frozen_array(
-            "count",
-            raw.reshape(0, raw.shape[-1] if raw.ndim == 2 else 0) if raw.size == 0 else raw,
-            np.int64,
-            2,
-            copy=False,
-        )
-        kind = frozen_array(
-            "server_class",
-            np.asarray(self.server_class, dtype=np.int64 if raw.size == 0 else None),
-            np.int64,
-            1,
-        )
+        count = frozen_array("count", self.count, np.int64, 2, copy=False)
+        kind = frozen_array("server_class", self.server_class, np.int64, 1)
         if len(count) != len(kind) and count.size:
             raise InvalidInstance(
                 "server_class", f"of length {len(kind)}", f"{len(count)} entries, one per server"
             )
         if count.size == 0:
-            kind = kind[:0]
+            count, kind = count[:0], kind[:0]
         keep = count.any(axis=1)
         if not keep.all():
             count, kind = count[keep], kind[keep]

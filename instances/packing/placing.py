@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..problem.base import plain, repeated, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, names_of, refuse, set_array
+from ..problem.fields import given_names, refuse, set_array, set_names
 
 Integers = npt.NDArray[np.int64]
 Within = Literal["server", "zone"]
@@ -439,7 +439,8 @@ def _groups(instance: Any, name: str, made: type[Group], number: str, types: int
 
 def _set_placed(instance: Any, types: int) -> None:
     """What the servers hold now, and their names: both need a number of servers."""
-    if instance.placed is None and not instance.server_names:
+    named = np.size(instance.server_names) > 0
+    if instance.placed is None and not named:
         set_field(instance, "server_names", ())
         return
     if not np.isfinite(instance.available).all():
@@ -449,12 +450,7 @@ def _set_placed(instance: Any, types: int) -> None:
             "a number of servers of every class",
         )
     servers = int(instance.available.sum())
-    if instance.server_names:
-        set_field(
-            instance,
-            "server_names",
-            names_of("server_names", instance.server_names, servers, "server"),
-        )
+    set_names(instance, "server_names", servers, "server")
     if instance.placed is None:
         return
     placed = set_array(instance, "placed", np.int64, 2)

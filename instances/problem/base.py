@@ -149,7 +149,8 @@ def frozen_array(
     owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True
 ) -> np.ndarray[Any, Any]:
     """A read-only copy of `value` with the given type and number of dimensions, or a clear
-    error. Without `copy` it may be `value` itself, for a caller that copies it.
+    error; an empty list is one without rows and columns. Without `copy` it may be `value` itself,
+    for a caller that copies it.
     """
     try:
         raw = np.asarray(value)
@@ -166,6 +167,8 @@ def frozen_array(
             f"a {_shape_word(ndim)} of numbers",
             "Give every row the same length",
         ) from None
+    if raw.shape == (0,):  # an array without rows, whatever its columns were, from a file
+        raw = raw.reshape((0,) * ndim)
     if raw.ndim != ndim:
         raise InvalidInstance(
             owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers"
@@ -241,10 +244,9 @@ def _fields(record: object) -> tuple[dataclasses.Field[Any], ...]:
 
 def _same(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        return (
-            np.array_equal(left, right, equal_nan=False)
-            and np.asarray(left).dtype == np.asarray(right).dtype
-        )
+        left, right = np.asarray(left), np.asarray(right)
+        same = np.array_equal(left, right, equal_nan=False) or left.size == right.size == 0
+        return same and bool(left.dtype == right.dtype)
     return bool(left == right)
 
 
@@ -267,7 +269,7 @@ _TOLD = 6
 
 
 def _hashable(value: Any) -> Any:
-    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 def _shape_word(ndim: int) -> str:

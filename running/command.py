@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..instances.problem.errors import InvalidOption
+from ..solvers.engines.interpreter import isolated
 from .jobs import Job
 from .supervisor import SEAT
 from .topology import SYSFS, Seats, cpu_text
@@ -191,7 +192,7 @@ class Computer:
         if self._process is None:
             self._errors.truncate(0)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SUPERVISOR)],
+                isolated(_SUPERVISOR),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

@@ -7,9 +7,7 @@ is lost, a group is begun at most once.
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +18,7 @@ from typing import Any, Protocol
 
 from ..analysis.run.cluster import Cluster
 from ..instances.problem.errors import CotenantError, EngineError, InvalidOption
+from ..solvers.engines.interpreter import start_python
 from .group import Program, Registered, end_groups, forget, register, run_group, run_visit
 from .jobs import Job
 from .topology import divided_cpus, read_topology
@@ -361,13 +360,12 @@ class _Workers:
             time.sleep(0.05)
 
     def _started(self, name: str) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        return subprocess.Popen(
-            [sys.executable, "-m", "cotenant.running.worker", self._address, name],
-            stdin=subprocess.PIPE,
+        return start_python(
+            f"from {__package__}.worker import main\nmain(requests)",
+            self._address,
+            name,
             stdout=self._errors,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,
         )
 

@@ -1,7 +1,5 @@
 """A Dask worker of this computer that is one machine, and ends with whoever started it.
 
-    python -m cotenant.running.worker ADDRESS NAME
-
 Its standard input is a pipe that nobody writes to: when it ends, the process leaves at once,
 whatever it does; the supervisor of its group ends likewise.
 """
@@ -13,11 +11,11 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from typing import IO, Any
 
 
-def _leave() -> None:
-    os.read(0, 1)
+def _leave(requests: IO[bytes]) -> None:
+    requests.read(1)
     os._exit(1)
 
 
@@ -31,12 +29,11 @@ async def _work(address: str, name: str) -> None:
         await worker.finished()
 
 
-def main() -> None:
-    """Be such a worker until the scheduler, or whoever started it, is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the coordinator
-    threading.Thread(target=_leave, name="cotenant-leaving", daemon=True).start()
+def main(requests: IO[bytes]) -> None:
+    """Be such a worker, of the address and by the name in `sys.argv`, until the scheduler, or
+    whoever started it, is gone. Only SIGINT stays ignored: the terminal's Ctrl-C is for the
+    coordinator.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_leave, args=(requests,), name="cotenant-leaving", daemon=True).start()
     asyncio.run(_work(*sys.argv[1:]))
-
-
-if __name__ == "__main__":
-    main()

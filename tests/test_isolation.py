@@ -54,6 +54,13 @@ else:
         print([row["status"] for row in cotenant.compare([tiny], ["SMR"], dask=cluster.scheduler_address).rows])
 """
 
+ON_WORKERS = """
+from cotenant.running.dispatch import machines_of
+
+with machines_of(dask=None, local=1, token="", programs=[], overlap=True) as fleet:
+    print(len(fleet.all()), fleet._cluster.client.run(os.getenv, "PYTHONPATH").values())
+"""
+
 
 def run_in(
     folder: Path, program: str, *arguments: str, python: str = sys.executable, **environment: str
@@ -91,6 +98,19 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
     assert printed == ["optimal", f"{elsewhere} True", "['feasible']", "['feasible']"], (
         "what the environment says, stays"
     )
+    assert told(note) == ""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="jobs are run on Linux only")
+def test_the_workers_of_this_computer_import_nothing_from_the_current_folder(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("distributed")
+    pytest.importorskip("psutil")
+    note, folder, elsewhere = tmp_path / "note", tmp_path / "folder", tmp_path / "elsewhere"
+    plant(folder, note)
+    printed = run_in(folder, f"import os\n{ON_WORKERS}", PYTHONPATH=str(elsewhere))
+    assert printed == f"1 dict_values(['{elsewhere}'])\n", "what the environment says, stays"
     assert told(note) == ""
 
 

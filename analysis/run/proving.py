@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +14,7 @@ from ...instances.problem.files import locate, write, write_bytes, write_text
 from ...instances.problem.proof import Proof
 from ...instances.problem.reading import read_bytes
 from ...instances.problem.registry import resolve, scale
+from ...solvers.engines.interpreter import isolated
 from ...solvers.outcome import AGREE, Clock
 from ...solvers.proofs import Claimed, Task
 from ...solvers.proofs.vipr import certificates
@@ -152,7 +152,7 @@ def judge(instance: Path, proof: Path) -> tuple[int, str]:
     """Run the one program that judges, apart from this one: its exit code, and its line."""
     program = Path(__file__).resolve().parents[2] / "verify.py"
     done = subprocess.run(
-        [sys.executable, "-I", str(program), str(instance), str(proof)],
+        isolated(program, str(instance), str(proof)),
         stdout=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout.strip()

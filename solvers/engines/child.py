@@ -12,7 +12,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,6 +26,7 @@ from ..interrupts import SIGNALS, wake_main_thread
 from ..memory import said_short_of_memory, short_of_memory
 from ..stopwatch import ImportWatch, paused, starting, stopwatch
 from .answer import start_thread
+from .interpreter import start_python
 
 START_LIMIT = 120.0
 """Seconds an interpreter may take to start; a loaded machine needs several."""
@@ -46,24 +46,14 @@ ORPHAN_GRACE = 60.0
 may not get to see that.
 """
 
-_PATH = "PYTHONPATH"
 _POLL = 0.2
 _LEAVE = 2.0
 
 # Requests and answers keep the pipes for themselves: what a method or a library prints goes to the
 # file of last words.
-# Neither the current folder (-P) nor the user's site (-s) nor PYTHONPATH is looked at before the
-# parent's own path has come,
-# and that holds only what the parent imports from too.
-_BOOT = """
-import os, pickle, signal, sys
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, signal.SIG_IGN)
-requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+_SERVE = """
+answers = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
-sys.path[:], given = pickle.load(requests)
-os.environ.update(given)
 from {module} import serve
 serve(requests, answers, leads={leads})
 """
@@ -108,12 +98,10 @@ class Child:
     def __init__(self, *, leads: bool = False, processes: int = 1) -> None:
         self._leads = leads
         self._errors = tempfile.TemporaryFile()
-        boot = _BOOT.format(module=__name__, leads=leads)
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-c", boot],
-                env={name: value for name, value in sharing(processes).items() if name != _PATH},
-                stdin=subprocess.PIPE,
+            self._process = start_python(
+                _SERVE.format(module=__name__, leads=leads),
+                environment=sharing(processes),
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 start_new_session=leads,
@@ -252,11 +240,6 @@ class Child:
         assert requests is not None
         assert answers is not None
         try:
-            given = (
-                {_PATH: os.environ[_PATH]} if _PATH in os.environ else {}
-            )  # for what a method starts
-            pickle.dump(([entry for entry in sys.path if isinstance(entry, str)], given), requests)
-            requests.flush()
             self._replies.put(_understood(_receive(answers)))
             while (frame := self._requests.get()) is not None:
                 _send(requests, frame)

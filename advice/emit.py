@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
-from shlex import quote
 
+from ..instances.problem.emitted import comment, csv_text, named_word, quoted
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.text import printable
 from .plan import Advice
 from .state import Pod
 from .statecheck import Move
@@ -52,22 +49,21 @@ def _kubectl(advice: Advice) -> str:
     state = advice.state
     lines = ["# Evictions keep disruption budgets; a pod that one protects is refused (429)."]
     for name in advice.freed:
-        lines.append(f"kubectl cordon {quote(name)}")
-        lines.append(f"kubectl label node {quote(name)} {FREED}=true --overwrite")
+        lines.append(f"kubectl cordon {named_word(name)}")
+        lines.append(f"kubectl label node {named_word(name)} {FREED}=true --overwrite")
     for number, wave in enumerate(advice.order.waves, 1):
         lines.append(f"# wave {number} of {len(advice.order.waves)}; wait until its pods run again")
         for move in wave:
             pod = state.pods[move.pod]
-            lines += [f"# {_comment(pod, move)}", _eviction(pod)]
+            lines += [comment(_move(pod, move)), _eviction(pod)]
     for n, why in advice.order.stuck.items():
-        # reasons name taints and resources as the file does: one line, whatever stands in them
-        lines.append(printable(f"# no step was found for {state.pods[n].title}: {', '.join(why)}"))
+        lines.append(comment(f"no step was found for {state.pods[n].title}: {', '.join(why)}"))
     for name in advice.freed:
-        lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quote(name)}")
+        lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quoted(name)}")
     return "\n".join(lines) + "\n"
 
 
-def _comment(pod: Pod, move: Move) -> str:
+def _move(pod: Pod, move: Move) -> str:
     return f"{pod.title}: {pod.node} -> {move.node}{' (for a time)' * move.temporary}"
 
 
@@ -78,7 +74,7 @@ def _eviction(pod: Pod) -> str:
         "metadata": {"name": pod.name, "namespace": pod.namespace},
     }
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
-    return f"echo {quote(json.dumps(body))} | kubectl create --raw {quote(path)} -f -"
+    return f"echo {quoted(json.dumps(body))} | kubectl create --raw {quoted(path)} -f -"
 
 
 def _patches(advice: Advice) -> str:
@@ -107,8 +103,8 @@ def _patches(advice: Advice) -> str:
         affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
         patch = json.dumps({"spec": {"template": {"spec": {"affinity": affinity}}}})
         lines.append(
-            f"kubectl patch {kind} {quote(name)} -n {quote(namespace)} --type strategic "
-            f"-p {quote(patch)}"
+            f"kubectl patch {kind} {named_word(name)} -n {quoted(namespace)} --type strategic "
+            f"-p {quoted(patch)}"
         )
     return "\n".join(lines) + "\n"
 
@@ -116,9 +112,12 @@ def _patches(advice: Advice) -> str:
 def _descheduler(advice: Advice) -> str:
     """Taints for the freed nodes, and a policy that evicts what does not tolerate them."""
     state = advice.state
-    lines = [f"# kubectl taint node {quote(name)} {FREED}=true:NoSchedule" for name in advice.freed]
+    lines = [
+        comment(f"kubectl taint node {named_word(name)} {FREED}=true:NoSchedule")
+        for name in advice.freed
+    ]
     others = [n for n in advice.targets if state.pods[n].node not in advice.freed]
-    lines += [f"# not by this policy: {state.pods[n].title} makes room" for n in others]
+    lines += [comment(f"not by this policy: {state.pods[n].title} makes room") for n in others]
     policy = {
         "apiVersion": "descheduler/v1alpha2",
         "kind": "DeschedulerPolicy",
@@ -140,17 +139,15 @@ def _descheduler(advice: Advice) -> str:
 
 
 def _csv(advice: Advice) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["wave", "namespace", "name", "from", "to", "temporary"])
+    rows: list[list[object]] = [["wave", "namespace", "name", "from", "to", "temporary"]]
     where: dict[int, str] = {}
     for number, wave in enumerate(advice.order.waves, 1):
         for move in wave:
             pod = advice.state.pods[move.pod]
             old = where.get(move.pod, pod.node)
             where[move.pod] = move.node
-            rows.writerow([number, pod.namespace, pod.name, old, move.node, int(move.temporary)])
-    return text.getvalue()
+            rows.append([number, pod.namespace, pod.name, old, move.node, int(move.temporary)])
+    return csv_text(rows)
 
 
 def _proxmox(advice: Advice) -> str:
@@ -163,14 +160,15 @@ def _proxmox(advice: Advice) -> str:
             command = (
                 "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
             )
-            lines.append(command.format(quote(number_of), quote(move.node)))
+            lines.append(command.format(named_word(number_of), named_word(move.node)))
     return "\n".join(lines) + "\n"
 
 
 def _openstack(advice: Advice) -> str:
     """Live migrations, wave by wave."""
     lines = [
-        f"openstack compute service set --disable {quote(n)} nova-compute" for n in advice.freed
+        f"openstack compute service set --disable {named_word(n)} nova-compute"
+        for n in advice.freed
     ]
     for number, wave in enumerate(advice.order.waves, 1):
         lines.append(f"# wave {number} of {len(advice.order.waves)}")
@@ -178,7 +176,7 @@ def _openstack(advice: Advice) -> str:
             server = advice.state.pods[move.pod].owner[1]
             lines.append(
                 f"openstack --os-compute-api-version 2.30 server migrate --live-migration --host "
-                f"{quote(move.node)} --wait {quote(server)}"
+                f"{quoted(move.node)} --wait {named_word(server)}"
             )
     return "\n".join(lines) + "\n"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from shlex import quote
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from ..analysis.scheduling.audit import window_notes
 from ..analysis.scheduling.causes import Cause
 from ..analysis.scheduling.fairness import HOUR, Fairness, moment
 from ..analysis.scheduling.fit import Fitted, fit
+from ..instances.problem.emitted import comment, quoted
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.text import printable
 from ..instances.scheduling.accounts import waits
 from .words import NAMED, wrapped
 
@@ -129,10 +129,14 @@ def _qualities(judged: Fairness, fitted: Fitted) -> list[str]:
     return lines
 
 
+_ACCOUNT = re.compile(r"[^(\"',][^\"',]*")
+"""What sacctmgr takes for one account: in a name it takes commas and quotes for a list's."""
+
+
 def _modified(account: str, change: str) -> str:
-    if printable(account) != account or account.startswith("("):
-        return f"# no account to be named in a command: {printable(account)}, {change}"
-    return f"sacctmgr -i modify account where {quote(f'name={account}')} set {change}"
+    if not _ACCOUNT.fullmatch(account):
+        return comment(f"no account to be named in a command: {account}, {change}")
+    return f"sacctmgr -i modify account where {quoted(f'name={account}')} set {change}"
 
 
 def amount(hours: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import facts_table
 from ..analysis.run.result import versions
 from ..analysis.scheduling.fairness import HOUR, Fairness
+from ..instances.problem.emitted import command_line
 from .fairness import alone_words, amount, because, headline, known_to, period, rests_on, span
 
 
@@ -49,7 +49,7 @@ def write_fairness_report(
             "What was run",
         ),
         versions=facts_table(dict(versions()), "Versions"),
-        commands=(shlex.join(command),) if command else (),
+        commands=(command_line(command),) if command else (),
         problems=tuple(_part(name, one) for name, one in judged),
     )
     return write_content(made, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..instances.problem.documents import shortened
@@ -14,6 +15,10 @@ _KINDS = {
     int: "a whole number",
     bool: "true or false",
 }
+
+
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_:-]*[A-Za-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
 
 
 class Fields:
@@ -61,6 +66,17 @@ class Fields:
     def text(self, name: str, empty: str = "") -> str:
         """A text in it."""
         found: str = self._get(name, str, empty)
+        return found
+
+    def name(self, name: str) -> str:
+        """A name in it that stands in commands: labels joined by dots, each of which begins and
+        ends with a letter or a digit (RFC 1123; capitals, "_" and ":" inside them too). "" where it
+        has none.
+        """
+        found = self.text(name)
+        if found and not _NAME.fullmatch(found):
+            expected = "letters, digits, dots and hyphens, a letter or a digit first and last"
+            raise self.wrong(name, found, expected)
         return found
 
     def whole(self, name: str, empty: int = 0) -> int:

@@ -7,7 +7,6 @@ they look at and this package does not model is named pod by pod.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
@@ -39,9 +38,6 @@ from .state import (
 
 COMMAND = "kubectl get nodes,pods,pdb -A -o json"
 """What prints a state that is read here."""
-
-_NAME = re.compile(r"[A-Za-z0-9._:-]{1,253}")
-"""Of objects: names stand in what is emitted."""
 
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MIRROR = "kubernetes.io/config.mirror"
@@ -156,13 +152,11 @@ def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
 
 def _named(item: Fields, kind: str, where: str) -> Fields:
     about = item.of("metadata")
-    name = about.text("name")
+    read = about.name if kind in _USED else about.text
+    name, namespace = read("name"), read("namespace")
     if not name:
         raise about.wrong("name", None, f"the name of the {kind or 'object'}")
-    for field in ("name", "namespace"):
-        if about.text(field) and not _NAME.fullmatch(about.text(field)):
-            raise about.wrong(field, about.text(field), "letters, digits, dots, hyphens")
-    title = f"{about.text('namespace')}/{name}" if about.text("namespace") else name
+    title = f"{namespace}/{name}" if namespace else name
     return Fields(item.content, f"{where}: {kind[:1].lower()}{kind[1:]} {title}")
 
 

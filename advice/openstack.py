@@ -47,7 +47,7 @@ def openstack_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
                 f"file: `{command}`"
             )
     flavors = {item.text("Name"): item for item in lists["flavors"]}
-    names = [item.text("Hypervisor Hostname") for item in lists["hypervisors"]]
+    names = [item.name("Hypervisor Hostname") for item in lists["hypervisors"]]
     if (twice := repeated(names)) is not None:
         raise InvalidFile(f"{', '.join(contents)}: hypervisor {twice!r} is given twice")
     hosts = {name.partition(".")[0]: name for name in names} | {name: name for name in names}
@@ -123,7 +123,7 @@ def _server(item: Fields, flavors: dict[str, Fields], hosts: dict[str, str]) -> 
     return Pod(
         namespace="", name=item.text("Name") or item.text("ID"), node=node,
         requests={"vCPU": flavor.whole("VCPUs"), "memory": flavor.whole("RAM")},
-        role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.text("ID")),
+        role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.name("ID")),
         unread=unread,
     )  # fmt: skip
 

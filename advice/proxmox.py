@@ -64,7 +64,7 @@ def proxmox_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
 
 
 def _node(item: Fields, cpu_ratio: float) -> Node:
-    name, status = item.text("node"), item.text("status")
+    name, status = item.name("node"), item.text("status")
     for field in ("maxcpu", "maxmem"):
         if item.whole(field) <= 0 and status == "online":
             raise item.wrong(field, item.content.get(field), "a number above 0")

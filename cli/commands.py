@@ -437,17 +437,16 @@ def report(
 
     It holds gaps, profiles and maps of what fairness costs, and loads nothing from the network.
     """
-    import shlex
-
     from ..analysis.report.content import MOST_PICTURED
     from ..analysis.report.gather import gather
     from ..analysis.report.page import require_report, write_report
+    from ..instances.problem.emitted import command_line, operand
 
     require_report(out, *runs)
     require_folder(figures)
     require_folder(tables)
     rows = gather(runs)
-    words = ["cotenant", "report", *map(str, runs), "--out", str(out)]
+    words = ["cotenant", "report", *(operand(str(path)) for path in runs), "--out", str(out)]
     shown = MOST_PICTURED if instances_shown is None else instances_shown
     words += [] if instances_shown is None else ["--instances-shown", str(shown)]
     words += ["--summary-only"] if summary_only else []
@@ -458,7 +457,7 @@ def report(
                 out,
                 figures=figures,
                 tables=tables,
-                command=shlex.join(words),
+                command=command_line(words),
                 shown=shown,
                 summary_only=summary_only,
                 width=width,
@@ -773,6 +772,7 @@ def fetch(
     from ..analysis.report.tables import facts_table
     from ..instances.problem.datasets import DATASETS
     from ..instances.problem.datasets import fetch as download
+    from ..instances.problem.emitted import file_word
 
     if dataset is None:
         print_tables(
@@ -781,7 +781,8 @@ def fetch(
         return
     path = download(dataset, folder)
     typer.echo(path)
-    say(f"next: cotenant convert {path} --from {DATASETS[dataset].form} --out {dataset}.json")
+    form = DATASETS[dataset].form
+    say(f"next: cotenant convert {file_word(path)} --from {form} --out {dataset}.json")
 
 
 @app.command()

@@ -179,6 +179,7 @@ def profiles(
     Shows also what drifts and what failed; with --out, writes the instance.
     """
     from ..instances.problem import write
+    from ..instances.problem.emitted import file_word
     from ..running.profiles import profiles as read
 
     require_writable(out, store)
@@ -191,12 +192,15 @@ def profiles(
         made = found.instance(None if voids is None else voids.value, out.name.partition(".")[0])
         write(made, out)
         say(f"{out}: {made.types} jobs, {made.certainty}")
-        say(f"next: cotenant solve {out} -m stable -o alpha=0.03 -o uncertainty=possible")
+        say(
+            f"next: cotenant solve {file_word(out)} -m stable -o alpha=0.03 -o uncertainty=possible"
+        )
 
 
 def _print_summary(summary: Summary, store: Path) -> None:
     """The end of a campaign in a table of facts."""
     from ..analysis.report.tables import facts_table
+    from ..instances.problem.emitted import file_word
 
     visits = max(1, summary.visits)
     facts: dict[str, object] = {
@@ -210,7 +214,7 @@ def _print_summary(summary: Summary, store: Path) -> None:
     print_tables([facts_table(facts, str(store))])
     for note in summary.notes:
         say(note)
-    say(f"next: cotenant profiles {store}")
+    say(f"next: cotenant profiles {file_word(store)}")
 
 
 def _status_words(status: Status) -> str:

@@ -204,9 +204,10 @@ def _job(table: dict[str, Any], folder: Path) -> Job:
 def valid_name(value: Any, field: str = "name") -> str:
     """A name, checked."""
     good = isinstance(value, str) and value.strip() == value and value.isprintable()
-    if not good or not 0 < len(value) <= LONGEST_NAME:
+    if not good or not 0 < len(value) <= LONGEST_NAME or value.startswith("-"):
         seen = "missing" if value is None else repr(value)[:100]
-        raise InvalidInstance(field, seen, f"a name of 1 to {LONGEST_NAME} printable letters")
+        expected = f"a name of 1 to {LONGEST_NAME} printable letters that begins with no hyphen"
+        raise InvalidInstance(field, seen, expected)
     return str(value)
 
 

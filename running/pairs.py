@@ -4,15 +4,12 @@ share a node with whom, and what to run for it. Nothing here runs anything.
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import os
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +19,7 @@ from ..analysis.report.table import Column, Table
 from ..instances.colocation.formats import slowdown_csv
 from ..instances.colocation.instance import Colocation, Pairing
 from ..instances.colocation.objective import mean_penalty
+from ..instances.problem.emitted import comment, csv_text, file_word, quoted
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.files import read
 from ..instances.problem.reading import parse_any_json, read_bytes, read_text
@@ -227,16 +225,14 @@ def emit_pairs(advice: PairAdvice, form: str) -> str:
         raise InvalidOption(f"emit is {form!r}; expected slurm or csv")
     names = advice.instance.names
     if form == "csv":
-        stream = io.StringIO()
-        table = csv.writer(stream, lineterminator="\n")
-        table.writerow(["node", "job", "type", "beside", "beside_type"])
+        table = [["node", "job", "type", "beside", "beside_type"]]
         for one in advice.placed:
             for seat, job in enumerate(one.jobs):
                 others = [place for place in range(len(one.jobs)) if place != seat]
                 beside = one.jobs[others[0]] if others else ""
                 other = names[one.kinds[others[0]]] if others else ""
-                table.writerow([one.node, job, names[one.kinds[seat]], beside, other])
-        return stream.getvalue()
+                table.append([one.node, job, names[one.kinds[seat]], beside, other])
+        return csv_text(table)
     if not all(one.node for one in advice.placed):
         raise InvalidOption("emit is 'slurm', which needs nodes: give --nodes n[1-4]")
     lines = ["# Jobs must not be exclusive, and each must ask for at most half of its node."]
@@ -245,14 +241,19 @@ def emit_pairs(advice: PairAdvice, form: str) -> str:
             f"{job or 'a job'} ({names[kind]})"
             for job, kind in zip(one.jobs, one.kinds, strict=True)
         )
-        lines.append(f"# {one.node}: {' '.join(told.split())}")
+        lines.append(comment(f"{one.node}: {told}"))
         for job, place in zip(one.jobs, one.kinds, strict=True):
+            if job:
+                lines.append(f"scontrol update JobId={job} ReqNodeList={one.node}")
+                continue
             name = names[place]
-            lines.append(
-                f"scontrol update JobId={job} ReqNodeList={one.node}"
-                if job
-                else f"sbatch --nodelist={one.node} --job-name={quote(name)} {quote(name)}.sh"
-            )
+            if "/" in name:
+                raise InvalidOption(
+                    f"emit is 'slurm', which submits NAME.sh of this folder, and a type is called "
+                    f"{name!r}; expected names without '/'"
+                )
+            words = f"--nodelist={one.node} --job-name={quoted(name)} {file_word(f'{name}.sh')}"
+            lines.append(f"sbatch {words}")
     return "\n".join(lines) + "\n"
 
 

@@ -5,7 +5,6 @@ ended.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from ..analysis.report.picture import Chart, Series
 from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import facts_table
 from ..analysis.run.result import versions
+from ..instances.problem.emitted import command_line
 from .ledger import Ledger
 from .store import opened
 
@@ -79,7 +79,7 @@ def write_queue_report(
             "What was run",
         ),
         versions=facts_table(dict(versions()), "Versions"),
-        commands=(shlex.join(command),) if command else (),
+        commands=(command_line(command),) if command else (),
         problems=(
             ProblemPart(
                 name="queue",

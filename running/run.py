@@ -21,6 +21,7 @@ from ..instances.colocation.stability import Alpha
 from ..instances.groups import Groups
 from ..instances.groups.instance import MOST_SEATS
 from ..instances.groups.penalties import MOST_GROUPS, groups_number
+from ..instances.problem.emitted import quoted
 from ..instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
@@ -192,7 +193,7 @@ def run(
     elif not os.path.isfile(store):
         raise InvalidFile(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
-            f"{store}), or give --unknown measure"
+            f"{quoted(os.fspath(store))}), or give --unknown measure"
         )
     with ExitStack() as held:
         held.enter_context(locked(store, "--store"))

@@ -4,8 +4,12 @@ and every file that is none.
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
+import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,6 +31,7 @@ from advice_states import (
 from terminal import run
 
 import cotenant
+from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise, drain
 from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
@@ -34,7 +39,7 @@ from cotenant.advice.rules import translate
 from cotenant.advice.state import Pod, Role
 from cotenant.advice.statecheck import Scheduler
 from cotenant.advice.words import advice_lines, drain_lines
-from cotenant.instances.problem.errors import InvalidFile, UnknownName
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption, UnknownName
 
 
 @pytest.mark.parametrize(
@@ -385,6 +390,15 @@ GOOD = (node("n"), pod("a-1", "n"))
         (listed(*GOOD, pod("a-1", "n")), "pod 'shop/a-1' is given twice"),
         (listed(*GOOD, {"kind": "Pod", "metadata": {}}), "metadata: name is None; expected the name of the Pod"),
         (listed(*GOOD, pod("a b", "n")), "name is 'a b'; expected letters, digits"),
+        *[
+            (listed(*GOOD, item), f"name(space)? is '{re.escape(name)}'; expected letters, digits, dots and hyphens")
+            for name in ("--all", "-A", ".", "..", "a..b", "a-", "a.-b")
+            for item in (
+                node(name),
+                pod(name, "n"),
+                {**pod("b-1", "n"), "metadata": {"name": "b-1", "namespace": name}},
+            )
+        ],
         (listed(*GOOD, pod("b-1", "n", labels={"app": 3})), "labels.app is 3; expected text"),
         (listed({**node("n"), "status": {}}, pod("a-1", "n")), "node n: status: allocatable is None"),
         (listed(*GOOD, pod("b-1", "n", topologySpreadConstraints=spread("a", 0))), "maxSkew is 0"),
@@ -491,6 +505,9 @@ def test_proxmox(tmp_path: Path) -> None:
         path.write_text(json.dumps([*PROXMOX[:3], PROXMOX[3] | {field: value}]))
         with pytest.raises(InvalidFile, match=words):
             read_state([str(path)])
+    path.write_text(json.dumps([*PROXMOX, PROXMOX[0] | {"node": "--all"}]))
+    with pytest.raises(InvalidFile, match="node is '--all'; expected letters, digits"):
+        read_state([str(path)])
     path.write_text(json.dumps(PROXMOX[:3]))
     with pytest.raises(InvalidFile, match="no machine is listed; make it with `pvesh"):
         read_state([str(path)])
@@ -535,6 +552,45 @@ def test_openstack(tmp_path: Path) -> None:
                 tmp_path, hypervisors=[{"ID": n, "Hypervisor Hostname": f"c{n}"} for n in (1, 2, 3)]
             )
         )
+
+
+@pytest.mark.parametrize(
+    ("which", "entry"),
+    [
+        ("servers", {"ID": "--all", "Name": "w", "Status": "ACTIVE", "Flavor Name": "m1"}),
+        ("hypervisors", {"Hypervisor Hostname": "--all", "vCPUs": 8, "Memory MB": 32768}),
+    ],
+)
+def test_no_name_in_lists_of_openstack_is_an_option(
+    tmp_path: Path, which: str, entry: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidFile, match="is '--all'; expected letters, digits"):
+        read_state(openstack(tmp_path, **{which: [entry]}))
+
+
+def test_objects_that_are_not_read_may_have_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(listed(*GOOD, {"kind": "APIService", "metadata": {"name": "v1."}})))
+    assert read_state([str(path)]).ignored == {"APIService": 1}
+
+
+def test_no_owner_of_pods_is_an_option_of_a_command() -> None:
+    """Owners are objects of any kind, with names of their own rules."""
+    shop = read_state(["state/shop"])
+    pods = tuple(replace(each, owner=("StatefulSet", "--all")) for each in shop.pods)
+    with pytest.raises(InvalidOption, match="a name is '--all', which no command can be given"):
+        emit(advise(replace(shop, pods=pods)), "patches")
+
+
+def test_no_cell_of_a_plan_is_a_formula(tmp_path: Path) -> None:
+    hosts, vms = tmp_path / "hosts.csv", tmp_path / "vms.csv"
+    hosts.write_text("name,cpu\n=cmd|'/C calc'!A0,8\n@SUM(1),8\n")
+    vms.write_text(
+        "name,host,cpu\n+1+1,@SUM(1),2\n-3,=cmd|'/C calc'!A0,1\n-4,=cmd|'/C calc'!A0,1\n"
+    )
+    done = run("advise", "nodes", str(hosts), str(vms), "--emit", "csv")
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    assert rows[1:] == [["1", "", "'+1+1", "'@SUM(1)", "'=cmd|'/C calc'!A0", "0"]]
 
 
 def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:

@@ -293,6 +293,22 @@ def test_only_the_seam_imports_the_solver_libraries() -> None:
         ), path
 
 
+ONE_WAY = {
+    r"\bsys\.executable\b": "solvers/engines/interpreter.py",
+    r"\bcsv\.writer\b|\bDictWriter\b|\.to_csv\(": "instances/problem/emitted.py",
+    r"\bshlex\b": "instances/problem/emitted.py",
+}
+"""What is dangerous where it is done by hand, and the one file that does it."""
+
+
+@pytest.mark.parametrize(("what", "where"), ONE_WAY.items(), ids=ONE_WAY.values())
+def test_one_file_alone_starts_interpreters_quotes_words_and_writes_csv(
+    what: str, where: str
+) -> None:
+    found = [path for path in sources() if re.search(what, path.read_text())]
+    assert found == [ROOT / where]
+
+
 def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
     heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|jinja2|dask|pydantic".split(
         "|"

@@ -187,6 +187,9 @@ def test_commands_of_what_is_no_plain_run() -> None:
         "mine", key=json.dumps(["run", "colocation", "one", "m", "mine", "my_module.mine", 0])
     )
     assert run_command(own) == ""
+    assert run_command(row("GR", file="--out=x", time_limit=None)) == (
+        "cotenant solve ./--out=x -m GR"
+    )
     assert compare_commands([own]) == []
 
 

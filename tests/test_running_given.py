@@ -56,6 +56,7 @@ def test_a_job_has_all_its_fields_and_a_folder_seen_from_its_file(tmp_path: Path
         ('[[job]]\ncommand = ["true"]', r"job 1: name is missing"),
         ('[[job]]\nname = ""\ncommand = ["true"]', "name is ''"),
         ('[[job]]\nname = "a\\u001b"\ncommand = ["true"]', "printable letters"),
+        ('[[job]]\nname = "--help"\ncommand = ["true"]', "begins with no hyphen"),
         ('[[job]]\nname = "a"', r"job 1 \('a'\): command is missing"),
         ('[[job]]\nname = "a"\ncommand = "true"', "No shell reads it"),
         ('[[job]]\nname = "a"\ncommand = []', "a list of strings"),

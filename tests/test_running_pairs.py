@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -70,6 +71,26 @@ def test_the_oldest_jobs_are_paired_by_their_ids_and_the_others_told_of(
     commands = [line for line in emit_pairs(found, "slurm").splitlines() if line[0] != "#"]
     assert commands[0] == "scontrol update JobId=101 ReqNodeList=n1"
     assert len(commands) == 4
+
+
+def test_no_type_s_name_is_an_option_a_command_or_a_formula(tmp_path: Path) -> None:
+    names = ["--wrap=touch owned;#", "=1+1"]
+    path = tmp_path / "slowdowns.csv"
+    path.write_text(f",{','.join(names)}\n{names[0]},1.1,1.3\n{names[1]},1.05,1.25\n")
+    found = advise_pairs(str(path), nodes="n[1-2]", method="optimal")
+    commands = [
+        shlex.split(line) for line in emit_pairs(found, "slurm").splitlines() if line[0] != "#"
+    ]
+    assert {tuple(words[2:]) for words in commands} == {
+        (f"--job-name={names[0]}", f"./{names[0]}.sh"), (f"--job-name={names[1]}", f"{names[1]}.sh"),
+    }  # fmt: skip
+    assert all(words[:1] == ["sbatch"] and len(words) == 4 for words in commands)
+    rows = list(csv.reader(io.StringIO(emit_pairs(found, "csv"))))
+    assert {cell for row in rows[1:] for cell in (row[2], row[4])} == {f"'{name}" for name in names}
+    path.write_text(",/tmp/x,b\n/tmp/x,1.1,1.3\nb,1.05,1.25\n")
+    elsewhere = advise_pairs(str(path), nodes="n[1-2]", method="optimal")
+    with pytest.raises(InvalidOption, match="a type is called '/tmp/x'; expected names without"):
+        emit_pairs(elsewhere, "slurm")
 
 
 def test_json_of_squeue_says_the_same(slowdowns: str, tmp_path: Path) -> None:

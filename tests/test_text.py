@@ -8,6 +8,8 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -25,6 +27,14 @@ from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, HeatMap, Series
 from cotenant.analysis.report.table import Column, Table
+from cotenant.instances.problem.emitted import (
+    command_line,
+    comment,
+    file_word,
+    named_word,
+    operand,
+)
+from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.problem.text import all_printable, printable
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202etxet\u2066\u2028\u200f"
@@ -86,7 +96,34 @@ def test_a_table_is_printable_in_every_form() -> None:
         assert "x1b" in form, "it is shown, not dropped"
 
 
-FORMULAS = ["=1+1", "+SUM(A1)", "-2+3|cmd", "@import", "\uff1dA1"]
+WORDS = (
+    "a b", "*", "$(touch owned)", "`x`", "'", '"', ";", "#", "a\nb", "\t", "\\", "-x", "--wrap=x", "~",
+    "\x1b[2J", "", "!!", "é", "{a,b}", "-", "\\'\x1b",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_a_text_of_others_is_one_word_of_a_command() -> None:
+    """Seen by what a shell makes of it: the text again, and nothing is run or listed."""
+    line = command_line(["printf", "%s\\0", *WORDS])
+    assert not COMMANDS.search(line)
+    said = subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout
+    assert said.decode().split("\0")[:-1] == list(WORDS)
+    assert "\n" not in comment("a\nb\r\u2028c")
+
+
+def test_no_name_and_no_file_of_others_is_an_option_of_a_command() -> None:
+    assert [operand(path) for path in ("a", "-a", "--out=x", "-")] == [
+        "a", "./-a", "./--out=x", "-",
+    ]  # fmt: skip
+    assert file_word("-a b") == "'./-a b'"
+    assert named_word("a b") == "'a b'"
+    for name in ("", "-A", "--all"):
+        with pytest.raises(InvalidOption, match=r"a name is .* begins with a letter or a digit"):
+            named_word(name)
+
+
+FORMULAS = ["=1+1", " =1+1", "+SUM(A1)", "-2+3|cmd", "@import", "\uff1dA1"]
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula_and_numbers_stay_numbers() -> None:

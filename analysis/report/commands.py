@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ...instances.problem.emitted import operand, quoted
 from ..run.rows import Row
 
 UNKNOWN = "FILE"
@@ -107,7 +107,7 @@ def _compare_command(rows: Sequence[Row]) -> str:
 
 
 def _file(row: Row) -> str:
-    return str(row.get("file") or UNKNOWN)
+    return operand(str(row.get("file") or UNKNOWN))
 
 
 def _join(
@@ -124,7 +124,7 @@ def _join(
     every += ["--predict", f"{predict:.15g}"] if predict is not None else []
     for name, value in (options or {}).items():
         every += ["-o", f"{name}={_text(value)}"]
-    return " ".join(word if word == UNKNOWN else shlex.quote(word) for word in every)
+    return " ".join(word if word == UNKNOWN else quoted(word) for word in every)
 
 
 def _text(value: Any) -> str:

@@ -4,13 +4,12 @@ report's page has the HTML.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...instances.problem.emitted import csv_text
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.text import printable
 
@@ -143,14 +142,13 @@ class Table:
         """Comma-separated values: unrounded, an empty cell for none; no text in it is a formula to
         a spreadsheet.
         """
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([_no_formula(column.key or column.name) for column in self.columns])
-        for row in self.rows:
-            writer.writerow(
-                [_no_formula(self.value(row, place)) for place in range(len(self.columns))]
-            )
-        return stream.getvalue()
+        head = [column.key or column.name for column in self.columns]
+        return csv_text(
+            [
+                head,
+                *([self.value(row, n) for n in range(len(self.columns))] for row in self.rows),
+            ]
+        )
 
     def latex(self, width: float | None = None) -> str:
         """A LaTeX table that fits a line of so many centimeters, a page's when None; its first line
@@ -175,25 +173,6 @@ class Table:
 def bare(heading: str) -> str:
     """A heading without its unit, or the bound that it names."""
     return re.sub(r" *(\[[^]]*\]|\(bound 0\))", "", heading)
-
-
-_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What a formula begins with, the wide forms of Asian scripts too; tabs and ends of lines are not
-printable.
-"""
-
-
-def _no_formula(value: Any) -> Any:
-    """A cell as CSV holds it: text that a spreadsheet would run begins with a quote, and numbers
-    stay numbers.
-    """
-    if not isinstance(value, str) or not value.startswith(_FORMULA):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
 
 
 def _pipe(text: str) -> str:

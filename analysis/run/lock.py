@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import socket
 import sys
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ...instances.problem.emitted import command_line
 from ...instances.problem.errors import InvalidFile
 
 try:
@@ -137,7 +137,7 @@ def _write(stream: int) -> None:
         "process": os.getpid(),
         "host": socket.gethostname(),
         "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "command": shlex.join([Path(sys.argv[0] or "python").name, *sys.argv[1:]])[: _MOST // 2],
+        "command": command_line([Path(sys.argv[0] or "python").name, *sys.argv[1:]])[: _MOST // 2],
     }
     with suppress(OSError):  # a disk that is full holds no names; the lock holds all the same
         os.ftruncate(stream, 0)

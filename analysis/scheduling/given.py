@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...instances.problem.emitted import file_word, quoted
 from ...instances.problem.errors import CotenantError, InvalidFile
 from ...instances.problem.files import bundled, instance_of, locate
 from ...instances.problem.reading import parse_any_json, read_text
@@ -52,14 +53,14 @@ def window_or_text(path: PathLike, schedule: PathLike | None = None) -> Window |
         if schedule is not None or name not in bundled():
             raise InvalidFile(
                 f"{where} is an answer to {result.instance!r}, without its jobs; give the instance "
-                f"first: cotenant audit INSTANCE.json --schedule {where}"
+                f"first: cotenant audit INSTANCE.json --schedule {quoted(where)}"
             )
         return _judged(_instance(None, name), result, where)
     if schedule is None:
         raise InvalidFile(
             f"{where} is an instance, which does not say who started when; add the answer to be "
-            f"judged, such as `cotenant solve {where} -m FAIRSHARE --out R.json` writes: "
-            "--schedule R.json"
+            f"judged, such as `cotenant solve {file_word(where)} -m FAIRSHARE --out R.json` "
+            "writes: --schedule R.json"
         )
     return _judged(_instance(content, where, text), *_answer(schedule))
 

@@ -120,6 +120,18 @@ class LinearProgram:
         return self.violation(point) <= FEASIBILITY
 
 
+def unit_of(numbers: npt.ArrayLike) -> float:
+    """The unit in which absolute tolerances suit some numbers: the largest is from 1 to 2**31 in
+    it.
+
+    A power of two, so that nothing is rounded; 1 where all numbers are 0 or infinite.
+    """
+    size = np.abs(np.asarray(numbers, dtype=float))
+    largest = float(size.max(initial=0.0, where=np.isfinite(size)))
+    exponent = int(np.frexp(largest)[1]) - 1
+    return 2.0 ** (exponent - min(max(exponent, 0), 30)) if largest else 1.0
+
+
 class ProgramBuilder:
     """Collects columns and rows; `build` makes the arrays.
 

@@ -151,6 +151,11 @@ class Clock:
     ----------
     time_limit : seconds, more than 0; None for no limit.
     report : called with every improvement and at every `say`.
+
+    Attributes
+    ----------
+    unit : what the objectives and bounds noted are multiplied by, for who works in a unit of its
+        own.
     """
 
     def __init__(self, time_limit: float | None = None, report: Report | None = None) -> None:
@@ -160,6 +165,7 @@ class Clock:
         self._start = self._stopwatch.seconds
         self._limit = time_limit
         self._report = report
+        self.unit = 1.0
         self.trace: list[tuple[float, float | None, float | None]] = []
 
     @property
@@ -193,6 +199,8 @@ class Clock:
 
     def note(self, objective: float | None, bound: float | None, text: str = "") -> None:
         """Add to the trace when something changed, and report."""
+        objective = None if objective is None else objective * self.unit
+        bound = None if bound is None else bound * self.unit
         if not self.trace or self.trace[-1][1:] != (objective, bound):
             self.trace.append((self.seconds, objective, bound))
         if self._report is not None:

@@ -148,6 +148,50 @@ def test_fair_equals_enumeration_on_both_levels(
         ), instance.name
 
 
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_size_of_penalties_decides_nothing(
+    reference: ModuleType, engine: str, size: float
+) -> None:
+    for given in small_instances(reference, range(11_100, 11_110)):
+        instance = given.without_intervals(
+            penalty=given.penalty * size,
+            unpaired=None if given.unpaired is None else given.unpaired * size,
+        )
+        expected, near = reference.best(given), CLOSE * instance.largest_penalty
+        if expected.least_penalty is None:
+            continue
+        cheapest = optimal(instance, engine=engine)
+        assert cheapest.status is Status.OPTIMAL, instance.name
+        least = expected.least_penalty * size
+        assert cheapest.bound == pytest.approx(least, rel=0, abs=near)
+        assert cheapest.trace[-1][1] == pytest.approx(least, rel=0, abs=near)
+        if expected.least_slack is None:
+            continue
+        found = fair(instance, engine=engine)
+        assert found.status is Status.OPTIMAL, instance.name
+        assert found.bound == pytest.approx(expected.least_slack * size, rel=0, abs=near)
+        first, second = found.certificate["levels"]
+        least = expected.penalty_at_slack(first["value"] / size) * size
+        assert second["value"] == pytest.approx(least, rel=0, abs=near), instance.name
+        limited = least_penalty_given(instance, slack=first["value"] + near, engine=engine)
+        assert isinstance(limited.solution, Pairing)
+        assert attribution_slack(instance, limited.solution) <= first["value"] + 2 * near
+
+
+def test_six_jobs_of_penalties_below_every_tolerance() -> None:
+    penalty = [
+        [4, 0, 4, 2, 4, 1], [3, 4, 3, 2, 3, 4], [4, 4, 4, 4, 4, 2],
+        [2, 2, 2, 2, 0, 0], [1, 4, 1, 0, 3, 2], [2, 3, 3, 3, 2, 2],
+    ]  # fmt: skip
+    instance = Colocation(np.array(penalty) * 1e-10, [1] * 6, bandwidth=[1, 1, 0, 1, 1, 1])
+    for engine in ENGINES:
+        cheapest, fairest = optimal(instance, engine=engine), fair(instance, engine=engine)
+        assert (cheapest.status, fairest.status) == (Status.OPTIMAL, Status.OPTIMAL)
+        assert cheapest.bound == pytest.approx(4e-10 / 3)
+        assert fairest.bound == 0.0
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine: str) -> None:
     decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}

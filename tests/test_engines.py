@@ -353,6 +353,51 @@ def test_threads_of_one_process_wait_for_each_other() -> None:
     assert len(set(values)) == 1
 
 
+SIZES = [10.0**power for power in range(-12, 13, 3)]
+"""What costs are multiplied by: no absolute tolerance of an engine may decide."""
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        cost = rng.integers(-9, 10, 6) * size
+        weight = rng.integers(1, 9, (2, 6)).astype(float)
+        builder = ProgramBuilder()
+        x = builder.columns(6, upper=2, cost=cost, integer=True)
+        for row in weight:
+            builder.row(x, row, lower=5.0, upper=11.0)
+        points = np.array(list(product(range(3), repeat=6)))
+        inside = ((points @ weight.T >= 5) & (points @ weight.T <= 11)).all(axis=1)
+        best = float((points[inside] @ cost).min()) + 3 * size
+        told: list[float] = []
+
+        def report(_: float, value: float | None, bound: float | None, words: str) -> None:
+            told.extend(entry for entry in (value,) if entry is not None)  # noqa: B023
+
+        answer = solve_program(builder.build(offset=3 * size), engine=engine, report=report)
+        assert answer.status is Status.OPTIMAL
+        assert answer.objective == pytest.approx(best, rel=1e-12, abs=1e-12 * size)
+        assert answer.bound == pytest.approx(best, rel=1e-9, abs=1e-8 * size)
+        assert all(value >= best - 1e-8 * size for value in told)
+        if answer.trace:
+            assert answer.trace[-1][1] == pytest.approx(best, rel=1e-9, abs=1e-8 * size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_living_program_has_multipliers_in_the_unit_of_its_costs(size: float) -> None:
+    builder = ProgramBuilder()
+    builder.row(builder.columns(1, cost=0.0, upper=1.0), lower=2.0, upper=2.0)
+    program = LivingProgram(builder.build(offset=size))
+    for price, value in ((3.0, 4.0), (2.0, 3.0)):  # columns of other costs come, with the first
+        program.add_columns(np.array([price * size]), np.array([np.inf]), [0], [0], np.ones(1))
+        answer = program.solve()
+        assert answer.status is Status.OPTIMAL
+        assert answer.row_dual == pytest.approx(np.array([price * size]), rel=1e-12)
+        assert answer.objective == answer.bound == pytest.approx(value * size, rel=1e-12)
+
+
 def test_a_living_program_grows_by_columns_and_rows() -> None:
     builder = ProgramBuilder()
     x = builder.columns(2, cost=[2.0, 3.0])

@@ -27,7 +27,9 @@ from .common import (
     MOST_PAIRS,
     NOT_GIVEN,
     best_of,
+    in_own_unit,
     infeasible,
+    out_of_unit,
     outcome,
     pairs_of,
     require_bandwidth,
@@ -246,7 +248,9 @@ def least_penalty_given(
         certificate = {"proof": f"none: there is no time for a program of {pairs} pairs of types"}
         return outcome(instance, begin, value, None, Stop.TIME_LIMIT, certificate, clock)
     # the program, and the better of its checked pairing and the given one
-    program = fair_program(instance, slack)
+    instance, unit = in_own_unit(instance)
+    clock.unit = unit
+    program = fair_program(instance, slack / unit)
     answer = run(
         program, clock, engine=engine or "highs", scale=instance.agents, start=begin,
         apart=pairs > KEEPS_TIME
@@ -262,7 +266,7 @@ def least_penalty_given(
         **size(program, engine or "highs"),
     }
     value = None if best is None else mean_penalty(instance, best)
-    return outcome(instance, best, value, bound, answer.stop, certificate, clock)
+    return out_of_unit(outcome(instance, best, value, bound, answer.stop, certificate, clock), unit)
 
 
 def _within(

@@ -5,6 +5,7 @@ checked outcome.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...instances.colocation.instance import Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...models.colocation import PairingProgram
+from ...models.program import unit_of
 from ..engines import EngineAnswer, EngineName, call_apart, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 
@@ -40,6 +42,41 @@ def require_bandwidth(instance: Colocation) -> None:
             "number of GB/s per type, "
             "for example instance.replace(bandwidth=...)"
         )
+
+
+def in_own_unit(instance: Colocation) -> tuple[Colocation, float]:
+    """The instance with its penalties in a unit in which the largest is near 1, and that unit.
+
+    The tolerances of engines are absolute, in rows as in objectives. The unit is a power of two:
+    every sum and comparison comes out as before. Pairs that nobody can use are forbidden.
+    """
+    unit = min(1.0, 2 * unit_of(instance.largest_penalty))
+    if unit == 1.0:
+        return instance, unit
+    present = instance.count > 0
+    usable = instance.allowed & present & present[:, None]
+    scaled = instance.without_intervals(
+        penalty=np.where(usable, instance.penalty / unit, np.inf),
+        unpaired=None if instance.unpaired is None else instance.unpaired / unit,
+    )
+    return scaled, unit
+
+
+def out_of_unit(found: Outcome, unit: float) -> Outcome:
+    """The outcome of an instance in that unit, its bounds and levels of penalties in points
+    again.
+    """
+
+    def points(value: float | None) -> float | None:
+        return None if value is None else value * unit
+
+    facts = dict(found.certificate)
+    if "levels" in facts:
+        facts["levels"] = [
+            {**level, "value": points(level["value"]), "bound": points(level["bound"])}
+            for level in facts["levels"]
+        ]
+    return replace(found, bound=points(found.bound), certificate=facts)
 
 
 def pairs_of(instance: Colocation) -> int:

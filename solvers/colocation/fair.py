@@ -19,6 +19,8 @@ from .common import (
     KEEPS_TIME,
     MOST_PAIRS,
     best_of,
+    in_own_unit,
+    out_of_unit,
     outcome,
     pairs_of,
     require_bandwidth,
@@ -107,6 +109,8 @@ def fair(
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):
         return begin
+    instance, unit = in_own_unit(instance)
+    clock.unit = unit
     search = _Search(
         instance, begin, clock, engine, np.random.default_rng(0) if rng is None else rng
     )
@@ -116,7 +120,7 @@ def fair(
             search.least_penalty()
     except KeyboardInterrupt:
         search.stop = Stop.INTERRUPTED
-    return search.outcome()
+    return out_of_unit(search.outcome(), unit)
 
 
 class _Search:

@@ -12,7 +12,17 @@ from ...models.colocation import penalty_program
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import least_penalty_bound
-from .common import MOST_PAIRS, best_of, mean_of, outcome, pairs_of, run, size
+from .common import (
+    MOST_PAIRS,
+    best_of,
+    in_own_unit,
+    mean_of,
+    out_of_unit,
+    outcome,
+    pairs_of,
+    run,
+    size,
+)
 from .feasible import starting_pairing
 from .matching import least_penalty_matching
 
@@ -85,8 +95,10 @@ def optimal(
     if _too_large(instance, engine, clock.left):
         known, why = least_penalty_bound(instance), {"proof": TOO_LARGE}
         return outcome(instance, begin, value, known, Stop.TIME_LIMIT, why, clock)
+    instance, unit = in_own_unit(instance)
+    clock.unit = unit
     if engine == "highs":
-        return _priced(instance, begin, clock)
+        return out_of_unit(_priced(instance, begin, clock), unit)
     program = penalty_program(instance)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     best = best_of(instance, program, answer, begin, mean_of(instance))
@@ -103,7 +115,9 @@ def optimal(
         certificate["engine_message"] = answer.message
     bound = None if answer.bound is None else answer.bound / instance.agents
     reached = None if best is None else mean_penalty(instance, best)
-    return outcome(instance, best, reached, bound, answer.stop, certificate, clock)
+    return out_of_unit(
+        outcome(instance, best, reached, bound, answer.stop, certificate, clock), unit
+    )
 
 
 def _too_large(instance: Colocation, engine: EngineName, left: float | None) -> bool:

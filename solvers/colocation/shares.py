@@ -27,7 +27,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Pairing
 from ...models.colocation import PairingProgram
-from ...models.program import Floats, Integers, LinearProgram
+from ...models.program import Floats, Integers, LinearProgram, unit_of
 from ..engines import EngineAnswer, solve_program
 from ..outcome import AGREE, Clock, Status, Stop
 
@@ -79,6 +79,7 @@ class _Search:
         self.best: Floats | None = None if start is None else program.point(start)
         self.value = np.inf if self.best is None else program.program.objective(self.best)
         self.shares, self.unit = _in_shares(program.program, agents)
+        self.near = AGREE * agents * min(1.0, unit_of(program.program.cost))
         self.searched = np.inf  # least bound of the families that were searched
         self.bound, self.families = -np.inf, 0
 
@@ -93,7 +94,7 @@ class _Search:
                 return Stop.FINISHED
             if found.bound is not None:
                 self.bound = min(self.searched, found.bound * self.agents)
-                if found.bound * self.agents >= self.value - AGREE * self.agents:
+                if self.value - found.bound * self.agents <= self.near:
                     return Stop.FINISHED
             if found.stop is not Stop.FINISHED:
                 return found.stop

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import EngineError, InvalidOption, ShortOfMemory
-from ...models.program import LinearProgram
+from ...models.program import LinearProgram, unit_of
 from ..interrupts import deferred
 from ..memory import sentence
 from ..outcome import Report, Status, Stop
@@ -29,8 +29,8 @@ threaded workers.
 EngineName = Literal["highs", "cp-sat"]
 
 NOISE = 1e-6
-"""A solver's bound may pass its own value by this much, relative to 1 + |value|; more is a
-contradiction.
+"""A solver's bound may pass its own value by this much, relative to 1 (or the `unit_of` smaller
+costs) + |value|; more is a contradiction.
 """
 
 _POLL = 0.05  # seconds between two looks at a running solver
@@ -126,14 +126,15 @@ def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | No
     objective, bound = program.objective(point), _finite(answer.bound)
     if bound is not None:
         excess = bound - objective
-        if excess > NOISE * (1 + abs(objective)):
+        noise = NOISE * (min(1.0, unit_of(program.cost)) + abs(objective))
+        if excess > noise:
             contradiction = f"the bound {bound:.9g} is above the value {objective:.9g}"
             return replace(
                 answer, status=Status.UNKNOWN, point=point, objective=objective, bound=None,
                 message=_joined(message, contradiction),
             )  # fmt: skip
         bound = min(bound, objective)
-        if status is Status.OPTIMAL and objective - bound > NOISE * (1 + abs(objective)):
+        if status is Status.OPTIMAL and objective - bound > noise:
             status, message = Status.FEASIBLE, _joined(message, "its bound stays below the value")
     elif status is Status.OPTIMAL:
         status = Status.FEASIBLE

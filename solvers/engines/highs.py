@@ -1,4 +1,8 @@
-"""The seam to HiGHS."""
+"""The seam to HiGHS.
+
+HiGHS's tolerances are absolute, so it is given every objective in a unit in which they are small
+(`unit_of`); values, bounds and multipliers come back in the program's own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...models.program import LinearProgram
+from ...models.program import LinearProgram, unit_of
 from ..outcome import LEAST_SECONDS, Clock, Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
 from .stray import c_output_nowhere
@@ -77,15 +81,16 @@ def solve_with_highs(
 
     clock = Clock(time_limit)  # handing a large program over takes seconds too
     solver = _solver(options)
-    loaded = solver.passModel(_model(program))
+    unit = unit_of(program.cost)
+    loaded = solver.passModel(_model(program, unit))
     if loaded == highspy.HighsStatus.kError:
         return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="HiGHS refused the program")
     if start is not None:
         _hint(solver, program, start)
-    answer = _run(solver, clock.share(), report)
+    answer = _run(solver, unit, clock.share(), report)
     if answer.message == "kUnboundedOrInfeasible":  # presolve could not tell; the simplex can
         solver.setOptionValue("presolve", "off")
-        answer = _run(solver, clock.share(), report)
+        answer = _run(solver, unit, clock.share(), report)
     return settle(program, answer, _point(solver, program))
 
 
@@ -98,7 +103,12 @@ class LivingProgram:
 
     def __init__(self, program: LinearProgram, *, options: dict[str, Any] | None = None) -> None:
         self._solver = _solver(options)
-        self._solver.passModel(_model(program))
+        self._load(program)
+
+    def _load(self, program: LinearProgram) -> None:
+        self._cost, self._offset = program.cost, program.offset
+        self._unit = unit_of(program.cost)
+        self._solver.passModel(_model(program, self._unit))
 
     def add_columns(
         self,
@@ -112,8 +122,9 @@ class LivingProgram:
         values).
         """
         number = len(cost)
+        self._cost = np.concatenate([self._cost, cost])
         self._solver.addCols(
-            number, cost, np.zeros(number), upper, len(values),
+            number, cost / self._unit, np.zeros(number), upper, len(values),
             np.asarray(starts, dtype=np.int32), np.asarray(rows, dtype=np.int32), values,
         )  # fmt: skip
 
@@ -149,7 +160,7 @@ class LivingProgram:
     def again(self, program: LinearProgram, time_limit: float | None = None) -> EngineAnswer:
         """Solve a program of the same shape instead, from the last basis."""
         basis = self._solver.getBasis()
-        self._solver.passModel(_model(program))
+        self._load(program)
         if basis.valid:
             self._solver.setBasis(basis)
         return self.solve(time_limit)
@@ -158,15 +169,21 @@ class LivingProgram:
         """Solve again; the point is HiGHS's own (the caller's bound rests on `row_dual`, not on
         it).
         """
-        answer = _run(self._solver, time_limit, None)
+        unit = unit_of(self._cost)
+        if unit != self._unit:  # columns have come whose costs are of another size
+            every = np.arange(len(self._cost), dtype=np.int32)
+            self._solver.changeColsCost(len(every), every, self._cost / unit)
+            self._solver.changeObjectiveOffset(self._offset / unit)
+            self._unit = unit
+        answer = _run(self._solver, unit, time_limit, None)
         found = self._solver.getSolution()
         if not found.value_valid or not found.dual_valid:
             return answer
-        value = float(self._solver.getInfo().objective_function_value)
+        value = float(self._solver.getInfo().objective_function_value) * unit
         return EngineAnswer(
             answer.status, answer.stop, np.array(found.col_value), value, answer.bound,
             answer.message,
-            row_dual=np.array(found.row_dual),
+            row_dual=np.array(found.row_dual) * unit,
         )  # fmt: skip
 
 
@@ -180,15 +197,16 @@ def _solver(options: dict[str, Any] | None) -> highspy.Highs:
     return solver
 
 
-def _model(program: LinearProgram) -> highspy.HighsLp:
+def _model(program: LinearProgram, unit: float) -> highspy.HighsLp:
+    """The program for HiGHS, its objective in this unit."""
     import highspy
 
     matrix = program.matrix
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = program.columns, program.rows
-    model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.lower, program.upper
+    model.col_cost_, model.offset_ = program.cost / unit, program.offset / unit
+    model.col_lower_, model.col_upper_ = program.lower, program.upper
     model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
-    model.offset_ = program.offset
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.num_col_, model.a_matrix_.num_row_ = program.columns, program.rows
     model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
@@ -214,9 +232,11 @@ def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -
         solver.setSolution(solution)
 
 
-def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None) -> EngineAnswer:
-    """Run and translate; both the run's status and the model's status are read, since either alone
-    may be wrong.
+def _run(
+    solver: highspy.Highs, unit: float, time_limit: float | None, report: Report | None
+) -> EngineAnswer:
+    """Run and translate, out of the objective's unit; both the run's status and the model's status
+    are read, since either alone may be wrong.
     """
     import highspy
 
@@ -224,7 +244,8 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
     outcome: list[Any] = []
 
     def improved(event: Any) -> None:
-        progress.note(event.data_out.objective_function_value, event.data_out.mip_dual_bound)
+        found = event.data_out
+        progress.note(found.objective_function_value * unit, found.mip_dual_bound * unit)
 
     if report is not None:
         solver.cbMipImprovingSolution.subscribe(improved)
@@ -255,14 +276,19 @@ def _run(solver: highspy.Highs, time_limit: float | None, report: Report | None)
         stop = Stop.INTERRUPTED
     elif stop is Stop.INTERRUPTED:
         stop = Stop.TIME_LIMIT  # only our own watch asks it to stop
+    bound = _bound(solver, status)
     return EngineAnswer(
-        status, stop, bound=_bound(solver, status), message=word, trace=tuple(progress.trace)
+        status,
+        stop,
+        bound=None if bound is None else bound * unit,
+        message=word,
+        trace=tuple(progress.trace),
     )
 
 
 def _bound(solver: highspy.Highs, status: Status) -> float | None:
-    """The proved lower bound: the tree's for an integer program, the value of a solved continuous
-    one.
+    """The proved lower bound, in HiGHS's unit: the tree's for an integer program, the value of a
+    solved continuous one.
     """
     info = solver.getInfo()
     if status is Status.INFEASIBLE:

@@ -118,7 +118,9 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
             # Best replies do not know what jobs of f = 0 are worth: left out, no constant dwarfs
             # what the others gain.
             moving = np.where(instance.parallel_fraction > 0, instance.work, 0.0)
-            program = eisenberg_gale(instance.replace(work=moving))
+            # In units near 1, which an engine's tolerances are meant for.
+            budget = np.maximum(instance.budget / arena.unit, 1 / LARGEST_WORTH)
+            program = eisenberg_gale(instance.replace(work=moving, budget=budget))
             correction = _Correction()
             for done in range(1, solves + 1):
                 answer = solve_convex(program.problem, time_limit=clock.left, **_PRECISE)
@@ -126,7 +128,7 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
                 if answer.objective is None:
                     stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT
                     break
-                allocation = _priced(arena, program, "amdahl")
+                allocation = _priced(arena, program, "amdahl", arena.unit)
                 error = residuals(instance, allocation)
                 assert error is not None
                 before, now = (
@@ -303,8 +305,10 @@ def _in_time(
     return found, Stop.TIME_LIMIT
 
 
-def _priced(arena: Arena, program: EisenbergGale, utility: Family) -> Allocation:
-    """The program's cores and multipliers as an allocation of the market.
+def _priced(
+    arena: Arena, program: EisenbergGale, utility: Family, money: float = 1.0
+) -> Allocation:
+    """The program's cores and multipliers, in so much money, as an allocation of the market.
 
     Under Amdahl utilities every core is given: a job of f > 0 has use for all there are, and a
     server whose tenants all have f = 0 is theirs at next to no price. Elsewhere a server that is
@@ -317,7 +321,7 @@ def _priced(arena: Arena, program: EisenbergGale, utility: Family) -> Allocation
     cores /= np.maximum(total_by(market.server, cores, market.servers) / market.capacity, 1.0)[
         market.server
     ]
-    worth = np.maximum(np.asarray(program.capacity_row.dual_value, dtype=float), 0.0)
+    worth = np.maximum(np.asarray(program.capacity_row.dual_value, dtype=float), 0.0) * money
     price = worth / market.capacity / arena.unit
     price = np.where(arena.traded, np.maximum(price, arena.fixed / market.capacity), 0.0)
     if utility == "amdahl" or _scarce(arena, price):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from ..instances.problem.base import Solution
@@ -19,6 +20,17 @@ from .stopwatch import ImportWatch, stopwatch
 AGREE = 1e-9
 """A value and its bound that differ by no more than this fraction of their scale are equal: see
 `agree`.
+"""
+
+NO_GAP = 1e-6
+"""But not where they differ by more than this fraction of themselves, however large the scale."""
+
+ROUNDED = 1e-14
+"""Unless it is by less than this fraction of the scale, which is what sums of floats are off by."""
+
+COVERED = 1e-9
+"""A proved bound implies a claimed one that is better by no more than this fraction of itself: see
+`implies`.
 """
 
 
@@ -92,13 +104,39 @@ def agree(value: float, bound: float, scale: float = 1.0) -> bool:
     """Whether a value and a bound on it are equal, so that the one proves the other the best.
 
     The one meaning of "agree", for the statuses of methods, the levels in certificates, gaps and
-    `cotenant check`.
+    `cotenant check`. They differ by at most 1e-9 of their scale and also, but for the rounding of
+    sums (1e-14 of it), by at most a millionth of the larger one: a scale far above the values does
+    not make a gap of them equal.
 
     Parameters
     ----------
     scale : what the objective could be at most on the instance: `instances.problem.scale`.
     """
-    return abs(value - bound) <= AGREE * scale
+    relative = NO_GAP * max(abs(value), abs(bound))
+    return abs(value - bound) <= max(ROUNDED * scale, min(AGREE * scale, relative))
+
+
+def implies(proved: float | Fraction, claimed: float, sense: str, *, whole: bool = False) -> bool:
+    """Whether a bound that is proved is at least as strong as one that is claimed.
+
+    The one rule of what a proof covers, for `cotenant check`, `cotenant prove` and the tables that
+    say "certified". It looks at the two bounds alone: the claimed one may be the better by 1e-9 of
+    itself, which is what it was rounded by, and a bound of 0, or on whole numbers, by nothing.
+
+    Parameters
+    ----------
+    sense : "min" where the bounds say that nothing is less, "max" where nothing is more.
+    whole : the objective counts: pairs, servers, jobs.
+
+    Raises
+    ------
+    ValueError
+        The sense is neither.
+    """
+    if sense not in ("min", "max"):
+        raise ValueError(f"sense is {sense!r}; expected 'min' or 'max'")
+    short = claimed - proved if sense == "min" else proved - claimed
+    return short <= (0.0 if whole else COVERED * abs(claimed))
 
 
 def gap_absolute(

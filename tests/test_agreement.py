@@ -17,9 +17,13 @@ from cotenant.analysis.run.gaps import gap_to
 from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.run.result import run
 from cotenant.catalog import METHODS
+from cotenant.instances.admission import Admission
+from cotenant.instances.groups import Groups
 from cotenant.instances.market import Allocation, Market
+from cotenant.instances.packing import Packing
 from cotenant.instances.problem import Instance, scale
-from cotenant.solvers.outcome import AGREE, Outcome, Status, agree, gap, gap_absolute
+from cotenant.instances.scheduling import Scheduling
+from cotenant.solvers.outcome import AGREE, Outcome, Status, agree, gap, gap_absolute, implies
 
 MILLIONTH = 1e-6
 
@@ -156,6 +160,113 @@ def test_no_answer_is_worth_more_than_the_scale(name: str) -> None:
                 method.name,
                 metric,
             )
+
+
+NO_GPU = Admission([[0, 1], [0, 1]], [1, 1, 1, 1], [[1e12, 1], [1e12, 2], [1e12, 3], [1e12, 4]])
+"""Cores of the first type are very fast, and no VM has one."""
+
+
+def added(**changes: Any) -> Groups:
+    """Jobs that lose 1e-9 beside each other, with other fields."""
+    return Groups(**{"count": [2, 2, 1], "seats": 2, "penalty": np.full((3, 3), 1e-9), **changes})
+
+
+def pressed(knots: list[float], curve: list[float]) -> Groups:
+    return Groups([2, 2], 2, pressure=[1.0, 2.0], knots=knots, sensitivity=[curve, curve])
+
+
+@pytest.mark.parametrize(
+    ("instance", "objective", "most"),
+    [
+        pytest.param(NO_GPU, "total_speed", 10.0, id="admission: cores that no VM has"),
+        pytest.param(
+            cotenant.read("colocation/tiny").replace(
+                count=[2, 0, 1, 1], penalty=[[0, 1, 0, 0]] + [[1, 1, 1, 1]] + [[0, 1, 1e-9, 0]] * 2,
+                bandwidth=None,
+            ),
+            "penalty", 1e-9, id="colocation: absent types",
+        ),
+        pytest.param(
+            added(count=[2, 2, 0], penalty=[[1e-9, 1e-9, 1], [1e-9, 1e-9, 1], [1, 1, 1]]),
+            "penalty", 1e-9, id="groups: absent types",
+        ),
+        pytest.param(
+            added(penalty=[[1e-9, 1e-9, 1e-9], [1e-9, 1e-9, 1e-9], [1e-9, 1e-9, 1]]),
+            "penalty", 1e-9, id="groups: one job beside itself",
+        ),
+        pytest.param(
+            added(penalty=[[1e-9, 1, 1e-9], [np.inf, 1e-9, 1e-9], [1e-9, 1e-9, 1e-9]]),
+            "penalty", 1e-9, id="groups: forbidden pairs",
+        ),
+        pytest.param(
+            added(seats=[2, 60], machines=[3, 0], penalty=[np.full((3, 3), 1e-9), np.ones((3, 3))]),
+            "penalty", 1e-9, id="groups: machines that there are none of",
+        ),
+        pytest.param(
+            pressed([0, 2, 1e6], [0, 1e-9, 1]), "penalty", 1e-9, id="groups: pressure out of reach"
+        ),
+        pytest.param(
+            Groups([2, 1], 2, members=[[0, 0], [0, 1], [1, 1]], losses=[[1e-9] * 2] * 2 + [[1, 1]]),
+            "penalty", 1e-9, id="groups: runs that cannot be formed",
+        ),
+        pytest.param(
+            Packing([[10**12]], [[10]], request=[2], servers=[1]), "utilization", 2e-11,
+            id="packing: space that nobody asks for",
+        ),
+        pytest.param(
+            Packing([[10**12]], [[10], [20]], request=[2, 4], servers=[1]),
+            "dominant_share_min", 2e-11, id="packing: shares that nobody asks for",
+        ),
+        pytest.param(
+            Scheduling(
+                machines=[1], horizon=10**9, organization=[0, 0], release=[0, 10**9],
+                processing=[10, 10**8],
+            ), "utilization", 1e-8,
+            id="scheduling: jobs after the horizon",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_part_of_an_answer_does_not_count_in_the_scale(
+    instance: Instance, objective: str, most: float
+) -> None:
+    assert scale(instance, objective) == pytest.approx(most, rel=1e-3)
+
+
+def test_energies_of_distances_that_a_server_does_not_have_do_not_count_in_the_scale() -> None:
+    one = cotenant.read("numa/tiny").replace(blades=1, location_share=[0.5, 0.5])
+    assert scale(one, "link_power", pcie_energy=1e9) == scale(one, "link_power")
+
+
+@pytest.mark.parametrize("method", ["optimal", "most-jobs", "local-search"])
+def test_cores_that_no_vm_has_leave_the_optimum_as_it_is(method: str) -> None:
+    result = cotenant.solve(NO_GPU, method)
+    assert result.metrics["total_speed"] == 7
+    assert method == "local-search" or result.status is Status.OPTIMAL
+    assert [level["status"] for level in result.certificate.get("levels", [])] in (
+        [], ["optimal"] * 2
+    )  # fmt: skip
+
+
+def test_no_scale_makes_a_gap_of_the_value_itself_agree() -> None:
+    assert not agree(4.0, 7.0, 4e12)
+    assert not agree(1e-12, 2e-12, 1.0)
+    assert agree(0.0, -1e-17)  # the rounding of sums
+    assert agree(0.5, 0.5 + 4e-10)
+    assert gap(4.0, 7.0, scale=4e12) == pytest.approx(0.75)
+
+
+def test_a_proof_covers_a_claim_by_the_claim_itself() -> None:
+    assert implies(7.0, 7.0, "max")
+    assert implies(6.9, 7.0, "max")
+    assert implies(7.0 + 7e-10, 7.0, "max")
+    assert not implies(7.0 + 7e-8, 7.0, "max")
+    assert not implies(7.0, 4.0, "max")
+    assert not implies(4.0, 7.0, "min")
+    assert implies(-1.0, -1.0 - 1e-10, "min")
+    assert not implies(1e-300, 0.0, "max")
+    assert not implies(-1e-300, 0.0, "min")
+    assert implies(10.0**10, 10.0**10 + 1, "min")
+    assert not implies(10.0**10, 10.0**10 + 1, "min", whole=True)
 
 
 def test_the_scale_follows_the_options_that_change_the_objective() -> None:

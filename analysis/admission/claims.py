@@ -6,10 +6,10 @@ import numpy as np
 
 from ...instances.admission import Admission
 from ...instances.admission.prices import price_bound
-from ...instances.admission.rules import scale, speeds_on
+from ...instances.admission.rules import scale
 from ...solvers.admission.columns import sets_bound
 from ...solvers.admission.serving import most_possible
-from ...solvers.outcome import agree
+from ...solvers.outcome import implies
 from ..findings import Findings, Floats, Stored
 
 
@@ -20,10 +20,10 @@ def claims(instance: Admission, stored: Stored) -> Findings:
     found = Findings(bounds={"blocking_pairs": 0.0})
     certificate = stored.certificate
     if stored.bound is not None:
-        alone = float(
-            speeds_on(instance, instance.cores).max(axis=1).sum()
-        )  # everybody on an empty VM
-        found.bounds |= {"assigned": most_possible(instance) / instance.jobs, "total_speed": alone}
+        found.bounds |= {
+            "assigned": most_possible(instance) / instance.jobs,
+            "total_speed": scale(instance, "total_speed"),  # everybody on an empty VM
+        }
     prices = found.numbers(certificate, "prices", instance.cores.shape)
     if prices is not None and (prices < 0).any():
         found.witness("prices", "has a price below 0, which proves nothing")
@@ -50,6 +50,6 @@ def _job_prices(found: Findings, instance: Admission, stored: Stored, rents: Flo
     ):
         return
     proved = sets_bound(instance, rents, given)
-    if agree(max(proved, stored.bound), stored.bound, scale(instance, "total_speed")):
+    if implies(proved, stored.bound, "max"):
         found.witness("job_prices")
         found.bounds["total_speed"] = min(found.bounds["total_speed"], proved)

@@ -165,6 +165,11 @@ class Admission(Instance):
         """The number of jobs."""
         return self.jobs
 
+    @property
+    def fastest(self) -> float:
+        """The largest speed of a thread on a core that some VM has; 0 when none has any."""
+        return float(self.speed[:, self.cores.any(axis=0)].max(initial=0.0))
+
     def only(self, jobs: npt.ArrayLike) -> Admission:
         """The instance with these jobs alone, in the order given."""
         chosen = np.asarray(jobs, dtype=np.int64)

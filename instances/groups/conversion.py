@@ -9,6 +9,7 @@ import numpy as np
 from ..problem.errors import InvalidInstance
 from .instance import UNIT, Floats, Groups, Integers
 from .residuals import residual_words
+from .stability import times_of
 
 
 class Pairs(Protocol):
@@ -62,13 +63,47 @@ def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = N
 
 
 def scale(instance: Groups, objective: str, **options: Any) -> float:
-    """The largest penalty, in absolute value, that a job could have; 1 for counts."""
+    """The most, in absolute value, that a job could lose beside jobs that there are, on machines
+    that there are, or a quick bound on that; 1 for counts.
+    """
     if objective not in ("penalty", "penalty_p95", "worst_penalty", "least_alpha"):
         return 1.0
-    if instance.model == "additive":
-        assert instance.penalty is not None
-        finite = np.abs(instance.penalty[np.isfinite(instance.penalty)])
-        return min(1.0, float(finite.max(initial=0.0)) * max(1, int(instance.seats.max()) - 1))
-    data = instance.sensitivity if instance.model == "pressure" else instance.losses
-    assert data is not None
-    return max(float(np.abs(data).max()), 1 / UNIT)
+    most = {"additive": _most_added, "pressure": _most_pressed, "table": _most_listed}
+    places = np.flatnonzero(instance.limits > 0).tolist()
+    return max(1 / UNIT, *(most[instance.model](instance, place) for place in places))
+
+
+def _beside(instance: Groups, place: int) -> int:
+    """How many jobs can be beside another one."""
+    return min(int(instance.seats[place]), instance.jobs) - 1
+
+
+def _most_added(instance: Groups, place: int) -> float:
+    penalty = instance.curves(place).copy()
+    penalty[np.diag_indices(instance.types)] *= instance.count > 1
+    met = np.isfinite(penalty) & np.isfinite(penalty.T)
+    met &= (instance.count > 0) & (instance.count > 0)[:, None]
+    return min(1.0, float(np.abs(penalty[met]).max(initial=0.0)) * _beside(instance, place))
+
+
+def _most_pressed(instance: Groups, place: int) -> float:
+    beside = _beside(instance, place)
+    if not beside:
+        return 0.0
+    assert instance.pressure is not None
+    assert instance.knots is not None
+    loads = np.repeat(instance.pressure, np.minimum(instance.count, beside))
+    ends = [0.0, float(np.sort(loads)[::-1][:beside].sum())]
+    curves = instance.curves(place)[instance.count > 0]
+    return max(float(np.abs(np.interp(ends, instance.knots, curve)).max()) for curve in curves)
+
+
+def _most_listed(instance: Groups, place: int) -> float:
+    assert instance.members is not None
+    assert instance.losses is not None
+    assert instance.where is not None
+    there = np.append(instance.count, 0)[instance.members]
+    formed = (times_of(instance.members) <= there).all(axis=1)
+    formed &= (instance.members >= 0).sum(axis=1) <= instance.seats[place]
+    formed &= np.isin(instance.where, (-1, place))
+    return float(np.abs(instance.losses[formed]).max(initial=0.0))

@@ -86,10 +86,11 @@ def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats
 
 
 def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
-    """The link power [W] at a throughput if all data were as far away as it can be; `energy` as
-    `link_energy` gives it.
+    """The link power [W] at a throughput if every task ran where its data is most costly to move;
+    `energy` as `link_energy` gives it.
     """
-    return throughput * float(instance.class_share @ energy.max(axis=1))
+    reached = instance.distance[instance.location_share > 0].ravel()
+    return throughput * float(instance.class_share @ energy[:, reached].max(axis=1))
 
 
 def saturated_throughput(instance: Numa, policy: str) -> float:

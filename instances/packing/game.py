@@ -239,10 +239,24 @@ def utility(variance: float, uneven: float, alpha: Alpha = 2.0) -> float:
 
 
 def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: object) -> float:
-    """Bounds the disutility by each part of eq. 5 and each server's skewness at 1; 1 for counts and
-    shares.
+    """Bounds the disutility by each part of eq. 5 and each server's skewness at 1, and shares of
+    fixed servers by the VMs that are wanted and fit, each user alone; 1 for counts.
     """
-    if objective != "disutility":
-        return 1.0
-    parts: float = instance.demand.size ** (1 / alpha)
-    return float(instance.available.sum()) * (1 + parts)
+    if objective == "disutility":
+        parts: float = instance.demand.size ** (1 / alpha)
+        return float(instance.available.sum()) * (1 + parts)
+    if objective in ("utilization", "dominant_share_min") and np.isfinite(instance.available).all():
+        return _most_share(instance, objective)
+    return 1.0
+
+
+def _most_share(instance: Packing, objective: str) -> float:
+    number = instance.available.astype(np.int64)
+    fitting = instance.capacity[None] // np.maximum(instance.demand, 1)[:, None]
+    fitting = np.where(instance.demand[:, None] > 0, fitting, instance.capacity.max())
+    vms = np.minimum(instance.wanted, fitting.min(axis=2) @ number)
+    if objective == "dominant_share_min":
+        return float((vms * FairShare.of(instance).dominant_unit)[vms > 0].min(initial=1.0))
+    space = number @ instance.start
+    busy = number @ (instance.start - instance.capacity) + vms @ instance.demand
+    return float(np.minimum(1.0, busy[space > 0] / space[space > 0]).mean())

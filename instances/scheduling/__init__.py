@@ -37,6 +37,7 @@ PROBLEM = Problem(
         ("organization", "release", "processing"),
         "organization,release,processing",
     ),
+    scale="instances.scheduling.utility:scale",
 )
 
 __all__ = [

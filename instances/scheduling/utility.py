@@ -158,3 +158,13 @@ def per_organization(instance: Scheduling, values: Integers) -> Integers:
     total = np.zeros(instance.organizations, dtype=np.int64)
     np.add.at(total, instance.organization, values)
     return total
+
+
+def scale(instance: Scheduling, objective: str, **options: object) -> float:
+    """The utilization if no job waited for another one, at most 1; 1 for utilities and counts."""
+    if objective != "utilization":
+        return 1.0
+    left = np.maximum(instance.horizon - instance.release, 0)
+    rate = (instance.width * int(instance.pace.max())).astype(float)
+    work = float(np.minimum(instance.work, left * rate).sum())
+    return min(1.0, work / (instance.capacity * instance.horizon))

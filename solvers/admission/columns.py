@@ -98,7 +98,7 @@ class ColumnGeneration:
             float
         )
         self._rents = np.array(rents[first], dtype=float)
-        self.scale = float(instance.speed.max())
+        self.scale = instance.fastest
         self._noise = RELATIVE * self.scale
         self._worth: dict[Column, float] = {}
         empty = ProgramBuilder()

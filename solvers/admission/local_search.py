@@ -21,7 +21,7 @@ SWAPS_UP_TO = 500
 """Jobs up to which swaps are looked at: they take a table of jobs x jobs."""
 
 _AT_ONCE = 8  # jobs of a VM whose leaving is worked out between two looks at the clock
-_WORTH = 1e-9  # a move must gain more than this times the largest speed
+_WORTH = 1e-9  # a move must gain more than this times the fastest core's speed
 
 
 @checked
@@ -122,7 +122,7 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
     """
     from .kernels import RELATIVE, share
 
-    noise = RELATIVE * float(instance.speed.max())
+    noise = RELATIVE * instance.fastest
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     for v in np.unique(machine[machine >= 0]).tolist():
         here = np.flatnonzero(machine == v)
@@ -156,8 +156,8 @@ class _Search:
         self.machine = np.full(instance.jobs, -1)
         self._clock = clock
         self._changes = changes
-        self._noise = RELATIVE * float(instance.speed.max())
-        self._least = _WORTH * float(instance.speed.max())
+        self._noise = RELATIVE * instance.fastest
+        self._least = _WORTH * instance.fastest
         swaps = instance.jobs if instance.jobs <= SWAPS_UP_TO else 0
         self._value = np.zeros(instance.machines)
         self._add = np.zeros((instance.machines, instance.jobs))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, check
 from ...instances.admission.prices import Stopped, pair_bounds
-from ...instances.admission.rules import scale, speeds_on, total_speed
+from ...instances.admission.rules import scale, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, EngineName, solve_program
@@ -47,10 +47,7 @@ class Search:
         self.time = clock  # of the step being taken
         self.best = start
         self.value = total_speed(instance, start)
-        self._scale = scale(instance, "total_speed")
-        self.bound = float(
-            speeds_on(instance, instance.cores).max(axis=1).sum()
-        )  # everybody on an empty VM
+        self._scale = self.bound = scale(instance, "total_speed")  # everybody on an empty VM
         self.stop = Stop.FINISHED
         self.later = Stop.FINISHED  # of the second level, when there is one
         self.certificate: dict[str, Any] = {}

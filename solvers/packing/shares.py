@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ...instances.packing.game import FairShare
+from ...instances.packing.game import FairShare, scale
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.packing.shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
-from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .cluster import Cluster, fixed_cluster
 from .game.strategies import pre_combination
 
@@ -160,7 +160,8 @@ def max_utilization(
     # what is proved
     value = worth(best)
     bound = value if highest <= value else max(near, value)
-    proved = highest <= value or (status is Status.OPTIMAL and bound - value <= AGREE)
+    met = agree(float(begin + value), float(begin + bound), scale(instance, "utilization"))
+    proved = highest <= value or (status is Status.OPTIMAL and met)
     stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
     return Outcome(
         best,

@@ -122,10 +122,14 @@ class Findings:
 
 
 def alike(expected: Any, claimed: Any) -> bool:
-    """Whether a stored JSON value is the one that was worked out again."""
+    """Whether a stored JSON value is the one that was worked out again; whole numbers are equal or
+    they are not.
+    """
     if isinstance(expected, bool) or isinstance(claimed, bool):
         return expected is claimed
-    if isinstance(expected, int | float) and isinstance(claimed, int | float):
+    if isinstance(expected, int) and isinstance(claimed, int | float):
+        return expected == claimed
+    if isinstance(expected, float) and isinstance(claimed, int | float):
         return bool(expected == claimed or abs(expected - claimed) <= SAME * abs(expected) + NOISE)
     if isinstance(expected, list | tuple) and isinstance(claimed, list):
         return len(expected) == len(claimed) and all(
@@ -139,13 +143,17 @@ def alike(expected: Any, claimed: Any) -> bool:
 
 
 def places(value: Any, place: str = "") -> dict[str, Any]:
-    """The claims of a JSON value by their place: what objects hold one by one, levels too, any
-    other list as one.
+    """The claims of a JSON value by their place: what objects hold one by one, levels too; of a
+    list of objects what each key says of all of them ("rungs[].steps"), any other list as one.
     """
+    objects = isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
     if isinstance(value, dict):
         inside = {f"{place}.{name}" if place else str(name): entry for name, entry in value.items()}
-    elif place.rpartition(".")[2] == "levels" and isinstance(value, list) and value:
+    elif objects and place.rpartition(".")[2] == "levels":
         inside = {f"{place}[{number}]": entry for number, entry in enumerate(value)}
+    elif objects:
+        keys = dict.fromkeys(key for row in value for key in row)
+        inside = {f"{place}[].{key}": [row.get(key) for row in value] for key in keys}
     else:
         return {place: value}
     found: dict[str, Any] = {}

@@ -23,6 +23,7 @@ class Metric:
     short : heading in comparison tables, where the label is too long for one.
     compared : whether comparison tables show it; what is left out there stands in results, `--json`
         and the frames.
+    whole : it counts, so that values are equal as whole numbers or not at all.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Metric:
     digits: int = 4
     short: str = ""
     compared: bool = True
+    whole: bool = False
 
     @property
     def heading(self) -> str:

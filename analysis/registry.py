@@ -55,6 +55,11 @@ class Analysis:
         return table
 
     @property
+    def whole(self) -> frozenset[str]:
+        """The metrics that count."""
+        return frozenset(metric.name for metric in self.metric_table if metric.whole)
+
+    @property
     def metrics(self) -> Callable[..., dict[str, float]]:
         """What measures an answer."""
         function: Callable[..., dict[str, float]] = resolve(self.metrics_at)

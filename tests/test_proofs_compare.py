@@ -72,7 +72,7 @@ def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered:
         for name, (value, bound) in zip(("slack", "penalty"), levels, strict=False)
     )
     claims = Result.from_document(content)
-    assert covers(Proof("colocation", "fair", made), instance, claims) == covered
+    assert covers(Proof("colocation", "fair", made), claims) == covered
 
 
 def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
@@ -80,17 +80,17 @@ def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
     content = cotenant.solve(instance, "min-servers").document()
     least = Fraction(content["result"]["objective"])
     proof = Proof("packing", "min-servers", (Level("servers", "min", least, least),))
-    assert covers(proof, instance, Result.from_document(content))
+    assert covers(proof, Result.from_document(content))
     bound = float(least) + 1
     content["result"].update(status="feasible", bound=bound, gap=gap(float(least), bound))
-    assert not covers(proof, instance, Result.from_document(content))
+    assert not covers(proof, Result.from_document(content))
     content["result"].update(status="infeasible", objective=None, bound=None, gap=None, metrics={})
     content.update(answer=None, solution=None)
     nobody = Result.from_document(content)
     partial = Proof("packing", "min-servers", (Level("servers", "min", None, least),))
-    assert not covers(partial, instance, nobody)
+    assert not covers(partial, nobody)
     none = Proof("packing", "min-servers", (Level("servers", "min", None, None, infeasible=True),))
-    assert covers(none, instance, nobody)
+    assert covers(none, nobody)
 
 
 def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(

@@ -418,7 +418,7 @@ def test_an_equilibrium_that_is_worse_than_was_claimed_is_certified_in_part() ->
     result = cotenant.solve(market, "fisher")
     for error, covered in ((Fraction(1, 10**9), True), (Fraction(1, 10**7), False)):
         level = Level("equilibrium_error", "min", error, Fraction(0), epsilon={"regret": error})
-        assert covers(Proof("market", "fisher", (level,)), market, result) == covered
+        assert covers(Proof("market", "fisher", (level,)), result) == covered
 
 
 @pytest.mark.parametrize("method", ["fisher-convex", "nash-welfare", "leximin"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -216,7 +217,7 @@ def at(document: Any, path: Path) -> Any:
 def place_of(path: Path) -> str:
     steps = path[1:] if path[0] == "result" else path
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return text.removeprefix(".")
+    return re.sub(r"(?<!levels)\[\d+\]", "[]", text.removeprefix("."))
 
 
 def overlooked(number: int, every: int = 1) -> list[str]:
@@ -306,6 +307,48 @@ def test_a_bound_on_what_was_not_measured_is_not_confirmed() -> None:
     assert (document["result"]["objective"], document["result"]["status"]) == (None, "optimal")
     assert (verdict.broken, verdict.bound) == ((), "not re-proved")
     assert {"bound", "status"} <= set(verdict.not_looked_at)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "path", "value"),
+    [
+        ("colocation/tiny", "stable", ("result", "metrics", "blocking_pairs"), 1e-9),
+        ("colocation/tiny", "stable", ("certificate", "levels", 0, "value"), 1e-10),
+        ("packing/cluster-12-40", "fewest-moves", ("result", "metrics", "moves"), 26 + 1e-9),
+        ("packing/cluster-12-40", "fewest-moves", ("certificate", "servers"), 4 + 1e-9),
+        ("packing/cluster-12-40", "fewest-moves", ("result", "metrics", "envy"), 1e-9),
+        ("groups/tiny", "core", ("result", "metrics", "blocking_groups"), 1e-9),
+    ],
+)  # fmt: skip
+def test_a_count_is_a_whole_number(name: str, method: str, path: Path, value: float) -> None:
+    instance = cotenant.read(name)
+    document = json.loads(json.dumps(cotenant.solve(instance, method).document()))
+    inside = at(document, path[:-1])
+    assert abs(inside[path[-1]] - value) <= 1e-9 * 1.01
+    inside[path[-1]] = value
+    verdict = judged(instance, document)
+    assert verdict is None or verdict.broken
+
+
+def test_a_schedule_that_says_less_than_is_true_is_named() -> None:
+    instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {})))
+    verdict = judged(instance, document)
+    assert verdict is not None
+    assert "solution.greedy" not in verdict.not_looked_at
+    forged = copy.deepcopy(document)
+    forged["solution"]["greedy"] = False
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert "solution.greedy" in verdict.not_looked_at
+
+
+def test_a_key_inside_a_list_of_objects_is_named() -> None:
+    instance, document = solved(CASES.index(Case("market/tiny", "fisher", {})))
+    forged = copy.deepcopy(document)
+    forged["certificate"]["rungs"][0]["another"] = 1
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert "certificate.rungs[].another" in verdict.not_looked_at
 
 
 def worse_answers(instance: Instance, flow: Any) -> Iterator[Any]:

@@ -25,7 +25,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("threads_used", "threads used by assigned jobs", "max", short="threads"),
     Metric("cores_used", "cores used per VM", "max", short="cores"),
     Metric("resource_score", "speed against the empty VM", "max", short="resources"),
-    Metric("blocking_pairs", "blocking pairs", digits=0, short="blocking"),
+    Metric("blocking_pairs", "blocking pairs", digits=0, whole=True, short="blocking"),
     Metric("computation_time", "sum of computation times", digits=2, compared=False),
 )
 

@@ -30,8 +30,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("penalty", "mean penalty", short="mean penalty"),
     Metric("penalty_p95", "95th percentile of penalty", compared=False),
     Metric("worst_penalty", "worst penalty", short="worst"),
-    Metric("machines", "machines in use", digits=0, compared=False),
-    Metric("blocking_groups", "blocking groups", digits=0, short="blocking groups"),
+    Metric("machines", "machines in use", digits=0, whole=True, compared=False),
+    Metric("blocking_groups", "blocking groups", digits=0, whole=True, short="blocking groups"),
     Metric(
         "least_alpha",
         "least alpha at which no group blocks",
@@ -41,6 +41,7 @@ METRICS: tuple[Metric, ...] = (
         "swap_blocking_pairs",
         "pairs of jobs that would both gain by exchanging seats",
         digits=0,
+        whole=True,
         compared=False,
     ),
     Metric(

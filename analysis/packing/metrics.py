@@ -14,19 +14,19 @@ from ...solvers.packing.game.strategies import Eta, Overload, game_of
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
-    Metric("servers", "servers used", digits=0, short="servers"),
-    Metric("cost", "cost of the servers used", digits=0, short="cost"),
-    Metric("vms", "VMs placed", "max", digits=0, short="VMs"),
+    Metric("servers", "servers used", digits=0, whole=True, short="servers"),
+    Metric("cost", "cost of the servers used", digits=0, whole=True, short="cost"),
+    Metric("vms", "VMs placed", "max", digits=0, whole=True, short="VMs"),
     Metric("disutility", "total disutility of the servers", short="disutility"),
     Metric("fairness_variance", "fairness variance", short="unfairness v"),
     Metric("skewness", "mean skewness of the servers", compared=False),
     Metric("min_utilization", "mean least utilization of the servers", "max", compared=False),
-    Metric("moves", "VMs that leave their server", digits=0, short="moves"),
+    Metric("moves", "VMs that leave their server", digits=0, whole=True, short="moves"),
     Metric("utilization", "mean utilization over resources", "max", short="utilization"),
     Metric("utilization_least", "utilization of the least used resource", "max", compared=False),
     Metric("utilization_most", "utilization of the most used resource", "max", compared=False),
     Metric("dominant_share_min", "least dominant share", "max", short="least share"),
-    Metric("envy", "users who envy another", digits=0, short="envy"),
+    Metric("envy", "users who envy another", digits=0, whole=True, short="envy"),
     Metric("price_of_anarchy", "disutility over the joint optimum's", short="price of anarchy"),
 )
 

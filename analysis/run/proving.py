@@ -13,12 +13,13 @@ from ...instances.problem.base import Instance
 from ...instances.problem.files import locate, write, write_bytes, write_text
 from ...instances.problem.proof import Proof
 from ...instances.problem.reading import read_bytes
-from ...instances.problem.registry import resolve, scale
+from ...instances.problem.registry import resolve
 from ...solvers.engines.interpreter import isolated
-from ...solvers.outcome import AGREE, Clock
+from ...solvers.outcome import Clock, implies
 from ...solvers.proofs import Claimed, Task
 from ...solvers.proofs.vipr import certificates
-from .result import Result, proves
+from ..registry import analysis_of
+from .result import LOOSEST, Result
 
 Standing = Literal["claimed", "partly", "certified"]
 
@@ -83,7 +84,7 @@ def prove(
         out.unlink()
         return Proved("claimed", f"the proof that was made is refused ({says})", refused=True)
     return Proved(
-        "certified" if covers(proof, instance, result) else "partly",
+        "certified" if covers(proof, result) else "partly",
         says,
         file=str(out),
         sha256=sha256(read_bytes(out)).hexdigest(),
@@ -120,30 +121,30 @@ def prove_beside(
     return prove(instance, path, result, folder / f"{name}.proof.json.gz", time_limit)
 
 
-def covers(proof: Proof, instance: Instance, result: Result) -> bool:
-    """Whether a proof leaves nothing of what a result claims to be believed."""
+def covers(proof: Proof, result: Result) -> bool:
+    """Whether a proof leaves nothing of what a result claims to be believed: the bound it proves is
+    no weaker than the one claimed and, of what is said to be optimal, no better than the answer.
+    """
     first = {"status": result.status.value, "bound": result.bound}
     told = [first, *result.certificate.get("levels", [])[1:]]
     if len(proof.levels) < len(told):
         return False
+    whole, within = analysis_of(proof.problem).whole, result.outcome.tolerance
     for level, claim in zip(proof.levels, told, strict=False):
         if level.says == "infeasible":
             continue
         if claim["status"] == "infeasible":
             return False
-        if claim["status"] != "optimal" and claim["bound"] is None:
-            continue
-        if level.bound is None:
-            return False
-        unit = scale(instance, level.objective, **result.options)
-        if claim["status"] == "optimal" and (
-            level.value is None
-            or not proves(float(level.value), float(level.bound), unit, result.outcome.tolerance)
-        ):
-            return False
-        if claim["bound"] is not None:
-            better = float(level.bound) - claim["bound"]
-            if (better if level.sense == "max" else -better) > AGREE * unit:
+        wanted = [] if claim["bound"] is None else [claim["bound"]]
+        if claim["status"] == "optimal":
+            if level.value is None:
+                return False
+            value = float(level.value)
+            wanted.append(value if within is None else value - min(within, LOOSEST))
+        counts = level.objective in whole
+        for bound in wanted:
+            proved = level.bound
+            if proved is None or not implies(proved, bound, level.sense, whole=counts):
                 return False
     return True
 

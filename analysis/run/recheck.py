@@ -22,14 +22,13 @@ from ...instances.problem.errors import (
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check, scale
 from ...instances.problem.rules import rules_of
-from ...solvers.outcome import Status, agree
+from ...solvers.outcome import Status, implies
 from ..findings import Findings, Stored, alike, covered, places, short
 from ..registry import Analysis, analysis_of
 from .result import Result, fingerprint, proves
 
 REPEATED = 1e-12
-"""Sums worked out again on another machine may differ by this fraction, in values so large that
-agreement is finer.
+"""Sums worked out again on another machine may differ by this fraction of them, or of their scale.
 """
 
 Bound = Literal["re-proved", "not re-proved", "none"]
@@ -112,6 +111,7 @@ class _Judge:
         self.instance, self.result = instance, result
         self.analysis: Analysis = analysis_of(instance.problem)
         self.senses = {metric.name: str(metric.sense) for metric in self.analysis.metric_table}
+        self.whole = self.analysis.whole
         self.method = _catalogued(result)
         functions = (
             self.analysis.metrics,
@@ -225,16 +225,16 @@ class _Judge:
                 self.result = result = replace(result, metrics=self.measured, objective=objective)
         self.checked |= {"metrics", "objective", "scale", "gap", "gap_absolute"}
         for name in dict.fromkeys([*self.measured, *result.metrics]):
-            if not _same(self.measured.get(name), result.metrics.get(name), self._unit(name)):
+            if not self._same(name, self.measured.get(name), result.metrics.get(name)):
                 self.broken.append(
                     f"{name} is {self.measured.get(name)}, not {result.metrics.get(name)} as "
                     "claimed"
                 )
-        objective = self.measured.get(result.objective_name or "")
-        unit = 1.0 if result.objective_name is None else self._unit(result.objective_name)
-        if not _same(objective, result.objective, unit):
+        name = result.objective_name or ""
+        if not self._same(name, objective := self.measured.get(name), result.objective):
             self.broken.append(f"objective is {objective}, not {result.objective} as claimed")
-        if not _same(unit, result.scale, unit):
+        unit = self._unit(name) if name else 1.0
+        if not abs(unit - result.scale) <= REPEATED * unit:
             self.broken.append(
                 f"the scale of the objective is {unit}, not {result.scale} as claimed"
             )
@@ -357,20 +357,17 @@ class _Judge:
                 number == 0
                 and name == self.result.objective_name
                 and "withdrawn" not in self.result.certificate
+                and self.result.status is not Status.UNKNOWN
+                and not self._same(name, bound, self.result.bound)
             ):
-                unit = self._unit(name)
-                if (
-                    not _same(bound, self.result.bound, unit)
-                    and self.result.status is not Status.UNKNOWN
-                ):
-                    self.broken.append(
-                        f"level {name} has the bound {bound}; the result has {self.result.bound}"
-                    )
+                self.broken.append(
+                    f"level {name} has the bound {bound}; the result has {self.result.bound}"
+                )
             if name not in self.measured:  # only the problem's own code knows what it is
                 continue
             unit = self._unit(name)
             looked = {"objective", "value"}
-            if not _same(self.measured[name], value, unit):
+            if not self._same(name, self.measured[name], value):
                 self.broken.append(f"level {name} is {self.measured[name]}, not {value} as claimed")
             elif bound is not None or status == Status.OPTIMAL:
                 self.broken += _contradictions(
@@ -396,8 +393,13 @@ class _Judge:
         proved = self.found.bounds.get(key)
         if proved is None or self.senses.get(name) not in ("min", "max"):
             return False
-        short = bound - proved if self.senses[name] == "min" else proved - bound
-        return short <= 0 or agree(proved, bound, self._unit(name))
+        return implies(proved, bound, self.senses[name], whole=name in self.whole)
+
+    def _same(self, name: str, one: float | None, other: float | None) -> bool:
+        """Whether a value worked out again is the one that was claimed."""
+        if one is None or other is None or name in self.whole:
+            return one == other
+        return abs(one - other) <= REPEATED * max(abs(one), self._unit(name))
 
     def _unit(self, name: str) -> float:
         return scale(self.instance, name, **self.result.options)
@@ -423,13 +425,6 @@ def _catalogued(result: Result) -> Method | None:
         return find(result.problem, result.method)
     except (UnknownName, InvalidOption):
         return None
-
-
-def _same(one: float | None, other: float | None, unit: float) -> bool:
-    """Whether a value worked out again is the one that was claimed."""
-    if one is None or other is None:
-        return one is other
-    return agree(one, other, unit) or abs(one - other) <= REPEATED * abs(one)
 
 
 def _contradictions(

@@ -26,6 +26,8 @@ def claims(instance: Scheduling, stored: Stored) -> Findings:
     schedule, certificate = stored.solution, stored.certificate
     if not isinstance(schedule, Schedule):
         return found
+    if not schedule.greedy and is_greedy(instance, schedule):  # it says less than is true
+        found.unseen.add("greedy")
     psi = utilities(instance, schedule).tolist()
     expected: dict[str, Any] = {}
     needed: list[str] = []

@@ -26,10 +26,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("unfairness", "unfairness (delta psi / p_tot)", digits=3, short="unfairness"),
     Metric("most_owed", "most owed to one organization [unit-time]", digits=0, short="most owed"),
     Metric("utilization", "utilization", "max", short="utilization"),
-    Metric("utility", "total utility psi_sp", "max", digits=0, short="utility"),
+    Metric("utility", "total utility psi_sp", "max", digits=0, whole=True, short="utility"),
     Metric("flow_time", "mean flow time", digits=2, short="flow time"),
-    Metric("started", "jobs started", "max", digits=0, short="started"),
-    Metric("completed", "jobs completed", "max", digits=0, short="completed"),
+    Metric("started", "jobs started", "max", digits=0, whole=True, short="started"),
+    Metric("completed", "jobs completed", "max", digits=0, whole=True, short="completed"),
 )
 
 

@@ -346,6 +346,7 @@ def compare(
                 ),
             )
             put_off = whole.enter_context(deferred())
+        _say_reused(result.reused, "run", out)
         if as_json:
             print_json(result.rows)
         elif result.rows or not result.interrupted:
@@ -909,6 +910,7 @@ def reproduce(
         result = work.run_tasks(
             todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said
         )
+    _say_reused(result.reused, "experiment", out)
     if page is not None and out is not None and out.exists():
         pages.write_page(page, out)
     if as_json:
@@ -1127,6 +1129,12 @@ def _fail(error: Exception, code: int) -> int:
         words = f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"
     say(f"error: {words}")
     return code
+
+
+def _say_reused(number: int, what: str, out: Path | None) -> None:
+    """On stderr: how many rows were not made anew."""
+    if number:
+        say(f"{number} {what}{'s' * (number > 1)} taken from {out}")
 
 
 def _written(paths: list[Path]) -> None:

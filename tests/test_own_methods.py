@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
+import pickle
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from terminal import run
+
+import cotenant
+from cotenant.analysis.report.gather import distinguish, gather
+from cotenant.analysis.run import own_functions
+from cotenant.analysis.run.cell import Cell
+from cotenant.analysis.run.gaps import Comparison
+from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
+
+TINY = cotenant.read("colocation/tiny")
 
 METHOD = '''
 import numpy as np
@@ -64,3 +79,148 @@ def test_what_is_no_function_is_told_in_one_line(module: str, method: str, words
         "no option 'stride'"
         in run("solve", "colocation/tiny", "-m", module, "-o", "stride=2").stderr
     )
+
+
+POLICY = """
+from cotenant.baselines.colocation import {policy}
+import own_helper
+
+def edited(instance):
+    from own_later import WORDS
+    return {policy}(instance)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a method that imports two further files, as if it had been there before this
+    process began.
+    """
+    for name, text in {"own_helper": "LEAST = 0\n", "own_later": "WORDS = 1\n"}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "own_edited.py").write_text(POLICY.format(policy="greedy"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(own_functions, "STARTED", time.time() + 1e6)
+    yield tmp_path
+    for name in ("own_edited", "own_helper", "own_later"):
+        sys.modules.pop(name, None)
+
+
+def imported(name: str = "edited") -> Any:
+    """A function of the method's file, as a new process would import it."""
+    for each in ("own_edited", "own_helper", "own_later"):
+        sys.modules.pop(each, None)
+    importlib.invalidate_caches()
+    return getattr(importlib.import_module("own_edited"), name)
+
+
+def test_the_code_of_a_function_is_its_file_and_those_that_it_imports(folder: Path) -> None:
+    first = own_functions.code_of([imported()])
+    assert len(first) == 16
+    assert first == own_functions.code_of([imported()])
+    seen = {first}
+    for name, text in [
+        ("own_edited", POLICY.format(policy="complementary")),
+        ("own_helper", "LEAST = 10\n"),
+        ("own_later", "WORDS = 10\n"),
+    ]:
+        (folder / f"{name}.py").write_text(text)
+        seen.add(own_functions.code_of([imported()]))
+    assert len(seen) == 4
+    (folder / "beside.py").write_text("")
+    assert own_functions.code_of([imported()]) in seen, "another file of the folder is none of it"
+
+
+def test_a_number_of_its_module_that_was_changed_is_part_of_a_functions_code(folder: Path) -> None:
+    (folder / "own_edited.py").write_text("LEAST = 1\ndef edited(instance):\n    return LEAST\n")
+    function = imported()
+    before = own_functions.code_of([function])
+    function.__globals__["LEAST"] = 2
+    assert own_functions.code_of([function]) != before
+
+
+def test_what_no_file_shows_is_never_the_same_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def inside(instance: Any) -> None: ...
+
+    class Policy:
+        def method(self, instance: Any) -> None: ...
+
+        __call__ = method
+
+    typed: dict[str, Any] = {"__name__": "own_edited"}
+    exec("def edited(instance): return 1", typed)
+    given = [
+        lambda instance: None, inside, Policy().method, Policy(), functools.partial(imported()),
+        typed["edited"], min,
+    ]  # fmt: skip
+    for function in given:
+        first, second = (own_functions.code_of([function]) for _ in range(2))
+        assert first.startswith(own_functions.UNKNOWN)
+        assert first != second
+    monkeypatch.setattr(own_functions, "STARTED", 0.0)  # its file was edited since
+    assert own_functions.code_of([imported()]).startswith(own_functions.UNKNOWN)
+
+
+def test_functions_of_this_package_are_known_by_its_version() -> None:
+    from cotenant.baselines.colocation import greedy
+
+    assert own_functions.code_of([greedy]) == own_functions.code_of([greedy])
+
+
+@pytest.mark.parametrize("jobs", [None, 1])
+def test_an_edited_method_is_run_again_and_says_how_many_rows_were_taken(
+    folder: Path, jobs: int | None
+) -> None:
+    out = folder / "rows.jsonl"
+
+    def compared() -> Comparison:
+        return cotenant.compare([TINY], [imported(), "optimal"], out=out, jobs=jobs, progress=False)
+
+    first = compared()
+    again = compared()
+    (folder / "own_edited.py").write_text(POLICY.format(policy="complementary"))
+    edited = compared()
+    assert [each.reused for each in (first, again, edited)] == [0, 2, 1]
+    values = [each.rows[0]["metrics"]["penalty"] for each in (first, again, edited)]
+    assert values[0] == values[1] != values[2]
+    assert "reused" not in repr(first) and "reused 1" in repr(edited)
+    assert [row["method"] for row in distinguish(gather([out]))] == ["optimal", "edited"], (
+        "the page shows the last code only"
+    )
+
+
+def test_rows_of_a_version_that_did_not_know_the_code_are_not_taken(folder: Path) -> None:
+    out = folder / "rows.jsonl"
+    found = cotenant.compare([TINY], [imported(), "GR"], out=out, progress=False)
+    old = [dict(row) for row in found.rows]
+    code = old[0].pop("code")
+    old[0]["key"] = old[0]["key"].replace(f" {code}", "")
+    out.write_text("".join(f"{json.dumps(row)}\n" for row in old))
+    assert cotenant.compare([TINY], [imported(), "GR"], out=out, progress=False).reused == 1
+
+
+def test_a_process_that_imports_other_code_refuses_to_run_it(folder: Path) -> None:
+    cell = Cell(TINY, imported(), 0, 1.0, {}, code="0" * 16)
+    row = run_pickled_cell(pickled_cell(cell), pickle.dumps(TINY))
+    assert row["error"].startswith("edited was not run: its module is not the one")
+
+
+def test_large_arrays_among_options_are_known_by_their_content(folder: Path) -> None:
+    weights = np.arange(10_000)
+    changed = weights.copy()
+    changed[5000] = 0
+    keys = {Cell(TINY, "GR", 0, 1.0, {"weights": each}).key for each in (weights, changed)}
+    assert repr(weights) == repr(changed)
+    assert len(keys) == 2
+
+
+def test_the_command_line_says_how_many_rows_it_took(folder: Path) -> None:
+    command = ("compare", "colocation/tiny", "-m", "GR", "--out", str(folder / "rows.jsonl"))
+    assert "taken" not in run(*command).stderr
+    again = run(*command, "--json")
+    assert again.stderr.splitlines()[0] == f"1 run taken from {folder / 'rows.jsonl'}"
+    command = ("reproduce", "numa-table-4.2", "--out", str(folder / "rows-2.jsonl"))
+    run(*command)
+    assert f"1 experiment taken from {folder / 'rows-2.jsonl'}" in run(*command).stderr

@@ -110,13 +110,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What came of a list of experiments: their rows, the errors of those that failed now, and
-    whether Ctrl-C ended it.
+    """What came of a list of experiments: their rows, the errors of those that failed now, whether
+    Ctrl-C ended it, and how many rows were taken from the file.
     """
 
     rows: list[ExperimentRow]
     errors: list[Exception]
     interrupted: bool
+    reused: int
 
     @property
     def failed(self) -> list[ExperimentRow]:
@@ -213,6 +214,7 @@ def _run_all(
     store = None if out is None else RowFile(out)
     rows: list[ExperimentRow] = []
     errors: list[Exception] = []
+    reused, interrupted = 0, False
     try:
         for one in todo:
             row = finished.get(one.key)
@@ -228,11 +230,12 @@ def _run_all(
                     rows.append(row)
             else:
                 rows.append(row)
+                reused += 1
             if progress is not None:
                 progress(len(rows), len(todo), row)
     except KeyboardInterrupt:
-        return Reproduced(rows, errors, True)
-    return Reproduced(rows, errors, False)
+        interrupted = True
+    return Reproduced(rows, errors, interrupted, reused)
 
 
 def _run(

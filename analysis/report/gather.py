@@ -17,7 +17,7 @@ from ..run.rows import Row, read_rows
 
 def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
     """The rows of JSONL files that `cotenant compare --out` wrote; of rows with one key the last is
-    taken.
+    taken, whatever the code of a function of the user's own was.
 
     Raises
     ------
@@ -33,8 +33,9 @@ def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
         read = read_rows(path)
         require_good(read, os.fspath(path))
         for row in read:
-            rows.pop(row["key"], None)
-            rows[row["key"]] = row
+            key = row["key"].replace(f" {row['code']}", "") if row.get("code") else row["key"]
+            rows.pop(key, None)
+            rows[key] = row
     names = ", ".join(os.fspath(path) for path in paths)
     require_answers(list(rows.values()), names)
     return list(rows.values())
@@ -58,7 +59,7 @@ def distinguish(rows: Iterable[Row]) -> list[Row]:
 
     An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several,
     such as "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options,
-    time limits or versions becomes several; its own name is kept as `named`, the instance's as
+    time limits, versions or code becomes several; its own name is kept as `named`, the instance's as
     `instance_named`.
     """
     listed: list[Row] = [
@@ -94,7 +95,8 @@ def _method_facts(row: Row) -> Facts:
         if name not in row.get("reading", {})
     }
     limit = row.get("time_limit")
-    return {"limit": limit, **own, "version": (row.get("versions") or {}).get("cotenant")}
+    version = (row.get("versions") or {}).get("cotenant")
+    return {"limit": limit, **own, "version": version, "code": row.get("code")}
 
 
 def _name(

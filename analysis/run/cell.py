@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +19,7 @@ from ...solvers.interrupts import deferred
 from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..registry import analysis_of
+from .own_functions import UNKNOWN
 from .proving import prove_beside
 from .result import Result, fingerprint, versions
 from .rows import Row
@@ -26,7 +29,8 @@ from .solve import solve
 @dataclass(frozen=True)
 class Cell:
     """One run: an instance, a method and a seed, with the options that method takes; `prove` names
-    the folder for the proof of its answer.
+    the folder for the proof of its answer, and `code` is `own_functions.code_of` the user's own
+    functions in it.
     """
 
     instance: Instance
@@ -38,6 +42,12 @@ class Cell:
     file: str | None = None
     kind: Literal["run", "frontier"] = "run"
     prove: str | None = None
+    code: str = ""
+
+    @property
+    def own(self) -> list[Callable[..., Any]]:
+        """The functions of the user's own in it: the method, and those among its options."""
+        return [value for value in (self.method, *self.options.values()) if callable(value)]
 
     @property
     def name(self) -> str:
@@ -51,10 +61,10 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """What identifies the cell in a JSONL file: what is run, on what, how, and by which version
-        of this package.
+        of this package, and of the user's own code.
         """
         where = (
-            None
+            ""
             if isinstance(self.method, str)
             else f"{self.method.__module__}.{getattr(self.method, '__qualname__', self.name)}"
         )
@@ -63,10 +73,10 @@ class Cell:
             self.instance.name,
             fingerprint(self.instance),
             self.name,
-            where,
+            f"{where} {self.code}" if self.code else where or None,
             self.seed,
         ]
-        options = sorted([name, repr(value)] for name, value in self.options.items())
+        options = sorted([name, _content(value)] for name, value in self.options.items())
         how = [self.time_limit, options, self.predict, versions().get("cotenant")]
         return json.dumps([self.kind, *parts, *how, *(["proved"] if self.prove else [])])
 
@@ -129,6 +139,19 @@ def _as_read(row: Mapping[str, Any]) -> Row:
     return found
 
 
+def _content(value: Any) -> str:
+    """An option in a key: its repr, which leaves out most of a large array or frame, and a digest
+    of what such a one holds.
+    """
+    text = repr(value)
+    if callable(value) or value is None or isinstance(value, bool | int | float | str):
+        return text
+    try:
+        return f"{text} {sha256(pickle.dumps(value)).hexdigest()[:16]}"
+    except Exception:  # whatever it raises: it cannot be stored, nor be another one's
+        return f"{text} {UNKNOWN}{secrets.token_hex(4)}"
+
+
 def _option(value: Any) -> Any:
     """An option as a JSON value; its repr where it has none."""
     try:
@@ -152,6 +175,7 @@ def _identity(cell: Cell) -> Row:
         "time_limit": cell.time_limit,
         "options": {name: _option(value) for name, value in cell.options.items()},
         "file": cell.file,
+        **({"code": cell.code} if cell.code else {}),
         "versions": versions(),
         "key": cell.key,
     }

@@ -21,6 +21,7 @@ from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
 from .outlook import Outlook, outlook
+from .own_functions import code_of
 from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
@@ -75,8 +76,10 @@ def compare(
         `analysis.run.cluster`.
     hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x
         `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
-    out : JSONL file to append rows to; cells it already holds are skipped. One process at a time
-        adds to a file.
+    out : JSONL file to append rows to; rows of cells that it holds already are taken from it, and
+        `Comparison.reused` counts them. A function of the user's own is also known by the files of
+        its module and of what that imports, so that an edited one is run again; one that no file
+        shows (a lambda, a function of a notebook) always is. One process at a time adds to a file.
     progress : called with (done, total, row). True shows a line in a terminal or a notebook once
         two seconds have passed, False none.
     running : called with what runs now and how long the rest may take, before the first run and
@@ -110,17 +113,21 @@ def compare(
     grid = Grid(options or {}, time_limit, predict)
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
     folder = None if prove is None else os.fspath(prove)
-    cells = [
-        replace(cell, file=(files or {}).get(fingerprint(cell.instance)), prove=folder)
-        for cell in cells
-    ]
+    codes: dict[tuple[int, ...], str] = {}
+    for place, cell in enumerate(cells):
+        own = tuple(map(id, cell.own))
+        if own and own not in codes:
+            codes[own] = code_of(cell.own)
+        file = (files or {}).get(fingerprint(cell.instance))
+        cells[place] = replace(cell, file=file, prove=folder, code=codes.get(own, ""))
     rows: list[Row] = []
-    interrupted = False
+    interrupted, reused = False, 0
     shown = watched() if progress is True else progress or None
     try:
         with locked(out):
             finished = finished_rows(out)
             rows += [finished[cell.key] for cell in cells if cell.key in finished]
+            reused = len(rows)
             require_good(rows, str(out))
             todo = [cell for cell in cells if cell.key not in finished]
             with runner_of(jobs, dask, hard_limit, stopping) if todo else InProcess() as runner:
@@ -141,4 +148,4 @@ def compare(
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}
-    return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted)
+    return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted, reused)

@@ -108,6 +108,7 @@ class RowDocument(BaseModel):
     options: dict[str, Any] = {}
     versions: dict[str, str] = {}
     file: str | None = None
+    code: str | None = None
     source: str | None = None
     error: str | None = None
     answer: str | None = None

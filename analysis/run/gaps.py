@@ -39,10 +39,18 @@ SHOWN = 20
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The rows of a comparison, and the tables made of them."""
+    """The rows of a comparison, and the tables made of them.
+
+    Attributes
+    ----------
+    rows : one for each run, in the order of the tables.
+    interrupted : whether Ctrl-C ended it.
+    reused : how many rows were taken from the file `out` instead of being run.
+    """
 
     rows: list[Row] = field(default_factory=list)
     interrupted: bool = False
+    reused: int = 0
 
     def __repr__(self) -> str:
         return f"Comparison({', '.join(f'{key} {value}' for key, value in self._facts().items())})"
@@ -58,6 +66,7 @@ class Comparison:
             "instances": len({instance_key(row) for row in runs}),
             "methods": len({row["method"] for row in runs}),
             "failed": sum(bool(row.get("error")) for row in runs),
+            **({"reused": self.reused} if self.reused else {}),
         }
 
     @property

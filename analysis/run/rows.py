@@ -25,6 +25,7 @@ class Row(TypedDict, total=False):
     key : what tells cells apart, see `Cell.key`.
     kind : "run" or "frontier".
     file : where the instance was read from.
+    code : the files that a function of the user's own is made of, `own_functions.code_of`.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     answer : the decision in a sentence, see `instances.problem.described`.
     record : small numbers for the report's pictures, by the problem's `record`.
@@ -48,6 +49,7 @@ class Row(TypedDict, total=False):
     predict: float | None
     time_limit: float | None
     file: str | None
+    code: str
     source: str | None
     status: str
     stop: str

@@ -18,6 +18,7 @@ from ...solvers.engines import START_LIMIT, Child
 from ...solvers.engines.answer import start_thread
 from ...solvers.interrupts import Handler, give_back, note, take_over
 from .cell import Cell, failed_row, run_cell
+from .own_functions import why_other_code
 from .rows import Row
 
 HARD_FACTOR, HARD_EXTRA = 2.0, 20.0
@@ -116,7 +117,10 @@ def _unsendable(cell: Cell, why: str) -> InvalidOption:
 
 def run_pickled_cell(frame: bytes, instance: bytes) -> Row:
     """Run a pickled cell; what the child calls."""
-    return run_cell(Cell(instance=pickle.loads(instance), **pickle.loads(frame)))
+    cell = Cell(instance=pickle.loads(instance), **pickle.loads(frame))
+    if why := why_other_code(cell.own, cell.code):
+        return failed_row(cell, EngineError(f"{cell.name} was not run: {why}"))
+    return run_cell(cell)
 
 
 class Worker:
@@ -332,6 +336,6 @@ def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
     what, value = outcome
     if what == "row":
-        row: Row = value
+        row: Row = {**value, "key": cell.key}  # as here: an option may have another repr there
         return row
     return failed_row(cell, EngineError(value)) if what == "failed" else None

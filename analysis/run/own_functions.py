@@ -1,0 +1,150 @@
+"""What a function of the user's own is made of: the files of its module and of what that imports,
+so that the rows of a file are not taken for those of a function that was edited since.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import secrets
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any
+
+from ... import STARTED
+
+UNKNOWN = "unknown-"
+"""How the code of a function begins that no file shows."""
+
+_PACKAGE = __package__.partition(".")[0]
+_STANDARD = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
+_INSTALLED = {"site-packages", "dist-packages"}
+_PLAIN = (bool, int, float, str, tuple, type(None))
+
+
+def code_of(functions: Iterable[Callable[..., Any]]) -> str:
+    """Sixteen hexadecimal digits of the files that functions are made of: those of their modules,
+    and of the modules that these import, but for Python's own and the libraries installed.
+
+    It is `UNKNOWN` and digits that never come again where no file shows what a function does: a
+    lambda, a function made inside another one or in a notebook, a bound method, an object; and one
+    of whose files has changed since this process began, which may have loaded it before.
+    """
+    digest = sha256()
+    for function in functions:
+        files = _files(function)
+        if files is None or any(_changed(path) for path in files.values()):
+            return f"{UNKNOWN}{secrets.token_hex(4)}"
+        for name, path in sorted(files.items()):
+            content = path.read_bytes()
+            digest.update(f"{name} {len(content)} ".encode() + content)
+        if inspect.isfunction(plain := inspect.unwrap(function)):
+            # numbers of its module that it reads, which others may have changed
+            read = sorted(inspect.getclosurevars(plain).globals.items())
+            digest.update(repr([item for item in read if isinstance(item[1], _PLAIN)]).encode())
+    return digest.hexdigest()[:16]
+
+
+def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
+    """Why functions that were imported here by name are not those of this code; "" when they are,
+    and where no file shows it.
+    """
+    if not code or code.startswith(UNKNOWN) or _loaded_code(tuple(functions)) == code:
+        return ""
+    return (
+        "its module is not the one that the comparison began with: it was edited since, or is "
+        "another one there; start the comparison again"
+    )
+
+
+@cache
+def _loaded_code(functions: tuple[Callable[..., Any], ...]) -> str:
+    """`code_of` functions when they are first run here: what is edited later is not loaded."""
+    return code_of(functions)
+
+
+def _changed(path: Path) -> bool:
+    found = path.stat()
+    return max(found.st_mtime, found.st_ctime) >= STARTED
+
+
+def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
+    """The files of a function by the modules' names, none of a function of this package, whose
+    version is known; None where files do not show what it does.
+    """
+    module = getattr(function, "__module__", None) or ""
+    found: Any = sys.modules.get(module)
+    for name in getattr(function, "__qualname__", "<none>").split("."):
+        found = getattr(found, name, None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if found is not function or not (code is None or os.path.isfile(code.co_filename)):
+        return None
+    if module.partition(".")[0] == _PACKAGE:
+        return {}
+    files: dict[str, Path] = {}
+    waiting, seen = [module], {module}
+    while waiting:
+        name = waiting.pop()
+        path = _file(name)
+        if path is None or not _is_own(path, name, module):
+            continue
+        files[name] = path
+        fresh = set(_imported(path, name)) - seen
+        seen |= fresh
+        waiting += fresh
+    return files if module in files else None
+
+
+def _is_own(path: Path, name: str, module: str) -> bool:
+    """Whether a file is the user's: of the same package as the function, or of no library."""
+    top, own = name.partition(".")[0], module.partition(".")[0]
+    library = _INSTALLED & set(path.parts) or str(path).startswith(_STANDARD)
+    return top != _PACKAGE and (top == own or not library)
+
+
+def _file(name: str) -> Path | None:
+    """The file of a module, loaded or not; None where it has none."""
+    module = sys.modules.get(name)
+    spec = None if module is not None else _spec(name)
+    place = getattr(module, "__file__", None) or (spec and spec.origin)
+    return Path(place) if place and os.path.isfile(place) else None
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Where a module that is not loaded would be found; nothing is imported."""
+    parent = name.rpartition(".")[0]
+    if not parent:
+        return PathFinder.find_spec(name)
+    loaded = sys.modules.get(parent)
+    above = loaded.__spec__ if loaded is not None else _spec(parent)
+    where = None if above is None else above.submodule_search_locations
+    return None if where is None else PathFinder.find_spec(name, where)
+
+
+def _imported(path: Path, name: str) -> Iterator[str]:
+    """The modules that a file may import, anywhere in it, and the packages that these are in."""
+    if path.suffix != ".py":
+        return
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except (SyntaxError, ValueError):  # it cannot be imported either
+        return
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in nodes:
+        named: list[str] = []
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and (package or not node.level):
+            base = "." * node.level + (node.module or "")
+            base = resolve_name(base, package) if node.level else base
+            named = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for each in named:
+            parts = each.split(".")
+            yield from (".".join(parts[: n + 1]) for n in range(len(parts)))

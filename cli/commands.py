@@ -48,7 +48,7 @@ from .arguments import (
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
 from .completion import methods as method_names
-from .functions import given_method
+from .functions import failing_in, given_method
 
 app = typer.Typer(
     name="cotenant",
@@ -189,7 +189,7 @@ def solve(
     takers = (function, analysis_of(instance.problem).metrics)
     options = parse_options(takers, option or [], f"method {name!r}")
     with ExitStack() as whole:
-        with progress(f"{name} on {instance.name}", log) as report:
+        with progress(f"{name} on {instance.name}", log) as report, failing_in(chosen, name):
             result = run(
                 instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
             )
@@ -374,7 +374,9 @@ def compare(
             _interrupted(f"{kept}; the page is not written")
     if interrupted:
         _interrupted(kept)
-    if not any(row["metrics"] for row in result.rows):
+    if any(row.get("error") for row in result.rows) or not any(
+        row["metrics"] for row in result.rows
+    ):
         raise typer.Exit(NO_ANSWER)
 
 

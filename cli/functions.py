@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from ..instances.problem.errors import CotenantError, InvalidOption
+from ..instances.problem.errors import CotenantError, InvalidOption, NoSolution
 
 
 def given_method(text: str) -> str | Callable[..., Any]:
@@ -45,3 +46,18 @@ def given_method(text: str) -> str | Callable[..., Any]:
         )
     found: Callable[..., Any] = function
     return found
+
+
+@contextmanager
+def failing_in(method: str | Callable[..., Any], name: str) -> Iterator[None]:
+    """Say where in a function of the user's own an error came up, instead of a traceback."""
+    from ..analysis.run.cell import failure
+
+    try:
+        yield
+    except CotenantError:
+        raise
+    except Exception as error:
+        if isinstance(method, str):
+            raise
+        raise NoSolution(f"method {name!r} failed: {failure(error, [method])}") from error

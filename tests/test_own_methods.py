@@ -22,6 +22,8 @@ from cotenant.analysis.run import own_functions
 from cotenant.analysis.run.cell import Cell
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.outcome import Outcome, Status
 
 TINY = cotenant.read("colocation/tiny")
 
@@ -185,7 +187,8 @@ def test_an_edited_method_is_run_again_and_says_how_many_rows_were_taken(
     assert [each.reused for each in (first, again, edited)] == [0, 2, 1]
     values = [each.rows[0]["metrics"]["penalty"] for each in (first, again, edited)]
     assert values[0] == values[1] != values[2]
-    assert "reused" not in repr(first) and "reused 1" in repr(edited)
+    assert "reused" not in repr(first)
+    assert "reused 1" in repr(edited)
     assert [row["method"] for row in distinguish(gather([out]))] == ["optimal", "edited"], (
         "the page shows the last code only"
     )
@@ -224,3 +227,84 @@ def test_the_command_line_says_how_many_rows_it_took(folder: Path) -> None:
     command = ("reproduce", "numa-table-4.2", "--out", str(folder / "rows-2.jsonl"))
     run(*command)
     assert f"1 experiment taken from {folder / 'rows-2.jsonl'}" in run(*command).stderr
+
+
+FAILING = """
+from own_helper import broken
+
+def nothing(instance, *, rounds: int = 3):
+    pass
+
+def boom(instance):
+    return broken()
+
+def fine(instance):
+    from cotenant.baselines.colocation import greedy
+    return greedy(instance)
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "returned None; expected a Pairing, or an Outcome that holds one; does every way"),
+        (3, "returned a value of type int; expected a Pairing, or an Outcome that holds one"),
+        (np.zeros(4), "returned a value of type ndarray; expected a Pairing"),
+        (
+            cotenant.solve(cotenant.read("packing/tiny"), "FFD").solution,
+            "of type Placement; expected",
+        ),
+        (Outcome(None, None, Status.FEASIBLE), "type Outcome that holds None; expected a Pairing"),
+        (Outcome(3, None, Status.UNKNOWN), "that holds a value of type int; expected a Pairing"),  # type: ignore[arg-type]
+        (Outcome(None, None, "optimal"), "with status 'optimal' and stop"),  # type: ignore[arg-type]
+        (Outcome(None, float("nan"), Status.UNKNOWN), "whose bound is nan; expected a number or"),
+        (Outcome(None, True, Status.UNKNOWN), "whose bound is True; expected a number or None"),
+    ],
+)
+def test_a_function_that_returns_no_answer_is_named_with_what_it_should_return(
+    answer: Any, words: str
+) -> None:
+    def forgetful(instance: Any) -> Any:
+        return answer
+
+    with pytest.raises(InvalidOption, match=r"^method 'forgetful' returned ") as found:
+        cotenant.solve(TINY, forgetful)
+    assert words in str(found.value)
+    (row,) = cotenant.compare([TINY], [forgetful], progress=False).rows
+    assert row["status"] == "error"
+    assert words in (row["error"] or "")
+
+
+def test_that_there_is_no_answer_may_be_said_of_an_instance() -> None:
+    def none(instance: Any) -> Outcome:
+        return Outcome(None, None, Status.INFEASIBLE)
+
+    assert cotenant.solve(TINY, none).status is Status.INFEASIBLE
+
+
+def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: Path) -> None:
+    (folder / "own_edited.py").write_text(FAILING)
+    (folder / "own_helper.py").write_text("def broken():\n    return {}['key']\n")
+    place = f"KeyError at {folder / 'own_helper.py'}:2: 'key'"
+    done = run("solve", "colocation/tiny", "-m", "own_edited:boom")
+    assert done.returncode == 1
+    assert f"error: method 'boom' failed: {place}" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = run("solve", "colocation/tiny", "-m", "own_edited:nothing")
+    assert done.returncode == 2
+    assert "error: method 'nothing' returned None; expected a Pairing" in done.stderr
+    command = ("compare", "colocation/tiny", "-m", "own_edited:fine")
+    assert run(*command).returncode == 0
+    done = run(*command, "-m", "own_edited:boom", "--format", "wide")
+    assert done.returncode == 1
+    assert f"boom failed in 1 of 1 runs: {place}" in done.stdout
+
+
+def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Path) -> None:
+    (folder / "own_edited.py").write_text(
+        "from cotenant.instances.colocation import Pairing\n"
+        "def edited(instance):\n"
+        "    return Pairing([0], [[1]], [1], [0])\n"
+    )
+    (row,) = cotenant.compare([TINY], [imported()], progress=False).rows
+    assert "own_edited.py:3: " in (row["error"] or "")

@@ -33,6 +33,12 @@ def errors(comparison: Any) -> dict[str, str | None]:
     return {row["method"]: row.get("error") for row in comparison.rows}
 
 
+def place_in(function: Any, line: int) -> str:
+    """The place of a line of a function, counted from its own, as a failure says it."""
+    code = function.__code__
+    return f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno + line}"
+
+
 def test_rows_are_the_same_from_processes_this_process_and_a_file(tmp_path: Path) -> None:
     methods = ["optimal", "SMR", bad.in_order]
     settings: dict[str, Any] = {"seeds": [0, 3], "options": {"alpha": 0.01}, "predict": 0.5}
@@ -77,9 +83,9 @@ def test_a_process_that_dies_takes_only_its_cell() -> None:
         "leaves": "its process ended with code 3: a last word",
         "GR": None,
         "is_killed": "its process was killed by SIGKILL (out of memory?)",
-        "exits": "SystemExit: enough",
+        "exits": f"SystemExit at {place_in(bad.exits, 2)}: enough",
         "shouts": None,
-        "spoils": "ValueError: assignment destination is read-only",
+        "spoils": f"ValueError at {place_in(bad.spoils, 2)}: assignment destination is read-only",
     }
 
 
@@ -87,7 +93,7 @@ def test_a_method_that_leaves_by_sys_exit_does_not_end_a_comparison_in_this_proc
     None
 ):
     assert errors(cotenant.compare([TINY], [bad.exits, "GR"])) == {
-        "exits": "SystemExit: enough",
+        "exits": f"SystemExit at {place_in(bad.exits, 2)}: enough",
         "GR": None,
     }
 

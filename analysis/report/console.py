@@ -192,29 +192,30 @@ def open_missing_streams() -> None:
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output: a disk that is full is an error with a sentence. A reader that left is not,
-    and stays what it is.
+    """Standard output: a disk that is full is an error with a sentence. A reader that left, as
+    `| head` does, is none: the rest goes nowhere, and the command does all of its work.
     """
 
     def write(self, text: str) -> int:
-        with _told():
-            return super().write(text)
+        with self._told():
+            super().write(text)
+        return len(text)
 
     def flush(self) -> None:
-        with _told():
+        with self._told():
             super().flush()
 
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InvalidFile(
-            f"standard output cannot be written: {error.strerror}; what was to be printed is lost"
-        ) from None
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            _to_nowhere(self.fileno())
+        except OSError as error:
+            raise InvalidFile(
+                f"standard output cannot be written: {error.strerror}; what was to be printed is "
+                "lost"
+            ) from None
 
 
 def _to_nowhere(descriptor: int) -> None:
@@ -250,8 +251,6 @@ def quiet_stdout() -> Iterator[None]:
     finally:
         try:
             ours.flush()
-        except BrokenPipeError:  # the reader left, as `| head` does
-            _to_nowhere(keep)
         except InvalidFile:
             _to_nowhere(keep)
             raise

@@ -59,8 +59,8 @@ def distinguish(rows: Iterable[Row]) -> list[Row]:
 
     An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several,
     such as "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options,
-    time limits, versions or code becomes several; its own name is kept as `named`, the instance's as
-    `instance_named`.
+    time limits, versions or code becomes several; its own name is kept as `named`, the instance's
+    as `instance_named`.
     """
     listed: list[Row] = [
         {**row, "named": row["method"], "instance_named": row["instance"]} for row in rows

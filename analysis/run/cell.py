@@ -19,7 +19,7 @@ from ...solvers.interrupts import deferred
 from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..registry import analysis_of
-from .own_functions import UNKNOWN
+from .own_functions import UNKNOWN, place_of
 from .proving import prove_beside
 from .result import Result, fingerprint, versions
 from .rows import Row
@@ -122,12 +122,18 @@ def _proved(cell: Cell, result: Result) -> Row:
 
 def failed_row(cell: Cell, error: BaseException) -> Row:
     """The row of a run that failed, with its reason."""
-    text = (
-        str(error)
-        if isinstance(error, CotenantError)
-        else short_of_memory(error) or f"{type(error).__name__}: {error}"
-    )
+    text = failure(error, cell.own)
     return _as_read({**_identity(cell), "status": "error", "metrics": {}, "error": text})
+
+
+def failure(error: BaseException, own: Sequence[Callable[..., Any]]) -> str:
+    """Why a run failed, and where in the user's own functions."""
+    if short := short_of_memory(error):
+        return short
+    place = place_of(error, own) if own else ""
+    if isinstance(error, CotenantError):
+        return f"{place}: {error}" if place else str(error)
+    return f"{type(error).__name__}{f' at {place}' if place else ''}: {error}"
 
 
 def _as_read(row: Mapping[str, Any]) -> Row:

@@ -1,5 +1,6 @@
 """What a function of the user's own is made of: the files of its module and of what that imports,
-so that the rows of a file are not taken for those of a function that was edited since.
+so that the rows of a file are not taken for those of a function that was edited since, and where in
+them it failed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from hashlib import sha256
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import resolve_name
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from ... import STARTED
+from ...instances.problem.errors import CotenantError
 
 UNKNOWN = "unknown-"
 """How the code of a function begins that no file shows."""
@@ -64,6 +67,23 @@ def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
     )
 
 
+def place_of(error: BaseException, functions: Iterable[Callable[..., Any]]) -> str:
+    """Where in the files of functions an error came up, as "file:line", or else where it was raised
+    at all; "" where nothing of that is known.
+    """
+    own = set()
+    for function in functions:
+        own |= {os.path.realpath(path) for path in (_files(function) or {}).values()}
+        own.add(getattr(_code(function), "co_filename", ""))
+    frames = extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if {frame.filename, os.path.realpath(frame.filename)} & own]
+    if not inside and (not frames or isinstance(error, CotenantError)):
+        return ""
+    frame = (inside or frames)[-1]
+    beside = os.path.relpath(frame.filename)
+    return f"{frame.filename if beside.startswith(os.pardir) else beside}:{frame.lineno}"
+
+
 @cache
 def _loaded_code(functions: tuple[Callable[..., Any], ...]) -> str:
     """`code_of` functions when they are first run here: what is edited later is not loaded."""
@@ -75,6 +95,13 @@ def _changed(path: Path) -> bool:
     return max(found.st_mtime, found.st_ctime) >= STARTED
 
 
+def _code(function: Callable[..., Any]) -> Any:
+    """What Python made of a function's text, of the innermost where it is decorated; None of what
+    is no function.
+    """
+    return getattr(inspect.unwrap(function), "__code__", None)
+
+
 def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
     """The files of a function by the modules' names, none of a function of this package, whose
     version is known; None where files do not show what it does.
@@ -83,7 +110,7 @@ def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
     found: Any = sys.modules.get(module)
     for name in getattr(function, "__qualname__", "<none>").split("."):
         found = getattr(found, name, None)
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    code = _code(function)
     if found is not function or not (code is None or os.path.isfile(code.co_filename)):
         return None
     if module.partition(".")[0] == _PACKAGE:

@@ -10,6 +10,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, plain
 from ...instances.problem.described import KEPT, Described, describe
 from ...instances.problem.documents import shortened
-from ...instances.problem.errors import InfeasibleSolution, InvalidFile
+from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.options import accepts
 from ...instances.problem.reading import parse_json, read_text
@@ -406,6 +407,8 @@ def run(
     ------
     InfeasibleSolution
         The method returned an answer that breaks a rule: a defect, never passed on silently.
+    InvalidOption
+        The method returned nothing, or no answer to such an instance.
     """
     given = dict(options or {})
     clock = Clock(time_limit)
@@ -426,11 +429,7 @@ def run(
         own = {name: value for name, value in given.items() if accepts(function, name)}
         answer = function(instance, **call, **own)
     seconds = clock.seconds
-    outcome = (
-        answer
-        if isinstance(answer, Outcome)
-        else Outcome(solution=answer, bound=None, status=Status.FEASIBLE)
-    )
+    outcome = _outcome_of(answer, instance, method)
     measured: dict[str, float] = {}
     if outcome.solution is not None:
         try:
@@ -463,6 +462,39 @@ def run(
         if late.interrupted:
             result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
     return result
+
+
+def _outcome_of(answer: Any, instance: Instance, method: str) -> Outcome:
+    """What a method returned, as an outcome.
+
+    Raises
+    ------
+    InvalidOption
+        It is neither an answer to the instance nor an Outcome that is whole: the method is a
+        function of the user's own, and is named.
+    """
+    outcome = answer if isinstance(answer, Outcome) else Outcome(answer, None, Status.FEASIBLE)
+    kinds = problem_named(instance.problem).solutions
+    wanted = f"a {' or '.join(kind.__name__ for kind in kinds)}, or an Outcome that holds one"
+    solution, bound = outcome.solution, outcome.bound
+    said = f"method {method!r} returned {_named(answer)}"
+    if not isinstance(outcome.status, Status) or not isinstance(outcome.stop, Stop):
+        seen = f"status {outcome.status!r} and stop {outcome.stop!r}"
+        raise InvalidOption(f"{said} with {seen}; expected a Status and a Stop")
+    if bound is not None and (
+        isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound
+    ):
+        raise InvalidOption(f"{said} whose bound is {bound!r}; expected a number or None")
+    empty = answer is not outcome or outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
+    if not isinstance(solution, kinds) and (empty or solution is not None):
+        seen = "" if answer is solution else f" that holds {_named(solution)}"
+        cure = "; does every way through it end in return?" if answer is None else ""
+        raise InvalidOption(f"{said}{seen}; expected {wanted}{cure}")
+    return outcome
+
+
+def _named(value: Any) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcome:

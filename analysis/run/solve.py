@@ -51,7 +51,10 @@ def solve(
     Raises
     ------
     UnknownName, InvalidOption
-        Before any work starts.
+        Before any work starts; InvalidOption also when a function returns nothing, or no answer to
+        such an instance.
+    InfeasibleSolution
+        A function returns an answer that breaks a rule of the instance.
     NoSolution
         A heuristic found the instance to have no feasible answer; exact methods say so in their
         status.

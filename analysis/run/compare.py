@@ -114,12 +114,12 @@ def compare(
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
     folder = None if prove is None else os.fspath(prove)
     codes: dict[tuple[int, ...], str] = {}
-    for place, cell in enumerate(cells):
+    for number, cell in enumerate(cells):
         own = tuple(map(id, cell.own))
         if own and own not in codes:
             codes[own] = code_of(cell.own)
-        file = (files or {}).get(fingerprint(cell.instance))
-        cells[place] = replace(cell, file=file, prove=folder, code=codes.get(own, ""))
+        source = (files or {}).get(fingerprint(cell.instance))
+        cells[number] = replace(cell, file=source, prove=folder, code=codes.get(own, ""))
     rows: list[Row] = []
     interrupted, reused = False, 0
     shown = watched() if progress is True else progress or None

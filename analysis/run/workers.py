@@ -336,6 +336,7 @@ def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
     """The row that what came of a cell makes; None when there is nothing to keep."""
     what, value = outcome
     if what == "row":
-        row: Row = {**value, "key": cell.key}  # as here: an option may have another repr there
+        row: Row = value
+        row["key"] = cell.key  # as here: an option may have another repr there
         return row
     return failed_row(cell, EngineError(value)) if what == "failed" else None

@@ -67,6 +67,16 @@ def spend(steps: int) -> None:
         raise Refused("judging this takes longer than this program has patience for")
 
 
+def product(one: int, other: int) -> int:
+    """Steps to multiply or divide numbers of so many bits, or to add them up."""
+    return one * other // 20_000 + (one + other) // 2_000
+
+
+def beyond(numbers: list[int]) -> int:
+    """How many bits long numbers have beyond 63 each."""
+    return sum(max(0, number.bit_length() - 63) for number in numbers)
+
+
 # -------------------------------------------------------------------------------------------------
 # Part 1. Reading. Every value of a file passes one of these functions before it is used.
 
@@ -230,7 +240,7 @@ def common(numbers: list[int]) -> int:
     """The least common multiple of numbers above 0."""
     found = 1
     for number in numbers:
-        spend(50 + found.bit_length() * number.bit_length() // 50_000)
+        spend(50 + product(found.bit_length(), number.bit_length()))
         found = math.lcm(found, number)
         refuse(found.bit_length() > 5 * MOST_DIGITS, "a common denominator has too many digits")
     return found
@@ -410,7 +420,7 @@ class Program:
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
         """A new row: pairs of column and factor, each column once."""
-        spend(4 * len(terms) + 4)
+        spend(4 * len(terms) + 4 + beyond([a for _, a in terms]) // 16)
         self.terms += len(terms) + 1
         refuse(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
@@ -421,8 +431,11 @@ class Program:
         self.at_most([(j, -a) for j, a in terms], -value)
 
     def columns_of_rows(self) -> None:
-        """The rows in which each column is."""
+        """The rows in which each column is, and the steps that each row takes."""
         self.of: list[list[int]] = [[] for _ in self.low]
+        wide = 64 + max(map(int.bit_length, self.high), default=0)
+        self.steps = [len(terms) + 1 + product(beyond([a for _, a in terms]), wide)
+                      for terms, _ in self.rows]  # fmt: skip
         for r, (terms, _) in enumerate(self.rows):
             for j, _ in terms:
                 self.of[j].append(r)
@@ -434,9 +447,10 @@ class Program:
         for r, times in zip(hint[::2], hint[1::2], strict=True):
             terms, most = self.rows[whole(r, "a row", 0)]
             right += whole(times, "times", 1) * most
+            spend(product(beyond([a for _, a in terms]), 64 + times.bit_length()))
             for j, a in terms:
                 total[j] = total.get(j, 0) + a * times
-            spend(3 * len(terms))
+            spend(3 * len(terms) + beyond([total[j] for j, _ in terms]) // 2_000)
         spend((sum(map(int.bit_length, total.values())) + right.bit_length()) // 8)
         return total, right
 
@@ -447,7 +461,7 @@ class Program:
             r = todo.pop()
             waiting.remove(r)
             terms, most = self.rows[r]
-            spend(len(terms) + 1)
+            spend(self.steps[r])
             room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
             if room < 0:
                 return False
@@ -467,6 +481,7 @@ class Program:
         for hint in listed(made.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)
+            spend(product(beyond([*total.values()]), divisor.bit_length()))
             self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
         self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
@@ -508,7 +523,7 @@ class Colocation:
     def __init__(self, case: Case) -> None:
         others = "names bandwidth machines unpaired low high looks confidence intervals"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
-        self.count = wholes(made["count"], "count", None, 0)
+        self.count = wholes(made["count"], "count", None, 0, MOST_PRICE)
         self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
         square = listed(made["penalty"], "penalty", self.size)
         flat = [value for row in square for value in listed(row, "penalty", self.size)]
@@ -588,10 +603,12 @@ def pairing_bound(given: Colocation, made: Step, weight: list[int]) -> int:
             sets_of[a][k] = price
     columns = list(zip(*given.penalty, strict=True))
     weight = [over * times for times in weight]
+    bits = max(map(int.bit_length, [*prices, *weight]))
+    each = product(beyond([1 << bits]), given.unit.bit_length())
     for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
         if given.alone:
             total += min(0, given.single * times - u + rent) * given.count[a]
-        spend((size - a) * (3 + len(sets_of[a])))
+        spend((size - a) * (3 + len(sets_of[a]) + each))
         row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
         for b, (one, other, w, v) in enumerate(row, a):
             if one is not None and other is not None and one * times + other * w < u + v:
@@ -1091,6 +1108,7 @@ class Market:
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):
             t = t if f else 1  # for f = 0 the bound is 1, at whatever point
+            spend(5 * product(*map(int.bit_length, ((over + t) * one, (over + t) * w))))
             below, scale = (f * over + (one - f) * t) ** 2, w * GRID * one
             rest.append(-(-scale * (one - f) * t * t // below))
             slope.append(-(-scale * f * over * over // below))
@@ -1248,7 +1266,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
             for k, table in boxes.low.items():
                 i, price = market.user[k], prices[market.server[k]]
                 cores = range(least[k], most[k] + 1)
-                spend(8 * len(cores))
+                spend(len(cores) * (8 + 2 * product(boxes.digits + 256, near[i].bit_length())))
                 worths = [(table[c] + 1) * market.budget[i] * GRID for c in cores]
                 paid = zip(worths, cores, strict=True)
                 above += max(-(-gain // near[i]) - price * c for gain, c in paid)
@@ -1273,6 +1291,8 @@ class Boxes:
             raise Refused(f"cores are not whole, or those of all jobs more than {MOST_COLUMNS}")
         self.jobs: dict[int, list[int]] = {i: [] for i in market.active}
         self.low: dict[int, list[int]] = {}  # the value of each job and number of cores
+        largest = max([self.market.one, *self.market.work, *self.market.capacity])
+        self.digits = 64 + largest.bit_length() + sum(self.market.budget).bit_length()
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
                 self.low[k] = [market.value(k, c) for c in range(self.room[j] + 1)]
@@ -1292,12 +1312,13 @@ class Boxes:
         one, total = self.market.one, Fraction(0)
         for k in [k for k in self.jobs[user] if cores[k]]:
             f = self.market.fraction[k]
+            spend(50 + 5 * product(total.denominator.bit_length(), self.digits))
             total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
         return total * GRID / self.market.unit
 
     def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
         """Whether a user meets its goal; with fractions where rounded numbers are too close."""
-        spend(8 + 8 * len(self.jobs[user]))
+        spend(8 + (8 + self.digits // 2_000) * len(self.jobs[user]))
         low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
         if low > floor or low + len(self.jobs[user]) < floor:
             return low > floor
@@ -1312,7 +1333,8 @@ class Boxes:
         has at least what it takes when the user's other jobs have the most.
         """
         while True:
-            spend(4 * (len(most) + len(self.room) + len(conditions) * len(self.jobs)))
+            users = len(conditions) * len(self.jobs) * (1 + self.digits // 2_000)
+            spend(4 * (len(most) + len(self.room) + users))
             before, left, needs = (least[:], most[:]), self.room[:], {}
             for k, server in enumerate(self.market.server):
                 left[server] -= least[k]
@@ -1417,7 +1439,7 @@ def _amounts_of(value: object, what: str) -> list[list[int]]:
 
 def _limits(value: object, what: str, size: int) -> list[int | None]:
     rows = listed([None] * size if value is None else value, what, size)
-    return [None if n is None else whole(n, what, 0) for n in rows]
+    return [None if n is None else whole(n, what, 0, MOST_PRICE) for n in rows]
 
 
 class Packing:
@@ -1453,7 +1475,7 @@ class Packing:
     def _answer(self, made: Step) -> None:
         """No server holds more than it has room for, there are so many, and requests are met."""
         rows = listed(made["count"], "rows")
-        self.rows = [wholes(row, "count", len(self.size), 0) for row in rows]
+        self.rows = [wholes(row, "count", len(self.size), 0, MOST_PRICE) for row in rows]
         self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
         spend(len(rows) * (len(self.size) * (5 + len(self.room[0])) + self.work))
         used = [0] * len(self.room)
@@ -2192,11 +2214,14 @@ class Admission:
     def __init__(self, case: Case) -> None:
         others = "length names machine_names"
         made = fields(case.document, "cores threads speed", others, "the instance")
-        self.cores = [wholes(row, "cores", None, 0) for row in listed(made["cores"], "cores")]
-        self.threads, self.wide = wholes(made["threads"], "threads", None, 1), len(self.cores[0])
+        rows = listed(made["cores"], "cores")
+        self.cores = [wholes(row, "cores", None, 0, MOST_PRICE) for row in rows]
+        self.threads = wholes(made["threads"], "threads", None, 1, MOST_PRICE)
+        self.wide = len(self.cores[0])
         rows = listed(made["speed"], "speed", len(self.threads))
         flat = [value for row in rows for value in listed(row, "speed", self.wide)]
         numbers, self.unit = scaled(flat, "speed")
+        self.digits = max(map(int.bit_length, [self.unit, *(number or 0 for number in numbers)]))
         parts = range(0, len(flat), self.wide)
         self.speed = [[whole(v, "speed", 1) for v in numbers[k : k + self.wide]] for k in parts]
         self.served: int | None = None
@@ -2245,7 +2270,7 @@ class Admission:
             job = whole(made["job"], "job", 0, len(prices) - 1)
             sides = [(made["in"], True), (made["out"], False)]
             return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
-        spend(len(prices) * (5 + 5 * self.wide))
+        spend(len(prices) * (5 + 5 * self.wide * (1 + self.digits // 500)))
         rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
         total = sum(q * n for q, n in zip(rents, cores, strict=True))
         for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
@@ -2305,6 +2330,8 @@ class Flows:
         if any(abs(sum(part, Fraction(0)) - 1) > ROUNDING for part in (kinds, places)):
             raise Refused("shares do not sum to 1")
         self.share = [[a * b for b in places] for a in kinds]
+        digits = (max(v.numerator, v.denominator) for part in lists for v in part)
+        self.digits = max(digits).bit_length()
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
         refuse(min(ht, pci, hops) < 0, "an energy is below 0")
@@ -2331,6 +2358,8 @@ class Flows:
                 here = parts.pop((k, memory), [(memory, 1)])
                 total = sum(number for _, number in here)
                 for p, number in here:
+                    long = max(self.work[p].denominator, self.joules.denominator)
+                    spend(50 + 5 * product(long.bit_length(), total.bit_length()))
                     part = share * Fraction(number, total)
                     self.work[p] += part * self.time[k][self.away[memory][p]]
                     self.joules += part * self.energy[k][self.away[memory][p]]
@@ -2350,7 +2379,9 @@ class Flows:
             least: dict[int, int] = {}  # price at each distance
             for d, price in zip(far, prices, strict=True):
                 least[d] = min(price, least.get(d, price))
-            spend(2 * len(far) + 40 * len(least) * len(self.share))
+            bits = max(map(int.bit_length, [over, *least.values()]))
+            each = 40 + 5 * product(self.digits, bits)
+            spend(2 * len(far) + each * len(least) * len(self.share))
             for row, time, energy in zip(self.share, self.time, self.energy, strict=True):
                 paid = [time[d] * p + energy[d] * over * joules for d, p in least.items()]
                 cost += row[m] * min(paid)
@@ -2402,9 +2433,10 @@ class Scheduling:
 
     def __init__(self, case: Case) -> None:
         made = fields(case.document, "machines job horizon", "names", "the instance")
-        self.machines = wholes(made["machines"], "machines", None, 0)
+        self.machines = wholes(made["machines"], "machines", None, 0, MOST_PRICE)
         job = fields(made["job"], "organization release processing", what="job")
-        self.horizon, most = whole(made["horizon"], "horizon", 1), len(self.machines) - 1
+        self.horizon = whole(made["horizon"], "horizon", 1, MOST_PRICE)
+        most = len(self.machines) - 1
         self.owner = wholes(job["organization"], "organization", None, 0, most)
         self.release = wholes(job["release"], "release", len(self.owner), 0)
         self.length = wholes(job["processing"], "processing", len(self.owner), 1)
@@ -2634,7 +2666,7 @@ class Groups:
     def __init__(self, case: Case) -> None:
         models = "machines penalty pressure knots sensitivity table"
         made = fields(case.document, "count seats", f"{models} names classes", "the instance")
-        self.made, self.count = made, wholes(made["count"], "count", None, 0)
+        self.made, self.count = made, wholes(made["count"], "count", None, 0, MOST_PRICE)
         self.jobs = whole(sum(self.count), "the number of jobs", 1)
         self.seats = wholes(made["seats"], "seats", None, 1, 64)
         enough: list[object] = [-(-self.jobs // seats) for seats in self.seats[:1]]

@@ -69,7 +69,14 @@ def test_any_instance_survives_a_round_trip(
         assert cotenant.read(put(Path(folder), json.dumps(document))) == instance
 
 
-EMPTY = ([], np.zeros(0), np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((0, 3)), np.zeros((0, 0, 0)))
+EMPTY: tuple[Any, ...] = (
+    [],
+    np.zeros(0),
+    np.zeros((0, 0)),
+    np.zeros((0, 2)),
+    np.zeros((0, 3)),
+    np.zeros((0, 0, 0)),
+)
 
 
 @pytest.mark.parametrize("name", ["packing/cluster-12-40", *(f"{p}/tiny" for p in PROBLEM_NAMES)])

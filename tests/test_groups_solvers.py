@@ -11,6 +11,7 @@ import pytest
 from group_cases import Counted, machines_of, wrongs
 from seeds import numbers
 
+from cotenant.baselines.groups import hierarchical
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
 from cotenant.instances.colocation.objective import mean_penalty as mean_of_pairs
 from cotenant.instances.groups import Grouping, Groups, blocking_groups, check, groups_from
@@ -24,7 +25,7 @@ from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.groups.common import price_bound
-from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.core import _Search, core, least_alpha
 from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import optimal
 from cotenant.solvers.outcome import Clock
@@ -198,6 +199,23 @@ def test_the_search_for_the_core_agrees_with_the_program(seed: int) -> None:
         assert (tree.found is not None, tree.empty) == (there, not there)
         if tree.found is not None:
             assert least_alpha_of(instance, tree.found) <= least
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_where_nothing_is_settled_the_answer_is_the_one_that_the_fewest_groups_block(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes nearest to none may be blocked by more of them."""
+    for name in ("_searched", "bisect", "cheapest"):  # as where the time is too short
+        monkeypatch.setattr(_Search, name, lambda self, *given: False)
+    instance = drawn(8, 60, 4, seed)
+    start = hierarchical(instance)
+    outcome = core(instance, start=start)
+    count = blocking_groups(instance, outcome.solution).count
+    assert 0 < count <= blocking_groups(instance, start).count
+    assert outcome.certificate["levels"][0]["value"] == count
+    assert "no useful answer" in outcome.certificate["proof"]
+    assert (outcome.status, outcome.bound) == ("feasible", 0)
 
 
 def test_prices_alone_prove_that_a_core_is_empty() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -599,3 +601,70 @@ def test_values_that_fill_the_memory_are_not_read() -> None:
             verify.parse(data, decimals=True)
     with pytest.raises(verify.Refused, match="digits"):
         verify.scaled([verify.Decimal("1e-400"), *[1] * 400_000], "a")
+
+
+def _tree_over_cuts(digits: int) -> None:
+    """A tree of a thousand cases, in each of which the rows of a chain of cuts are looked at."""
+    program = verify.Program()
+    program.at_most([(program.column(5000), 1)], 9999)
+    cuts = [[1, row, 10 ** (digits - 1)] for row in range(12)]
+    program.impossible(
+        {"cuts": cuts, "tree": [hint for at in range(999, 0, -1) for hint in (0, at)]}
+    )
+
+
+def _utility(digits: int) -> None:
+    """Utilities that are sums of fractions without a common denominator."""
+    size = 400
+    job = {"user": [0] * size, "server": [*range(size)], "work": [1] * size}
+    fractions = [verify.Decimal("0." + str(10 ** (digits - 1) + k)) for k in range(size)]
+    document = {
+        "capacity": [2] * size,
+        "budget": [1],
+        "job": job | {"parallel_fraction": fractions},
+    }
+    witness = {"cores": {"over": 1, "numbers": [2] * size}}
+    verify.market_leximin(verify.Case(document, {}, witness, [[{"kind": "tree", "nodes": [[]]}]]))
+
+
+def _prices(digits: int) -> None:
+    """Prices of types, of which every pair is a column."""
+    size, small = 150, verify.Decimal(f"{10**-9:.300f}")
+    document = {"penalty": [[small] * size] * size, "count": [2] * size}
+    prices = {"prices": [10**digits - 1] * size, "rent": 0, "over": 10 ** (digits - 1), "sets": []}
+    verify.colocation_optimal(verify.Case(document, {}, None, [[{"kind": "dual", **prices}]]))
+
+
+def _split(digits: int) -> None:
+    """Parts of tasks with denominators of their own."""
+    size, shape = 8, {"blades": 1, "rows": 1, "columns": 8, "cores": 1}
+    document = shape | {"class_share": [1], "location_share": [verify.Decimal(".125")] * size}
+    document |= {name: [1] for name in ("service_mean", "ht1", "pcie", "bandwidth")}
+    numbers = [10 ** (digits - 1) + 2 * k + 1 for k in range(size)]
+    split = [[0, m, p, number] for m, number in enumerate(numbers) for p in range(size)]
+    split = [[0, m, p, n + (p == 0)] for _, m, p, n in split]
+    verify.numa_fluid(verify.Case(document, {}, {"split": split}, [[]]))
+
+
+@pytest.mark.parametrize(
+    ("judge", "work"),
+    [(_tree_over_cuts, 10**6), (_utility, 10**6), (_prices, 10**6), (_split, 10**5)],
+)
+def test_what_long_numbers_take_is_counted(
+    judge: Callable[[int], None], work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each took as few steps as with short numbers, and minutes."""
+    monkeypatch.setattr(verify.Patience, "left", work)
+    with contextlib.suppress(verify.Refused):
+        judge(8)
+    assert verify.Patience.left > work / 2
+    monkeypatch.setattr(verify.Patience, "left", work)
+    with pytest.raises(verify.Refused, match="patience"):
+        judge(verify.MOST_DIGITS if judge is not _utility else verify.MOST_EXPONENT - 2)
+
+
+def test_numbers_of_agents_and_of_machines_have_thirty_digits_at_most() -> None:
+    """Their products were formed for all pairs of types, whatever their length."""
+    document = {"problem": "colocation", "penalty": [[0]], "count": [10**31]}
+    with pytest.raises(verify.Refused, match="count is '1000"):
+        _judged(document, method="optimal", claim=_gap("penalty", "min"))

@@ -234,10 +234,7 @@ def _holds(program: verify.Program, fixed: dict[int, int]) -> bool:
     """
     low = [fixed.get(j, least) for j, least in enumerate(program.low)]
     high = [fixed.get(j, most) for j, most in enumerate(program.high)]
-    program.of = [
-        [r for r, (terms, _) in enumerate(program.rows) if any(j == k for k, _ in terms)]
-        for j in range(len(low))
-    ]
+    program.columns_of_rows()
     left = program.tighten(low, high, list(range(len(program.rows))))
     at_low = all(sum(a * low[j] for j, a in terms) <= most for terms, most in program.rows)
     assert left == at_low  # the others are fixed, or may be as low as they can

@@ -61,6 +61,8 @@ clock.
 BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
 BY_ENGINE = ", or in an integer program that has no point"
 
+OPEN = "whether some grouping has no blocking group was not settled"
+
 MOST_FULL = 4_000
 """Kinds of full groups up to which engines are asked whether there is such a grouping."""
 
@@ -96,7 +98,7 @@ def core(
     over the groups of least reduced cost first: an answer that costs less than the relaxation and
     the reduced cost of every group outside is the best of all. Where no grouping is without a
     blocking group, and that is proved, `certificate["least_alpha"]` says from which alpha on there
-    is one, and the answer is the one at hand with the fewest.
+    is one. Where none without was found, the answer is the one at hand with the fewest.
 
     Parameters
     ----------
@@ -231,6 +233,8 @@ class _Search:
     ----------
     best, enough : a grouping and the least alpha, in units, at which no group blocks it: of those
         at hand the one of least penalty that is good enough, or the one that comes nearest.
+    fewest, blocking : of those at hand the grouping that the fewest groups block at the alpha that
+        was asked, and how many; they are looked at until there is one that none blocks.
     below : the largest alpha, in units, at which there is proved to be none; -1 for none.
     stable_bound : what a grouping that no group blocks costs at least, in units.
     """
@@ -247,7 +251,7 @@ class _Search:
         self.stop = Stop.FINISHED
         self.proof = ""
         self.decided = False
-        self._counted: tuple[Grouping, int] | None = None
+        self.fewest, self.blocking = self.best, self._blocking(self.best, self.enough)
         self.note("start")
 
     @property
@@ -262,17 +266,21 @@ class _Search:
         if self.alpha is None:
             self.clock.note(self.enough / UNIT, self.bound / UNIT, text)
         else:
-            self.clock.note(float(self._blocking()), float(self._empty), text)
+            self.clock.note(float(self.blocking), float(self._empty), text)
 
     def offer(self, found: Grouping) -> None:
         """Keep a grouping that is nearer to no blocking group, or as near at less penalty."""
         if not holds(self.instance, found):  # no engine is believed on its word
             return
-        enough = least_alpha_of(self.instance, found)
+        enough, value = least_alpha_of(self.instance, found), total_units(self.instance, found)
         goal = -1 if self.least is None else self.least
         now, other = max(self.enough, goal), max(enough, goal)
-        if (other, total_units(self.instance, found)) < (now, self.value):
+        if (other, value) < (now, self.value):
             self.best, self.enough = found, enough
+        if self.blocking:
+            number = self._blocking(found, enough)
+            if (number, value) < (self.blocking, total_units(self.instance, self.fewest)):
+                self.fewest, self.blocking = found, number
 
     @property
     def value(self) -> int:
@@ -515,28 +523,25 @@ class _Search:
         value, bound = (mean_of(self.instance, total) for total in (self.value, self.stable_bound))
         return value <= bound or agree(value, bound, scale(self.instance, "penalty"))
 
-    def _blocking(self) -> int:
-        assert self.alpha is not None
-        if self.least is not None and self.enough <= self.least:
+    def _blocking(self, grouping: Grouping, enough: int) -> int:
+        """How many groups block a grouping at the alpha that was asked; 0 where none was."""
+        if self.alpha is None or (self.least is not None and enough <= self.least):
             return 0
-        if self._counted is None or self._counted[0] is not self.best:
-            count = blocking_groups(self.instance, self.best, self.alpha).count
-            self._counted = self.best, count
-        return self._counted[1]
+        return blocking_groups(self.instance, grouping, self.alpha).count
 
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels in its certificate."""
-        check(self.instance, self.best)
-        instance = self.instance
+        instance, answer = self.instance, self.fewest if self.blocking else self.best
+        check(instance, answer)
         enough = self.enough / UNIT
         goal = self.enough if self.least is None else self.least
         if self.alpha is None:
             value, bound = enough, self.bound / UNIT
             settled = value <= bound
         else:
-            value, bound = float(self._blocking()), float(self._empty)
+            value, bound = float(self.blocking), float(self._empty)
             settled = value <= bound
-        penalty = self.value / UNIT / instance.jobs
+        penalty = total_units(instance, answer) / UNIT / instance.jobs
         least = mean_of(instance, self.stable_bound)
         met = settled and self.enough <= goal and self._agrees()
         name = "least_alpha" if self.alpha is None else "blocking_groups"
@@ -563,9 +568,10 @@ class _Search:
             if self.alpha is not None:
                 certificate["least_alpha"] = {"value": enough, "bound": self.bound / UNIT}
         if not settled and not self.proof:
-            certificate["proof"] = "none: whether there is such a grouping was not settled"
+            useless = ", and no useful answer" if self.alpha is not None else ""
+            certificate["proof"] = f"none{useless}: {OPEN}; this is only the best at hand"
         stop = self.stop
         if settled and stop is Stop.TIME_LIMIT:
             stop = Stop.FINISHED
         self.clock.note(value, bound, "done")
-        return Outcome(self.best, bound, status, stop, certificate, tuple(self.clock.trace))
+        return Outcome(answer, bound, status, stop, certificate, tuple(self.clock.trace))

@@ -102,7 +102,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "own_edited.py").write_text(POLICY.format(policy="greedy"))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(own_functions, "STARTED", time.time() + 1e6)
+    monkeypatch.setattr(own_functions, "LOADED", time.time() + 1e6)
     yield tmp_path
     for name in ("own_edited", "own_helper", "own_later"):
         sys.modules.pop(name, None)
@@ -161,7 +161,7 @@ def test_what_no_file_shows_is_never_the_same_again(
         first, second = (own_functions.code_of([function]) for _ in range(2))
         assert first.startswith(own_functions.UNKNOWN)
         assert first != second
-    monkeypatch.setattr(own_functions, "STARTED", 0.0)  # its file was edited since
+    monkeypatch.setattr(own_functions, "LOADED", 0.0)  # its file was edited since
     assert own_functions.code_of([imported()]).startswith(own_functions.UNKNOWN)
 
 

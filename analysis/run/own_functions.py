@@ -20,7 +20,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from ... import STARTED
+from ...instances.problem.base import LOADED
 from ...instances.problem.errors import CotenantError
 
 UNKNOWN = "unknown-"
@@ -38,7 +38,7 @@ def code_of(functions: Iterable[Callable[..., Any]]) -> str:
 
     It is `UNKNOWN` and digits that never come again where no file shows what a function does: a
     lambda, a function made inside another one or in a notebook, a bound method, an object; and one
-    of whose files has changed since this process began, which may have loaded it before.
+    of whose files has changed since this process began (`LOADED`): it may have read it before.
     """
     digest = sha256()
     for function in functions:
@@ -92,7 +92,7 @@ def _loaded_code(functions: tuple[Callable[..., Any], ...]) -> str:
 
 def _changed(path: Path) -> bool:
     found = path.stat()
-    return max(found.st_mtime, found.st_ctime) >= STARTED
+    return max(found.st_mtime, found.st_ctime) >= LOADED
 
 
 def _code(function: Callable[..., Any]) -> Any:

@@ -5,6 +5,7 @@ arrays.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -17,6 +18,9 @@ from .text import html_facts
 
 if TYPE_CHECKING:
     import pandas
+
+LOADED = time.time()
+"""When this process loaded this module, which whatever makes answers imports (s since 1970)."""
 
 Value = TypeVar("Value", bound=Hashable)
 

@@ -15,11 +15,13 @@ do, and kills what a job leaves behind, which it knows by its seat in the enviro
 from __future__ import annotations
 
 import ctypes
+import errno
 import itertools
 import json
 import os
 import select
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -51,6 +53,7 @@ class _Member:
         self.pid = 0
         self.begin = 0.0
         self.errors: Any = None
+        self.why: Any = None
         self.left = 0
 
     @property
@@ -68,21 +71,19 @@ class _Member:
         return float("inf") if waits else self.begin + float(self.given["timeout"])
 
     def start(self, libc: Any) -> None:
-        """Begin a run; an error of the start is kept as the reason."""
+        """Begin a run. Nothing is waited for: what is in the way of a start, or an error of it, is
+        seen as that of a run is, by its time limit or its end.
+        """
         keep = self.given.get("keep_errors") or self.given.get("meter")
         self.errors = tempfile.TemporaryFile() if keep else None
-        told, tell = os.pipe()  # closed by exec, or brings the reason why there was none
+        why, tell = os.pipe()  # closed by exec, or brings the reason why there was none
+        self.why = os.fdopen(why, "rb")
         supervisor = os.getpid()
         self.begin = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
             self._become(libc, supervisor, tell)
         os.close(tell)
-        with os.fdopen(told, "rb") as stream:
-            why = b"" if self.control else stream.read()
-        if why:
-            os.waitpid(self.pid, 0)
-            self.pid, self.error = 0, why.decode(errors="replace")
 
     def _become(self, libc: Any, supervisor: int, tell: int) -> None:
         """In the child: be the command, or the spinner; never returns."""
@@ -112,8 +113,7 @@ class _Member:
             os.chdir(self.given["directory"])
             if self.given.get("output"):
                 step = f"cannot write to {self.given['output']}"
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-                file = os.open(self.given["output"], flags, 0o666)
+                file = _output(self.given["output"])
                 os.dup2(file, 1)
                 os.dup2(file, 2)
                 step = "cannot be started"
@@ -128,6 +128,11 @@ class _Member:
         """Note how a run ended."""
         code = os.waitstatus_to_exitcode(status)
         self.pid = 0
+        with self.why as stream:
+            why = stream.read()
+        if why:
+            self.error = self.error or why.decode(errors="replace")
+            return
         run = {
             "begin": self.begin,
             "end": end,
@@ -169,6 +174,24 @@ class _Member:
             if kind in said:
                 run["exit"] = sign * int(said[kind])
         return int(run["exit"])
+
+
+def _output(path: str) -> int:
+    """The file that a job's output is added to. Of a pipe, which could wait for a reader without
+    end, or a socket, not even the opening is tried.
+    """
+
+    def require_file(mode: int) -> None:
+        if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
+            raise OSError(errno.EINVAL, "it is no regular file and no device such as /dev/null")
+
+    with suppress(FileNotFoundError):
+        require_file(os.stat(path).st_mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK
+    file = os.open(path, flags, 0o666)
+    require_file(os.fstat(file).st_mode)  # it may have been replaced in between
+    os.set_blocking(file, True)
+    return file
 
 
 class _Supervisor:

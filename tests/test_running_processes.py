@@ -8,21 +8,23 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cotenant.running import sleeper
+from cotenant.running import command, sleeper, supervisor
 from cotenant.running.command import TOKEN, Computer, kill_leftovers
 from cotenant.running.jobs import Job, read_jobs
 from cotenant.running.measure import measure
 from cotenant.running.profiles import profiles
 from cotenant.running.store import opened
 from cotenant.running.topology import Seats
-from cotenant.running.visit import Order
+from cotenant.running.visit import Order, Visit
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
 pytestmark = pytest.mark.skipif(
@@ -172,6 +174,67 @@ def test_benchexecs_own_measurement_takes_the_place_of_ours(
     assert [run.wall for run in member.runs] == ([] if wall is None else [pytest.approx(wall)])
     assert all(run.cpu == 0.75 for run in member.runs)
     assert (tmp_path / "asked").read_text() == f"--cores {seats().parts[0][0]} -- sh -c true\n"
+
+
+def test_a_job_whose_output_is_a_pipe_is_not_begun(computer: Computer, tmp_path: Path) -> None:
+    """A pipe waits for a reader, without end."""
+    os.mkfifo(tmp_path / "pipe")
+    rest = shell("echo done", tmp_path, "b")
+    jobs = [shell("touch begun", tmp_path), rest]
+    try:
+        found = in_time(lambda: computer.group(jobs, ["pipe", "log"]))
+    finally:
+        os.close(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK))  # lets who waits go on
+    assert found.members[0].error.startswith("cannot write to pipe: it is no regular file")
+    assert not (tmp_path / "begun").exists()
+    assert (found.members[1].error, (tmp_path / "log").read_text()) == ("", "done\n")
+    assert computer.group([rest], ["/dev/null"]).error == ""
+
+
+STUCK = """
+import os, runpy, sys, time
+os.chdir = lambda path: time.sleep(600)
+sys.argv = [{script!r}]
+runpy.run_path({script!r}, run_name="__main__")
+"""
+
+
+def test_a_start_that_does_not_end_counts_in_the_time_limit_and_outlives_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    code = STUCK.format(script=supervisor.__file__)
+    monkeypatch.setattr(command, "isolated", lambda script: [sys.executable, "-I", "-c", code])
+    job = Job("a", ("true",), directory=tmp_path, timeout=0.2)
+    with Computer(seats()) as computer:
+        found = in_time(lambda: computer.group([job], [""]))
+        assert found.members[0].error == "timeout after 0.2 s"
+        thread = threading.Thread(target=computer.group, args=([replace(job, timeout=None)], [""]))
+        thread.start()
+        until(lambda: computer._process is not None and bool(below(computer._process.pid)))
+        process = computer._process
+        assert process is not None
+        stuck = below(process.pid)
+        computer.end()  # as when the harness is gone: its end of the pipe is closed
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    until(lambda: not any(each.is_running() for each in stuck))
+
+
+def in_time(work: Callable[[], Visit]) -> Visit:
+    """What comes of work that might not end."""
+    found: list[Visit] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert found, "it does not end"
+    return found[0]
+
+
+def below(number: int) -> list[psutil.Process]:
+    try:
+        return list(psutil.Process(number).children(recursive=True))
+    except psutil.Error:
+        return []
 
 
 def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(

@@ -190,7 +190,7 @@ def run(
         )  # fmt: skip
         if measured is not None and measured.stop == "interrupted":
             return Summary("interrupted", {}, 0, 0, None, None, None, measured.seconds, ())
-    elif not os.path.isfile(store):
+    elif not os.path.exists(store):
         raise InvalidFile(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
             f"{quoted(os.fspath(store))}), or give --unknown measure"

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..instances.problem.errors import InvalidFile
+from ..instances.problem.reading import require_regular
 from .jobs import Job
 from .visit import Visit
 
@@ -372,7 +373,9 @@ def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store
         It is missing, none of ours, of another version, or cannot be read or written.
     """
     where = os.fspath(path)
-    if not new and not os.path.isfile(where):
+    if os.path.exists(where):
+        require_regular(where)
+    elif not new:
         raise InvalidFile(f"{where} does not exist; `cotenant measure --store` writes it")
     with told(where):
         mode = "rwc" if new else "ro"

@@ -64,7 +64,7 @@ def measure_unknown(
     settings: dict[str, Any] = {}
     profile: JobProfiles | None = None
     busy = False
-    if os.path.isfile(store):
+    if os.path.exists(store):
         with opened(store) as rows:
             profile = profile_of(rows)
             known = [rows.job_of(row) for row in profile.settings["jobs"]]

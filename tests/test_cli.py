@@ -180,6 +180,19 @@ BAD: list[tuple[str, list[str], int, str]] = [
         2,
         "is a device; only regular",
     ),
+    ("a device for a store", ["profiles", "/dev/zero"], 2, "is a device; only regular files"),
+    (
+        "a device for a proof",
+        ["verify", "colocation/tiny", "/dev/zero"],
+        2,
+        "is a device; only regular files",
+    ),
+    (
+        "a device for an instance that is proved",
+        ["verify", "/dev/zero", "/dev/zero"],
+        2,
+        "is a device; only regular files",
+    ),
     (
         "an output with too long a name",
         ["solve", "colocation/tiny", "-m", "GR", "--out", "x" * 300],

@@ -273,6 +273,21 @@ def test_a_pipe_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
         assert cotenant.read(far) == instance
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links of Unix")
+def test_a_link_that_leads_back_to_itself_is_refused_and_stays(tmp_path: Path) -> None:
+    from cotenant.analysis.report.console import require_writable
+
+    loop, other = tmp_path / "loop.json", tmp_path / "other.json"
+    loop.symlink_to(other)
+    other.symlink_to(loop)
+    with pytest.raises(InvalidFile, match="cannot be written: Too many levels of symbolic links"):
+        write(cotenant.read("colocation/tiny"), loop)
+    with pytest.raises(InvalidFile, match="is a link that leads back to itself; choose another"):
+        require_writable(loop)
+    assert loop.is_symlink()
+    assert other.is_symlink()
+
+
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_a_full_device_is_an_error_and_stays_a_device(tmp_path: Path) -> None:
     from cotenant.instances.problem.files import write_text

@@ -66,6 +66,17 @@ def test_the_lock_of_a_process_that_died_is_taken_over(holder: Any) -> None:
     assert not left.exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links of Unix")
+def test_what_a_link_in_the_place_of_a_lock_points_to_is_not_written(tmp_path: Path) -> None:
+    out, mine = tmp_path / "rows.jsonl", tmp_path / "mine"
+    mine.write_text("mine")
+    Path(f"{out}.lock").symlink_to(mine)
+    out.touch()
+    with locked(out):
+        pass
+    assert mine.read_text() == "mine"
+
+
 def test_a_lock_is_given_back_whatever_happens(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     with pytest.raises(ZeroDivisionError), locked(out):

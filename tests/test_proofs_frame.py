@@ -8,6 +8,7 @@ import ast
 import gzip
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,6 +20,7 @@ from terminal import run as terminal
 
 from cotenant import catalog, verify
 from cotenant.cli.proofs import proof_words
+from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.proof import Level, Proof, written
 from cotenant.instances.problem.registry import resolve
 
@@ -293,7 +295,13 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     other = terminal("verify", "colocation/no-stable-4", str(proof))
     assert (other.returncode, other.stdout[:8]) == (1, "refused:")
     none = terminal("verify", "colocation/tiny", str(tmp_path / "none.json"))
-    assert (none.returncode, none.stdout[:11]) == (2, "unreadable:")
+    assert (none.returncode, "none.json does not exist" in none.stderr) == (2, True)
+    handed, end = os.pipe()  # as a shell's <(zcat tiny.json.gz)
+    os.write(end, locate("colocation/tiny").read_bytes())
+    os.close(end)
+    read = terminal("verify", f"/dev/fd/{handed}", str(proof))
+    os.close(handed)
+    assert (read.returncode, read.stdout[:9]) == (0, "accepted:")
 
 
 def test_what_has_no_proof_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -230,7 +231,7 @@ def in_time(work: Callable[[], Visit]) -> Visit:
     return found[0]
 
 
-def below(number: int) -> list[psutil.Process]:
+def below(number: int) -> list[Any]:
     try:
         return list(psutil.Process(number).children(recursive=True))
     except psutil.Error:

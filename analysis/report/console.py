@@ -138,8 +138,8 @@ def require_writable(path: Path | None, *inputs: str | Path) -> None:
             f"{path} is given as another file too and would be overwritten; choose another file"
         )
     folder = path.parent
-    if _too_long(path):
-        raise InvalidFile(f"{path} cannot be written: its name is too long; choose a shorter one")
+    if why := _no_path(path):
+        raise InvalidFile(f"{path} cannot be written: {why}")
     if (
         path.is_dir()
         or not folder.is_dir()
@@ -150,13 +150,17 @@ def require_writable(path: Path | None, *inputs: str | Path) -> None:
         )
 
 
-def _too_long(path: Path) -> bool:
-    """Whether no file can have this path: looking at it is an error already."""
+def _no_path(path: Path) -> str:
+    """Why no file can have this path, where looking at it is an error already; "" otherwise."""
+    whys = {
+        errno.ENAMETOOLONG: "its name is too long; choose a shorter one",
+        errno.ELOOP: "it is a link that leads back to itself; choose another file",
+    }
     try:
         path.stat()
     except OSError as error:
-        return error.errno == errno.ENAMETOOLONG
-    return False
+        return whys.get(error.errno or 0, "")
+    return ""
 
 
 def require_folder(path: Path | None) -> None:

@@ -82,7 +82,10 @@ def _opened(lock: Path, out: Path) -> tuple[int | None, Path]:
     """A stream to lock: of the lock's file, even one of somebody else's that cannot be written,
     else of the file of rows.
     """
-    for path, how in ((lock, os.O_RDWR | os.O_CREAT), (lock, os.O_RDONLY), (out, os.O_RDWR)):
+    # A link in its place, which somebody else may have put there, would have another file written.
+    own = getattr(os, "O_NOFOLLOW", 0)
+    ways = ((lock, os.O_RDWR | os.O_CREAT | own), (lock, os.O_RDONLY | own), (out, os.O_RDWR))
+    for path, how in ways:
         with suppress(OSError):
             return os.open(path, how, 0o666), path
     return None, out

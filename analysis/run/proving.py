@@ -6,13 +6,14 @@ import subprocess
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.files import locate, write, write_bytes, write_text
 from ...instances.problem.proof import Proof
-from ...instances.problem.reading import read_bytes
+from ...instances.problem.reading import is_standard_input, read_bytes, require_regular
 from ...instances.problem.registry import resolve
 from ...solvers.engines.interpreter import isolated
 from ...solvers.outcome import Clock, implies
@@ -150,10 +151,24 @@ def covers(proof: Proof, result: Result) -> bool:
 
 
 def judge(instance: Path, proof: Path) -> tuple[int, str]:
-    """Run the one program that judges, apart from this one: its exit code, and its line."""
+    """Run the one program that judges, apart from this one: its exit code, and its line. What it
+    would wait for without end is refused, or read, before.
+
+    Raises
+    ------
+    InvalidFile
+        One of them is missing or no regular file; see `reading.read_bytes`.
+    """
     program = Path(__file__).resolve().parents[2] / "verify.py"
-    done = subprocess.run(
-        isolated(program, str(instance), str(proof)),
-        stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        paths = []
+        for number, path in enumerate((instance, proof)):
+            if is_standard_input(path):
+                path = write_bytes(Path(folder) / f"standard-input-{number}", read_bytes(path))
+            else:
+                require_regular(path)
+            paths.append(str(path))
+        done = subprocess.run(
+            isolated(program, *paths), stdout=subprocess.PIPE, text=True, check=False
+        )
     return done.returncode, done.stdout.strip()

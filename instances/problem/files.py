@@ -162,6 +162,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
                 stream.write(data)
             return target
         final = Path(os.path.realpath(target))
+        if final.is_symlink():  # it leads back to itself
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         before = final.stat() if final.exists() else None
         temporary = (
             final.parent / f".cotenant-{secrets.token_hex(8)}"

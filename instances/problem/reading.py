@@ -16,6 +16,7 @@ import select
 import stat
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .base import repeated
@@ -88,7 +89,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         (`file_limit`); or nothing came on standard input for a minute.
     """
     where, limit = os.fspath(path), file_limit()
-    try:
+    with _in_words(where):
         data = (
             _from_standard_input(where, limit)
             if is_standard_input(path)
@@ -97,6 +98,25 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         if data.startswith(_GZIP) or where.endswith(".gz"):
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
                 data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise _too_long(where, limit)
+    return data
+
+
+def require_regular(path: str | os.PathLike[str]) -> None:
+    """Raise InvalidFile for what another reader, as of SQLite, is not to open: a path that leads to
+    no regular file.
+    """
+    where = os.fspath(path)
+    with _in_words(where):
+        _require_regular(os.stat(where).st_mode, where, "")
+
+
+@contextmanager
+def _in_words(where: str) -> Iterator[None]:
+    """Say why a file cannot be read."""
+    try:
+        yield
     except InvalidFile:
         raise
     except FileNotFoundError:
@@ -112,9 +132,6 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InvalidFile(
             f"{where} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
-    if len(data) > limit:
-        raise _too_long(where, limit)
-    return data
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -306,15 +323,15 @@ def _read_up_to(stream: int, limit: int, wait: Callable[[], None] = lambda: None
     return b"".join(parts)
 
 
-def _require_regular(mode: int, where: str) -> None:
+def _require_regular(
+    mode: int, where: str, others: str = ", and standard input, given as -"
+) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
         kinds = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
         kind = kinds.get(stat.S_IFMT(mode), "device")
-        raise InvalidFile(
-            f"{where} is a {kind}; only regular files are read, and standard input, given as -"
-        )
+        raise InvalidFile(f"{where} is a {kind}; only regular files are read{others}")
 
 
 _RAISE = f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}=1GB"

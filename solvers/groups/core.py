@@ -66,6 +66,9 @@ OPEN = "whether some grouping has no blocking group was not settled"
 MOST_FULL = 4_000
 """Kinds of full groups up to which engines are asked whether there is such a grouping."""
 
+MANY_PARTS = 1.25
+"""The search over limits has one such part of the time where there are more."""
+
 A_FULL = 1e-3
 """Seconds that a full group takes in a program, before an engine looks at a clock."""
 
@@ -390,8 +393,9 @@ class _Search:
         """Look for a grouping that no group blocks at an alpha by a search over limits of losses;
         False when it did not say in time.
         """
-        # programs of so many groups come to nothing: the search has all the time
-        clock = Clock(self.clock.share(2, None if self._many else SEARCH_SECONDS))
+        # programs of so many groups come to nothing: the search has nearly all the time
+        parts, most = (MANY_PARTS, None) if self._many else (2, SEARCH_SECONDS)
+        clock = Clock(self.clock.share(parts, most))
         every, number = np.arange(len(self.columns)), MOST_SEARCHED
         while self.enough > least and self.below < least:
             some = self.relaxed.nearest(every, number)

@@ -21,8 +21,9 @@ import numpy.typing as npt
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.stability import least_alpha_of, times_of
 from ...models.groups.columns import Columns
+from ...models.groups.core import core_program
 from ...models.program import Floats, LinearProgram, ProgramBuilder
-from ..engines import LivingProgram, solve_program
+from ..engines import EngineAnswer, LivingProgram, solve_program
 from ..outcome import Clock, Status, Stop
 from .feasible import holds
 
@@ -36,6 +37,9 @@ NOISE = 1e-7
 
 LEAF_SECONDS = 2.0
 """Time for the integer program of groups that are left when no group blocks the relaxation."""
+
+STABLE_SECONDS = 10.0
+"""Time for the program of those groups in which no group blocks."""
 
 DEEP = 400
 """Limits one after the other, after which a branch is left open."""
@@ -291,7 +295,8 @@ class Tree:
         settled = self._settled(limits)
         over = np.where(settled, -1.0, self._over(point[1]))
         if over.max(initial=-1.0) <= NOISE:
-            self._whole(self._kept(limits, settled, point[1]), trial=True)
+            if self._stable(limits):
+                return limits.copy()
             number = self._whole(limits)
             if number is None:
                 return limits.copy()
@@ -333,7 +338,7 @@ class Tree:
         self._learn(reasons)
         return reasons
 
-    def _kept(self, limits: Integers, settled: Booleans, point: Floats) -> Integers:
+    def _kept(self, limits: Integers, settled: Booleans, point: Integers) -> Integers:
         """Limits that a point keeps, and that settle every group: of those of each group the one
         that is kept most easily.
         """
@@ -345,34 +350,49 @@ class Tree:
         np.maximum.at(more, (of, held), prefix)
         return more
 
-    def _whole(self, limits: Integers, trial: bool = False) -> Integers | None:
-        """(N,) machines of each group under limits, where some group blocks them; None where there
-        are none. Raises `_Found` where no group blocks them.
-
-        Parameters
-        ----------
-        trial : the limits are more than the branch's: that there are none says nothing of it.
+    def _stable(self, limits: Integers) -> bool:
+        """Whether the groups that limits leave open are proved to hold no grouping that no group
+        blocks; raises `_Found` where there is one. False where that was not settled in time.
         """
         some = np.flatnonzero(~self._shut(limits))
         part = self.columns.some(some)
-        answer = solve_program(
-            self._integer(part, some, limits), time_limit=self.clock.share(1, LEAF_SECONDS)
-        )
+        program = core_program(self.instance, part, self.columns, self.least, costs=False).program
+        seconds = self.clock.share(2, STABLE_SECONDS)
+        answer = solve_program(program, engine="cp-sat", time_limit=seconds)
+        self._number(some, answer)
+        none = answer.status is Status.INFEASIBLE
+        self.engine |= none
+        return none
+
+    def _whole(self, limits: Integers) -> Integers | None:
+        """(N,) machines of each group under limits, where some group blocks them; None where there
+        are none. Raises `_Found` where no group blocks them.
+        """
+        some = np.flatnonzero(~self._shut(limits))
+        program = self._integer(self.columns.some(some), some, limits)
+        answer = solve_program(program, time_limit=self.clock.share(1, LEAF_SECONDS))
+        number = self._number(some, answer)
+        self.engine = True
+        self._open |= number is None and answer.status is not Status.INFEASIBLE
+        return number
+
+    def _number(self, some: Integers, answer: EngineAnswer) -> Integers | None:
+        """(N,) machines of each group, in an engine's answer about some groups; None where it has
+        no grouping. Raises `_Found` where no group blocks it, and KeyboardInterrupt.
+        """
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
-        self.engine |= not trial
         if answer.point is None:
-            self._open |= not trial and answer.status is not Status.INFEASIBLE
             return None
         number: Integers = np.zeros(len(self.columns), dtype=np.int64)
-        number[some] = np.rint(answer.point).astype(np.int64)
+        number[some] = np.rint(answer.point[: len(some)]).astype(np.int64)
         grouping = self.columns.grouping(self.instance, number)
         if not holds(self.instance, grouping):
-            self._open |= not trial
             return None
         if least_alpha_of(self.instance, grouping) <= self.least:
             self.found = grouping
-            self._cheapen(limits, number)
+            none = np.zeros(self._shape, dtype=np.int64)
+            self._cheapen(self._kept(none, self._settled(none), number), number)
             raise _Found
         return number
 

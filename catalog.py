@@ -30,7 +30,14 @@ class Method:
     kind : "exact", "equilibrium", "heuristic" or "simulation".
     objective : the metric it optimizes, or is judged by; its bound is in that metric's unit.
     source : paper and section.
-    starts : heuristics whose best answer `solve` hands to an exact method as its start.
+    levels : of an exact method, the metrics of the further levels of its objective, in order.
+    asks : "module:function" of (instance, answer, **options): None for an answer that is none to an
+        exact method's question, else what is compared before its objective, each the less the
+        better; "" where every feasible answer is one, and nothing comes before.
+    no_starts : why no policy's answer is one to an exact method's question; "" where the quick
+        policies of the problem are its starts.
+    quick : of a policy, the size of instances that it takes about a second for; 0 for one that is
+        nobody's start.
     aliases : other names it answers to.
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
         its problem's. When no methods are named, `compare` leaves out those that are not.
@@ -47,7 +54,10 @@ class Method:
     kind: Kind
     objective: str
     source: str
-    starts: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    asks: str = ""
+    no_starts: str = ""
+    quick: int = 5000
     aliases: tuple[str, ...] = ()
     needs: str = ""
     needed: str = ""
@@ -66,6 +76,14 @@ class Method:
         """Whether it is meant for this instance of its problem."""
         return not self.needs or bool(resolve(self.needs)(instance))
 
+    @property
+    def starts(self) -> tuple[Method, ...]:
+        """The policies whose answers are starts of an exact method, the quickest first."""
+        if self.kind != "exact" or self.no_starts:
+            return ()
+        policies = [one for one in methods(self.problem) if one.kind == "heuristic" and one.quick]
+        return tuple(sorted(policies, key=lambda one: -one.quick))
+
     def resolve(self) -> Callable[..., Any]:
         """The function itself."""
         function: Callable[..., Any] = resolve(self.function)
@@ -80,9 +98,6 @@ class Method:
 
 _COOPER = "Cooper (HPCA 2017)"
 _MARKET = "thesis (Duke 2017)"
-_STARTS = ("SMR", "GR")
-_GROUPED = ("hierarchical", "serpentine")
-_ADMITTED = ("DA1", "DA2", "proposed")
 _TOLD_APART = "rules on where VMs may run, if the bound needs many servers to be told apart"
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
@@ -98,23 +113,26 @@ _bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth"
 _WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
+_PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
+_FLOWS = "rates in the long run: a policy's answer is a simulation, which is none"
 
 # fmt: off
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
-           f"{_COOPER} II, as a MIP", _STARTS, prover="solvers.proofs.colocation:optimal",
+           f"{_COOPER} II, as a MIP", prover="solvers.proofs.colocation:optimal",
            claimed="answers with the option worst, which are about intervals",
            instead=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
-           f"{_COOPER} III.B", _STARTS, prover="solvers.proofs.colocation:stable",
+           f"{_COOPER} III.B", ("penalty",), prover="solvers.proofs.colocation:stable",
            claimed="over types, or with an alpha: bounds of more than 30 blocking pairs, and the "
            "penalty then; answers with the option uncertainty, which are about intervals",
            instead=(("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
-               f"{_COOPER} II, fair attribution", _STARTS, prover="solvers.proofs.colocation:fair"),
+               f"{_COOPER} II, fair attribution", ("penalty",),
+               prover="solvers.proofs.colocation:fair"),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
-           f"{_COOPER} III.C, IV.C"),
+           f"{_COOPER} III.C, IV.C", quick=2000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",
            "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     _bandwidth("SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic",
@@ -126,12 +144,14 @@ METHODS: tuple[Method, ...] = (
     Method("threshold", "colocation", "baselines.colocation:threshold", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
     Method("optimal", "admission", "solvers.admission.optimal:optimal", "exact", "total_speed",
-           f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:optimal",
+           f"{_HINES} III.A, as a MIP", ("assigned",),
+           prover="solvers.proofs.job_prices:optimal",
            claimed="the second objective, which the option then asks for"),
     Method("most-jobs", "admission", "solvers.admission.optimal:most_jobs", "exact", "assigned",
-           f"{_HINES} III.A, as a MIP", _ADMITTED, prover="solvers.proofs.job_prices:most_jobs"),
+           f"{_HINES} III.A, as a MIP", ("total_speed",),
+           prover="solvers.proofs.job_prices:most_jobs"),
     Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
-           "total_speed", "this package"),
+           "total_speed", "this package", quick=1000),
     Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed",
            f"{_HINES} IV"),
     Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed",
@@ -147,13 +167,14 @@ METHODS: tuple[Method, ...] = (
            "vector packing portfolio", prover="solvers.proofs.prices:min_cost",
            claimed=_TOLD_APART),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
-           "declarative model", ("FFD", "dot"), prover="solvers.proofs.prices:cp_sat"),
+           "declarative model", prover="solvers.proofs.prices:cp_sat"),
     Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",
-           "this package", prover="solvers.proofs.placing:fewest_moves",
+           "this package", asks="solvers.packing.moves:within",
+           prover="solvers.proofs.placing:fewest_moves",
            needs="instances.packing.instance:placed_now", claimed=_TOLD_APART,
            needed="requests to be served whole, and what runs now (placed)"),
     Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
-           "Brandão and Pedroso (2016)", ("FFD", "dot"),
+           "Brandão and Pedroso (2016)",
            needs="instances.packing.instance:serves_all_anywhere",
            needed="requests to be served whole, and no rules on where VMs may run",
            prover="solvers.proofs.prices:arc_flow"),
@@ -166,15 +187,15 @@ METHODS: tuple[Method, ...] = (
     _shared("FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic",
             "disutility", f"{_FUGA} Algorithm 1"),
     _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
-            "disutility", f"{_FUGA} eq. 14, summed",
+            "disutility", f"{_FUGA} eq. 14, summed", no_starts=_PLAYS,
             prover="solvers.proofs.recompute:joint_optimum",
             claimed="over=all, which takes all that fits and not the plays of the game; the same "
             "cases as FUGA"),
     _shared("max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact",
-            "dominant_share_min", "leximin", ("DRF",),
+            "dominant_share_min", "leximin", asks="solvers.packing.shares:least_first",
             prover="solvers.proofs.prices:max_min_share"),
     _shared("max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact",
-            "utilization", f"{_FUGA} 4.2", ("DRF",),
+            "utilization", f"{_FUGA} 4.2", asks="solvers.packing.shares:sharing_enough",
             prover="solvers.proofs.prices:max_utilization",
             claimed="answers with a least_share, which the prices do not contain"),
     _whole("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
@@ -204,13 +225,16 @@ METHODS: tuple[Method, ...] = (
            "equilibrium_error", f"{_MARKET} 3.3.2",
            prover="solvers.proofs.equilibrium:fisher_convex"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare",
-           "Eisenberg and Gale (1959)", prover="solvers.proofs.tangent:nash_welfare",
+           "Eisenberg and Gale (1959)", asks="solvers.market.whole:in_whole_cores",
+           prover="solvers.proofs.tangent:nash_welfare",
            claimed="utilities ces and leontief"),
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index",
-           f"{_MARKET} eq. 3.6, as MIPs", prover="solvers.proofs.leximin:leximin",
+           f"{_MARKET} eq. 3.6, as MIPs", asks="solvers.market.whole:least_first",
+           prover="solvers.proofs.leximin:leximin",
            claimed="users with several jobs on a server, whose share is not worth a fraction"),
     Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility",
-           f"{_MARKET} 3.4.1, as a program", prover="solvers.proofs.tangent:utilitarian"),
+           f"{_MARKET} 3.4.1, as a program", asks="solvers.market.whole:in_whole_cores",
+           prover="solvers.proofs.tangent:utilitarian"),
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic",
            "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility",
@@ -226,7 +250,9 @@ METHODS: tuple[Method, ...] = (
     Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility",
            f"{_MARKET} 3.4.1"),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness",
-           f"{_FAIR} 3, fig. 1 and 3", prover="solvers.proofs.recompute:ref",
+           f"{_FAIR} 3, fig. 1 and 3",
+           no_starts="a rule that says each start: its schedule is what others are measured by",
+           prover="solvers.proofs.recompute:ref",
            claimed=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
            f"{_FAIR} 5.1, fig. 6"),
@@ -250,9 +276,11 @@ METHODS: tuple[Method, ...] = (
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact",
            "utility", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utility", claimed=_WIDE),
     Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate",
-           f"{_NUMA} 4.5.1, as an LP", prover="solvers.proofs.processor_prices:fluid"),
+           f"{_NUMA} 4.5.1, as an LP", no_starts=_FLOWS,
+           prover="solvers.proofs.processor_prices:fluid"),
     Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power",
-           f"{_NUMA} 4.5.4, as an LP", prover="solvers.proofs.processor_prices:fluid_power"),
+           f"{_NUMA} 4.5.4, as an LP", no_starts=_FLOWS,
+           prover="solvers.proofs.processor_prices:fluid_power"),
     Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
@@ -260,22 +288,22 @@ METHODS: tuple[Method, ...] = (
     Method("mix", "numa", "solvers.numa.mix:mix", "simulation", "p95",
            "this package: policies by the shares of the LP"),
     Method("optimal", "groups", "solvers.groups.optimal:optimal", "exact", "penalty",
-           f"{_COOPER} VII, by column generation", _GROUPED,
+           f"{_COOPER} VII, by column generation",
            prover="solvers.proofs.groups:optimal",
            claimed="instances with so many kinds of groups that they take too long to judge"),
     Method("core", "groups", "solvers.groups.core:core", "exact", "blocking_groups",
-           f"{_COOPER} III.B, for groups", (*_GROUPED, "sorted")),
+           f"{_COOPER} III.B, for groups", ("penalty",)),
     Method("least-alpha", "groups", "solvers.groups.core:least_alpha", "exact", "least_alpha",
-           "this package: the least epsilon-core", (*_GROUPED, "sorted")),
+           "this package: the least epsilon-core", ("penalty",)),
     Method("hierarchical", "groups", "baselines.groups:hierarchical", "heuristic", "penalty",
-           f"{_MARKET} 6, pairs of pairs"),
+           f"{_MARKET} 6, pairs of pairs", quick=800),
     Method("serpentine", "groups", "baselines.groups:serpentine", "heuristic", "penalty",
            f"{_COOPER} IV.C (CO), for groups"),
     Method("GR", "groups", "baselines.groups:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "groups", "baselines.groups:threshold", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
     Method("local-search", "groups", "baselines.groups:local_search", "heuristic", "penalty",
-           "this package"),
+           "this package", quick=800),
     Method("sorted", "groups", "baselines.groups:sorted_by_pressure", "heuristic",
            "blocking_groups", "Banerjee, Konishi and Sonmez (2001)"),
     Method("random", "groups", "baselines.groups:random_grouping", "heuristic", "penalty",

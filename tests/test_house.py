@@ -351,8 +351,10 @@ def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
     assert method.problem in PROBLEM_NAMES
     assert method.summary.endswith(".")
     assert method.source
-    assert method.objective in {metric.name for metric in analysis_of(method.problem).metric_table}
-    assert all(catalog.find(method.problem, start).kind == "heuristic" for start in method.starts)
+    metrics = {metric.name for metric in analysis_of(method.problem).metric_table}
+    assert {method.objective, *method.levels} <= metrics
+    assert bool(method.starts) == (method.kind == "exact" and not method.no_starts)
+    assert not method.asks or callable(resolve(method.asks))
 
 
 @pytest.mark.parametrize(

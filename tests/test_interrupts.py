@@ -127,16 +127,16 @@ def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(
 def test_an_interrupt_while_a_start_is_looked_for_keeps_the_best_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cotenant.analysis.run import solve
+    from cotenant.analysis.run.starts import Starts
 
-    first = cotenant.solve(TINY, "GR").solution
+    first, ask = cotenant.solve(TINY, "SMR").solution, Starts._ask
 
-    def starts(*_: Any) -> Any:
-        yield first
+    def interrupted(starts: Starts, *policy: Any) -> None:
+        ask(starts, *policy)
         interrupt()
         raise AssertionError("nobody was interrupted")
 
-    monkeypatch.setattr(solve, "_starts", starts)
+    monkeypatch.setattr(Starts, "_ask", interrupted)
     found = cotenant.solve(TINY, "optimal")
     assert (found.solution, found.status.value, found.stop.value) == (
         first,
@@ -258,10 +258,11 @@ def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -
 def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signals(
     number: int, code: int, tmp_path: Path
 ) -> None:
-    """It printed a table without a value and exited with 1."""
+    """It printed a table without a value and exited with 1. No policy has an answer either."""
     note = tmp_path / "note"
     solving = command(
-        KEEPS.format(method="keeps_nothing", note=str(note)),
+        KEEPS.format(method="keeps_nothing", note=str(note))
+        + "import cotenant.analysis.run.starts as starts; starts.Starts.look = lambda *_: None\n",
         "solve",
         "colocation/tiny",
         "-m",

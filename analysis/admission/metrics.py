@@ -6,6 +6,8 @@ sentence it follows.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ...instances.admission import (
@@ -30,7 +32,9 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def metrics(instance: Admission, assignment: Assignment) -> dict[str, float]:
+def metrics(
+    instance: Admission, assignment: Assignment, *, only: Collection[str] | None = None
+) -> dict[str, float]:
     """Every metric of a feasible assignment. With s_j the speed of job j on the cores it holds, A
     the jobs assigned:
 
@@ -51,6 +55,10 @@ def metrics(instance: Admission, assignment: Assignment) -> dict[str, float]:
 
     Means over A are left out when nobody is assigned, `cores_used` when there are no cores, and
     `computation_time` when jobs have no length or some job is not assigned.
+
+    Parameters
+    ----------
+    only : the metrics that are needed; of the others those that take long are left out.
     """
     speeds, chosen = job_speeds(instance, assignment), np.flatnonzero(assignment.assigned)
     result = {"total_speed": total_speed(instance, assignment)}
@@ -66,7 +74,8 @@ def metrics(instance: Admission, assignment: Assignment) -> dict[str, float]:
     if there.any():
         used = assignment.held(instance.machines).sum(axis=1)
         result["cores_used"] = float((used[there > 0] / there[there > 0]).mean())
-    result["blocking_pairs"] = float(blocking_pairs(instance, assignment).count)
+    if only is None or "blocking_pairs" in only:
+        result["blocking_pairs"] = float(blocking_pairs(instance, assignment).count)
     if instance.length is not None and len(chosen) == instance.jobs:
         result["computation_time"] = float((instance.length / speeds).sum())
     return {metric.name: result[metric.name] for metric in METRICS if metric.name in result}

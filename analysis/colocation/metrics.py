@@ -4,6 +4,8 @@ bandwidth.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
@@ -84,6 +86,7 @@ def metrics(
     *,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
+    only: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible pairing.
 
@@ -99,6 +102,10 @@ def metrics(
     (up to `MOST_TYPES` types), `robust_alpha`, the least alpha in points of penalty at which none
     is possible, and `worst_case_penalty`, the mean with every penalty at its upper end. They hold
     with the confidence of the intervals.
+
+    Parameters
+    ----------
+    only : the metrics that are needed; of the others those that take long are left out.
     """
     _, value, number = agent_penalties(instance, pairing)
     blocking = blocking_pairs(instance, pairing, alpha, alpha_mode)
@@ -117,7 +124,7 @@ def metrics(
         for which in UNCERTAINTIES[1:]:
             count = blocking_pairs(instance, pairing, *read, which).count
             result[f"{which}_blocking_pairs"] = float(count)
-        if instance.types <= MOST_TYPES:
+        if instance.types <= MOST_TYPES and (only is None or "expected_blocking_pairs" in only):
             result["expected_blocking_pairs"] = expected_blocking_pairs(instance, pairing, *read)
         result["robust_alpha"] = stable_alpha(instance, pairing, "possible")
         result["worst_case_penalty"] = mean_penalty(worst_case(instance), pairing)

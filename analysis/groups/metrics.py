@@ -4,6 +4,7 @@ follows pressure.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import comb
 
 import numpy as np
@@ -54,7 +55,13 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def metrics(instance: Groups, grouping: Grouping, *, alpha: Alpha = 0.0) -> dict[str, float]:
+def metrics(
+    instance: Groups,
+    grouping: Grouping,
+    *,
+    alpha: Alpha = 0.0,
+    only: Collection[str] | None = None,
+) -> dict[str, float]:
     """Every metric of a feasible grouping.
 
     `penalty`, `penalty_p95` and `worst_penalty` are taken over jobs (percentiles interpolate
@@ -67,6 +74,10 @@ def metrics(instance: Groups, grouping: Grouping, *, alpha: Alpha = 0.0) -> dict
     `attribution` only where pressures are given: Spearman's coefficient, ties at average ranks,
     over the types that have jobs, of mean penalty against pressure; left out when either is
     constant.
+
+    Parameters
+    ----------
+    only : the metrics that are needed; of the others those that take long are left out.
     """
     _, _, lost, number, _ = agent_losses(instance, grouping)
     value = lost / UNIT
@@ -76,10 +87,12 @@ def metrics(instance: Groups, grouping: Grouping, *, alpha: Alpha = 0.0) -> dict
         "worst_penalty": float(value.max()),
         "machines": float(grouping.machines),
     }
-    if full_kinds(instance) <= MOST_KINDS:
+    stability = only is None or {"blocking_groups", "least_alpha"} & set(only)
+    if stability and full_kinds(instance) <= MOST_KINDS:
         found["blocking_groups"] = float(blocking_groups(instance, grouping, alpha).count)
         found["least_alpha"] = least_alpha_of(instance, grouping) / UNIT
-    if (swaps := swap_blocking_pairs(instance, grouping, alpha)) is not None:
+    swaps = swap_blocking_pairs(instance, grouping, alpha) if only is None else None
+    if swaps is not None:
         found["swap_blocking_pairs"] = float(swaps)
     if (correlation := attribution(instance, grouping)) is not None:
         found["attribution"] = correlation

@@ -4,6 +4,8 @@ sharing pays.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
 from ...instances.market.families import Family, family_named
@@ -27,7 +29,12 @@ METRICS: tuple[Metric, ...] = (
 
 
 def metrics(
-    instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
+    instance: Market,
+    allocation: Allocation,
+    *,
+    utility: Family = "amdahl",
+    rho: float = 0.5,
+    only: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible allocation.
 
@@ -43,6 +50,7 @@ def metrics(
     utility : "amdahl", or a homogeneous family (see `instances.market.families`), for which only
         the welfare, the regret and the equilibrium's error are measured.
     rho : exponent of the family "ces".
+    only : the metrics that are needed; of the others those that take long are left out.
     """
     family = family_named(utility, rho)
     if family is not None:
@@ -66,7 +74,7 @@ def metrics(
         }
     if not instance.active.any():
         return result
-    if pairs_on_servers(instance) <= MOST_PAIRS:
+    if pairs_on_servers(instance) <= MOST_PAIRS and (only is None or "envy_index" in only):
         result["envy_index"] = envy_index(instance, allocation)
     result["sharing_index"] = sharing_index(instance, allocation, "endowment")
     result["sharing_index_tenants"] = sharing_index(instance, allocation, "tenants")

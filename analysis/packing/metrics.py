@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ...instances.packing import Packing, Placement
@@ -40,6 +42,7 @@ def metrics(
     anarchy: bool = False,
     eta: Eta = 5,
     overload: Overload | None = None,
+    only: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible placement.
 
@@ -58,6 +61,10 @@ def metrics(
     they are equal; left out where the bound is 0, and for a placement that is no play of that game
     (a combination outside the strategy sets, or a server left empty while some combination of its
     set was allowed): the joint optimum is the least of its plays only.
+
+    Parameters
+    ----------
+    only : the metrics that are needed; of the others those that take long are left out.
     """
     kind = placement.server_class
     total = placement.totals(instance.types)
@@ -89,8 +96,10 @@ def metrics(
         }
     if fixed:
         result |= _fixed(instance, placement, used, total, alpha)
-        if anarchy and game_of(instance, alpha=alpha, eta=eta, overload=overload).is_play(
-            placement
+        if (
+            anarchy
+            and only is None
+            and game_of(instance, alpha=alpha, eta=eta, overload=overload).is_play(placement)
         ):
             least = joint_optimum(
                 instance, alpha=alpha, eta=eta, overload=overload, time_limit=30.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Real
@@ -27,6 +27,7 @@ from ...instances.problem.registry import check, problem_named, scale
 from ...instances.problem.text import html_facts
 from ...solvers.interrupts import deferred
 from ...solvers.outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree, gap, gap_absolute
+from .starts import Starts
 
 LOOSEST = 1e-3
 """An equilibrium claimed within more than this is not accepted as one."""
@@ -391,17 +392,16 @@ def run(
     metrics: Callable[..., dict[str, float]],
     seed: int = 0,
     time_limit: float | None = None,
-    start: Solution | Iterable[Solution] | None = None,
+    start: Solution | Starts | None = None,
     report: Report | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Result:
     """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
     says of itself.
 
-    `start` is an answer to begin from, or answers that are found one after the other, each better
-    than the one before; the last one is taken. Ctrl-C while they are looked for keeps the last,
-    Ctrl-C while the metrics are worked out keeps the answer without metrics, and `stop` says
-    "interrupted".
+    `start` is an answer to begin from, or the policies that are asked for one. Ctrl-C while they
+    are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps the answer
+    without metrics, and `stop` says "interrupted".
 
     Raises
     ------
@@ -413,8 +413,10 @@ def run(
     given = dict(options or {})
     clock = Clock(time_limit)
     answer: Any = None
-    if start is not None and not isinstance(start, Solution):
-        start, stop = _last(start, clock)
+    starts = start if isinstance(start, Starts) else None
+    if starts is not None:
+        stop = starts.look(clock)
+        start = None if starts.best is None else starts.best.solution
         if stop is Stop.INTERRUPTED:
             answer = Outcome(start, None, Status.FEASIBLE, stop)
     if answer is None:
@@ -430,16 +432,9 @@ def run(
         answer = function(instance, **call, **own)
     seconds = clock.seconds
     outcome = _outcome_of(answer, instance, method)
-    measured: dict[str, float] = {}
-    if outcome.solution is not None:
-        try:
-            measured = _measured(instance, outcome.solution, metrics, given)
-        except InfeasibleSolution as error:
-            raise InfeasibleSolution(
-                f"{method} returned an answer that is not feasible: {error}"
-            ) from error
-        except KeyboardInterrupt:  # the method is done: its answer is kept
-            outcome = _unmeasured(instance, outcome.solution, outcome)
+    outcome, measured = _judged(instance, outcome, metrics, given, method)
+    if starts is not None and (kept := starts.kept(outcome, measured)) is not outcome:
+        outcome, measured = _judged(instance, kept, metrics, given, method)
     with deferred() as late:
         objective = None if objective_name is None else measured.get(objective_name)
         unit = 1.0 if objective_name is None else scale(instance, objective_name, **given)
@@ -507,24 +502,24 @@ def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcom
     return replace(outcome, trace=(*outcome.trace, (seconds, *end)))
 
 
-def _last(found: Iterable[Solution], clock: Clock) -> tuple[Solution | None, Stop]:
-    """The last of several answers that time allows, and whether Ctrl-C came first; raises it when
-    there is none yet.
-
-    None is begun after a fourth of the time: each may take long, and looks at no clock.
-    """
-    last: Solution | None = None
-    enough = clock.share(4)
+def _judged(
+    instance: Instance,
+    outcome: Outcome,
+    metrics: Callable[..., dict[str, float]],
+    options: Mapping[str, Any],
+    method: str,
+) -> tuple[Outcome, dict[str, float]]:
+    """The outcome, and every metric of its answer: none without one, or at Ctrl-C."""
+    if outcome.solution is None:
+        return outcome, {}
     try:
-        for answer in found:
-            last = answer
-            if enough is not None and clock.seconds > enough:
-                break
-    except KeyboardInterrupt:
-        if last is None:
-            raise
-        return last, Stop.INTERRUPTED
-    return last, Stop.FINISHED
+        return outcome, _measured(instance, outcome.solution, metrics, options)
+    except InfeasibleSolution as error:
+        raise InfeasibleSolution(
+            f"{method} returned an answer that is not feasible: {error}"
+        ) from error
+    except KeyboardInterrupt:  # the method is done: its answer is kept
+        return _unmeasured(instance, outcome.solution, outcome), {}
 
 
 def _measured(

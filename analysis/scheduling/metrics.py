@@ -8,6 +8,7 @@ left out when it does not.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Literal
 
@@ -40,6 +41,7 @@ def metrics(
     *,
     reading: Reading = "figure",
     reference: Literal["auto", "REF", "none"] = "auto",
+    only: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible schedule.
 
@@ -57,7 +59,10 @@ def metrics(
     ----------
     reading : of REF, see `solvers.scheduling.shapley_schedule.ref`.
     reference : "auto": REF where it takes seconds; "REF": always; "none": never.
+    only : the metrics that are needed; of the others those that take long are left out.
     """
+    if only is not None and not {"unfairness", "most_owed"} & set(only):
+        reference = "none"
     horizon = instance.horizon
     psi, length = utilities(instance, schedule), durations(instance, schedule.machine)
     done = job_units(instance, schedule, horizon)

@@ -225,7 +225,7 @@ def checked(function: Function) -> Function:
     return typing.cast("Function", call)
 
 
-HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed", "missing"})
+HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed", "missing", "only"})
 """Parameters that `solve`, `generate` and `convert` fill themselves; no options of methods,
 generators and readers.
 """

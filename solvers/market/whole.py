@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ...instances.market.exact import WholeRatios
 from ...instances.market.instance import Allocation, Floats, Integers, Market
 from ...instances.market.scale import scale
 from ...instances.market.utility import user_utilities
@@ -17,6 +19,22 @@ from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .utilitarian import greedy_cores
 
 _MOST_ROUNDS = 200  # programs solved, one for each allocation that is weighed
+
+
+def in_whole_cores(
+    market: Market, allocation: Allocation, *, whole: bool = False
+) -> tuple[()] | None:
+    """Whether an allocation does where `whole` cores are asked for: nothing to compare, or None."""
+    return None if whole and (allocation.cores != np.round(allocation.cores)).any() else ()
+
+
+def least_first(market: Market, allocation: Allocation) -> tuple[Fraction, ...] | None:
+    """What `leximin` compares: the sharing ratios, the least first, negative so that less is
+    better; None for an allocation that is not of whole cores.
+    """
+    if in_whole_cores(market, allocation, whole=True) is None or not market.active.any():
+        return None
+    return tuple(-ratio for ratio in sorted(WholeRatios(market).all(allocation.cores)))
 
 
 def whole_nash_welfare(

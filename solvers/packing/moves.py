@@ -95,7 +95,7 @@ def fewest_moves(
     search = _Search(instance, Clock(time_limit, report), rng or np.random.default_rng(0))
     stop = Stop.FINISHED
     try:
-        search.limit(servers)
+        search.limit(servers, start)
         if search.fewest <= search.servers:
             search.offer(start, "the start")
             search.run()
@@ -104,6 +104,17 @@ def fewest_moves(
         if servers is not None and search.best is None:  # what runs now may be an answer
             search.place(search.present, instance.server_class, "what runs now")
     return search.outcome(stop)
+
+
+def within(
+    instance: Packing, placement: Placement, *, servers: int | None = None
+) -> tuple[int, ...] | None:
+    """What `fewest_moves` compares before the moves: the servers, unless so many may be in use;
+    None for a placement that uses more of them.
+    """
+    if servers is None:
+        return (placement.servers,)
+    return () if placement.servers <= servers else None
 
 
 def moves_bound(instance: Packing, servers: int, seconds: float | None = None) -> int:
@@ -135,13 +146,14 @@ class _Search:
         self.impossible = False
         self.kept: dict[float, tuple[Integers, Integers, Floats] | None] = {}
 
-    def limit(self, servers: int | None) -> None:
+    def limit(self, servers: int | None, start: Placement | None) -> None:
         """How many servers may be in use, and a bound on how many are needed."""
         if servers is None:
             left = self.clock.left
             found = min_servers(
-                self.instance, rng=self.rng, time_limit=None if left is None else left / 2
-            )
+                self.instance, rng=self.rng, time_limit=None if left is None else left / 2,
+                start=start,
+            )  # fmt: skip
             self.fewest = int(found.bound or 1)
             self.impossible = found.status is Status.INFEASIBLE
             if isinstance(found.solution, Placement):

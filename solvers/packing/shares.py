@@ -251,6 +251,25 @@ def max_min_share(
     )
 
 
+def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]:
+    """What `max_min_share` compares: the dominant shares of the users who want something, the least
+    first, negative so that less is better.
+    """
+    total, unit = placement.totals(instance.types).tolist(), FairShare.of(instance).unit
+    users = np.flatnonzero(instance.wanted > 0).tolist()
+    return tuple(-share for share in sorted(total[user] * unit[user] for user in users))
+
+
+def sharing_enough(
+    instance: Packing, placement: Placement, *, least_share: Share = 0.0
+) -> tuple[()] | None:
+    """Whether a placement does for `max_utilization`: nothing to compare, or None where a user has
+    less than the `least_share`.
+    """
+    enough = (placement.totals(instance.types) >= vms_owed(instance, least_share)).all()
+    return () if enough else None
+
+
 class _Leximin:
     """The best placement so far, its shares in increasing order, and the programs that improve on
     it level by level.

@@ -79,8 +79,8 @@ def max_utilization(
     ----------
     engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
         `quicker_engine` when not given.
-    start : a schedule to begin from; first in, first out when not given, for parallel jobs and
-        machines of different speeds the best of several rules.
+    start : a schedule to begin from, beside first in, first out; for parallel jobs and machines of
+        different speeds beside several rules.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are
         up, or at Ctrl-C.
 
@@ -165,7 +165,7 @@ def optimum(
     )
     clock = Clock(time_limit)
     # a bound without a program, and a schedule to begin with
-    best, broken = _given(instance, start, objective)
+    best, broken = _begin(instance, start, objective, near is None)
     limit = fluid = fluid_bound(instance, objective)
     if (
         near is not None and objective == "utility"
@@ -287,13 +287,20 @@ def by_time(
     return found, bound, answer.stop, answer.message
 
 
-def _given(
-    instance: Scheduling, start: Solution | None, objective: Objective
+def _begin(
+    instance: Scheduling, start: Solution | None, objective: Objective, rules: bool
 ) -> tuple[Schedule, Stop]:
-    """The schedule to begin from, the one given or first in, first out; and whether Ctrl-C came
+    """The schedule to begin from, the one given or a better one of `rules`; and whether Ctrl-C came
     meanwhile.
     """
-    if start is None:
+    if start is not None:
+        if not isinstance(start, Schedule):
+            raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")
+        try:
+            check(instance, start)
+        except InfeasibleSolution as error:
+            raise InvalidOption(f"start is not feasible: {error}") from None
+    if start is None or rules:
         played = simulate(instance, "FIFO", partial=True)  # first in, first out to the end even so
         best, stop = played.schedule, played.stop
         if not instance.sequential and stop is Stop.FINISHED:  # greedy schedules differ much there
@@ -302,13 +309,9 @@ def _given(
                     with suppress(InvalidInstance):  # numbers too large for its comparisons
                         other = simulate(passing, rule).schedule
                         best = max(best, other, key=lambda one: worth_of(instance, one, objective))
+        if start is not None:
+            best = max(start, best, key=lambda one: worth_of(instance, one, objective))
         return best, stop
-    if not isinstance(start, Schedule):
-        raise InvalidOption(f"start is a {type(start).__name__}; expected a Schedule")
-    try:
-        check(instance, start)
-    except InfeasibleSolution as error:
-        raise InvalidOption(f"start is not feasible: {error}") from None
     return start, Stop.FINISHED
 
 

@@ -1,0 +1,176 @@
+"""The quick policies of a problem as starts of its exact methods, none of which ends behind one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...catalog import Method
+from ...instances.problem.base import Instance, Solution
+from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ...instances.problem.options import accepts
+from ...instances.problem.registry import check, resolve, scale
+from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop, agree
+from ..registry import analysis_of
+
+SHARE = 10
+"""Of a time limit, policies get one part in so many."""
+
+Worth = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A policy's answer to an exact method's question.
+
+    Attributes
+    ----------
+    policy, solution : its name and answer.
+    worth : what the method compares, in order, each the less the better.
+    """
+
+    policy: str
+    solution: Solution
+    worth: Worth
+
+
+class Starts:
+    """The policies' answers to the question of one run of an exact method.
+
+    Attributes
+    ----------
+    best : the best by all levels of the method's objective, of equal ones the quickest policy's;
+        None while there is none.
+    """
+
+    def __init__(
+        self, instance: Instance, method: Method, options: Mapping[str, Any], seed: int
+    ) -> None:
+        self.instance, self.method, self.seed = instance, method, seed
+        self.best: Start | None = None
+        analysis = analysis_of(instance.problem)
+        self.metrics = analysis.metrics
+        # what changes the question; other options of one name mean another thing to a policy
+        self.options = {name: options[name] for name in options if accepts(self.metrics, name)}
+        self.asked = dict(options)
+        self.levels = (method.objective_of(options), *method.levels)
+        senses = {metric.name: metric.sense for metric in analysis.metric_table}
+        self.signs = [-1.0 if senses[level] == "max" else 1.0 for level in self.levels]
+        self.units = [scale(instance, level, **options) for level in self.levels]
+
+    def look(self, clock: Clock) -> Stop:
+        """Ask the policies that suit, the quickest first, as long as one part in `SHARE` of the
+        time allows; Ctrl-C keeps the best so far, and is raised while there is none.
+        """
+        limit = None if clock.left is None else clock.left / SHARE
+        try:
+            for policy in self.method.starts:
+                # how long a policy takes is guessed: few look at a clock
+                left = 1.0 if limit is None else limit - clock.seconds
+                if (self.instance.size / policy.quick) ** 2 > left:
+                    continue
+                if policy.suits(self.instance):
+                    self._ask(policy, None if limit is None else left)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            return Stop.INTERRUPTED
+        return Stop.FINISHED
+
+    def kept(self, outcome: Outcome, measured: Mapping[str, float]) -> Outcome:
+        """The outcome, or, where its answer is worse than the best start, that start with its
+        bound; a claim that the start contradicts is withdrawn.
+        """
+        start, mine = self.best, None
+        if start is None or (outcome.solution is not None and not measured):
+            return outcome
+        if outcome.solution is not None:
+            mine = self.worth(outcome.solution, measured)
+            if mine is None or not self.before(start.worth, mine):
+                return outcome
+        place = len(start.worth) - len(self.levels)
+        value = self.signs[0] * start.worth[place]
+        bound, status, stop = outcome.bound, Status.FEASIBLE, outcome.stop
+        certificate: dict[str, Any] = {"answer_by": start.policy}
+        if mine is None:
+            certificate |= outcome.certificate
+        else:  # what was written of another answer
+            certificate["search"] = dict(outcome.certificate)
+        better = 0.0 if bound is None else self.signs[0] * (bound - value)
+        asked = mine is None or start.worth[:place] <= mine[:place]  # what the bound is about
+        if outcome.status is Status.INFEASIBLE or (asked and better > AGREE * self.units[0]):
+            claim = "there is no answer" if bound is None else f"none is better than {bound}"
+            certificate["withdrawn"] = (
+                f"{self.method.name} said that {claim}, but the answer of {start.policy} is worth "
+                f"{value}; not accepted as a proof"
+            )
+            bound = None
+        elif bound is not None and agree(value, bound, self.units[0]):
+            status = Status.OPTIMAL
+        if levels := outcome.certificate.get("levels"):
+            certificate["levels"] = self._revalued(levels, bound)
+        return Outcome(start.solution, bound, status, stop, certificate, outcome.trace)
+
+    def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
+        """The levels of an outcome with the values of the best start; none where they are not
+        metrics.
+        """
+        assert self.best is not None
+        if tuple(level["objective"] for level in levels) != self.levels[: len(levels)]:
+            return []
+        worth = self.best.worth[-len(self.levels) :]
+        proved, made = True, []
+        for number, level in enumerate(levels):
+            value, least = self.signs[number] * worth[number], level["bound"] if number else bound
+            proved = proved and least is not None and agree(value, least, self.units[number])
+            status = (Status.OPTIMAL if proved else Status.FEASIBLE).value
+            made.append(level | {"value": value, "bound": least, "status": status})
+        return made
+
+    def _ask(self, policy: Method, seconds: float | None) -> None:
+        """Compare the answer of a policy with the best so far."""
+        function = policy.resolve()
+        given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
+        known = {name: value for name, value in given.items() if accepts(function, name)}
+        try:
+            answer = function(self.instance, **known)
+        except (NoSolution, InvalidOption, InvalidInstance):  # this policy has no answer here
+            return
+        interrupted = False
+        if isinstance(answer, Outcome):
+            interrupted, answer = answer.stop is Stop.INTERRUPTED, answer.solution
+        if answer is not None:
+            check(self.instance, answer)
+            measured = self.metrics(self.instance, answer, only=self.levels, **self.options)
+            worth = self.worth(answer, measured)
+            if worth is not None and (self.best is None or worth < self.best.worth):
+                self.best = Start(policy.name, answer, worth)
+        if interrupted:  # it kept its answer, but what it was to begin is not begun
+            raise KeyboardInterrupt
+
+    def worth(self, answer: Solution, measured: Mapping[str, float]) -> Worth | None:
+        """What the method compares; None for an answer that is none to its question, or that has no
+        value in one of the levels.
+        """
+        before: Worth | None = ()
+        if self.method.asks:
+            asks = resolve(self.method.asks)
+            own = {name: self.asked[name] for name in self.asked if accepts(asks, name)}
+            before = asks(self.instance, answer, **own)
+        if before is None or any(level not in measured for level in self.levels):
+            return None
+        signed = zip(self.signs, self.levels, strict=True)
+        return (*before, *(sign * measured[level] for sign, level in signed))
+
+    def before(self, one: Worth, other: Worth) -> bool:
+        """Whether one is better than the other by more than rounding."""
+        place = len(one) - len(self.levels)
+        if one[:place] != other[:place]:
+            return one[:place] < other[:place]
+        for mine, theirs, unit in zip(one[place:], other[place:], self.units, strict=True):
+            if not agree(mine, theirs, unit):
+                return bool(mine < theirs)
+        return False

@@ -1,0 +1,260 @@
+"""What every method of the catalogue owes, whatever its problem: no exact method ends behind a
+policy, and no policy is better than its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from measured import DATA, needs_data
+from reference import random_fields
+from scheduling_cases import KINDS, small_instance
+from seeds import seeds
+from small_cases import admission, packing, shared
+from small_groups import drawn as drawn_groups
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.result import Result
+from cotenant.analysis.run.starts import Starts
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation.formats import gavel
+from cotenant.instances.market.generators import population
+from cotenant.instances.packing.generators import cluster
+from cotenant.instances.problem import Instance, scale
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from cotenant.solvers.outcome import AGREE, Clock, Outcome, Status
+
+EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
+
+BUNDLED = (
+    "colocation/tiny", "colocation/no-stable-4", "admission/tiny", "packing/tiny",
+    "packing/cluster-12-40", "packing/paper-example", "packing/vm-types-8", "market/tiny",
+    "scheduling/tiny", "scheduling/figure-2", "groups/tiny",
+)  # fmt: skip
+"""Bundled instances on which every exact method is quick."""
+
+LARGER = (
+    "colocation/error-100", "colocation/preferences-100", "colocation/cooper-1000",
+    "admission/hines-romano-I", "packing/caprara-toth-1-40", "packing/few-types-6-300",
+    "market/pool-100", "scheduling/lpc-like", "scheduling/figure-7", "groups/cooper-4-seats",
+)  # fmt: skip
+
+LIMIT = 5.0
+"""Seconds for each run; what is proved by then is not what is tested."""
+
+
+def pairs(names: Iterable[str]) -> list[Any]:
+    """Parameters: each instance with each exact method of its problem."""
+    return [
+        pytest.param(name, method, id=f"{name}-{method.name}")
+        for name in names
+        for method in EXACT
+        if method.problem == name.partition("/")[0]
+    ]
+
+
+def drawn(seed: int) -> Iterator[Instance]:
+    """A small instance by chance of each problem, and of each kind of packing."""
+    rng = np.random.default_rng(seed)
+    yield Colocation(**random_fields(rng), name="colocation")
+    yield admission(seed)
+    yield packing(seed)
+    yield packing(seed, limited=True)
+    yield shared(seed)
+    yield cluster(nodes=12, vms=30, types=6, rng=rng)
+    yield population(users=3, servers=2, jobs=2, work="lognormal", low=0.1, cores=4.0, rng=rng)
+    yield small_instance(rng, KINDS[seed % len(KINDS)])
+    yield drawn_groups(seed)
+
+
+def policies(instance: Instance, options: dict[str, Any]) -> Iterator[tuple[str, Result]]:
+    """The answers of all policies that suit an instance and have one, quick or not."""
+    for policy in catalog.methods(instance.problem):
+        if policy.kind == "heuristic" and policy.suits(instance):
+            try:
+                yield policy.name, cotenant.solve(instance, policy.name, time_limit=60, **options)
+            except (NoSolution, InvalidInstance, InvalidOption):
+                continue
+
+
+def broken(instance: Instance, method: catalog.Method, **options: Any) -> Iterator[str]:
+    """What a run of an exact method does not keep of what it owes."""
+    try:
+        result = cotenant.solve(instance, method.name, time_limit=LIMIT, **options)
+    except (InvalidInstance, InvalidOption):  # it says that the instance is none of its own
+        return
+    assert "answer_by" not in result.certificate or method.name != "optimal"
+    yield from recheck(instance, result).broken
+    compared = Starts(instance, method, options, seed=0)
+    mine = None
+    if result.solution is not None:
+        mine = compared.worth(result.solution, result.metrics)
+    sense, unit = compared.signs[0], scale(instance, compared.levels[0], **options)
+    shown = {name: options[name] for name in options if name in ("alpha", "alpha_mode")}
+    for name, policy in policies(instance, shown) if method.starts else ():
+        theirs = compared.worth(policy.solution, policy.metrics)
+        if theirs is None:
+            continue
+        if mine is None:
+            yield f"no answer ({result.status}), but {name} has one"
+        elif compared.before(theirs, mine):
+            yield f"its answer is worth {mine}, that of {name} {theirs}"
+        place = len(theirs) - len(compared.levels)
+        if (
+            result.bound is not None
+            and (mine is None or theirs[:place] <= mine[:place])
+            and sense * result.bound - theirs[place] > AGREE * unit
+        ):
+            yield f"its bound is {result.bound}, and {name} has {sense * theirs[place]}"
+
+
+@pytest.mark.parametrize(("name", "method"), pairs(BUNDLED))
+def test_no_exact_method_ends_behind_a_policy(name: str, method: catalog.Method) -> None:
+    instance = cotenant.read(name)
+    assert not method.suits(instance) or list(broken(instance, method)) == []
+
+
+@pytest.mark.parametrize("seed", seeds(40, 1))
+def test_nor_on_instances_by_chance(seed: int) -> None:
+    wrong = [
+        f"{method.name} on {instance}: {what}"
+        for instance in drawn(seed)
+        for method in EXACT
+        if method.problem == instance.problem and method.suits(instance)
+        for what in broken(instance, method)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "method"), pairs(LARGER))
+def test_nor_on_larger_ones(name: str, method: catalog.Method) -> None:
+    test_no_exact_method_ends_behind_a_policy(name, method)
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["optimal", "stable"])
+@pytest.mark.parametrize("gpu", ["v100", "p100"])
+@pytest.mark.parametrize("copies", [4, 20])
+def test_nor_on_measured_tables(gpu: Any, copies: int, method: str) -> None:
+    instance = gavel(DATA / "interference" / "gavel_pairs.json", gpu=gpu, copies=copies)
+    assert list(broken(instance, catalog.find("colocation", method))) == []
+
+
+def test_the_question_is_the_methods_own() -> None:
+    """A start of fewest blocking pairs at alpha 0 is another than one at the alpha asked."""
+    assert list(broken(cotenant.read("colocation/tiny"), STABLE, alpha=0.05)) == []
+
+
+STABLE = catalog.find("colocation", "stable")
+STARTED = [method for method in EXACT if method.starts]
+OF = {
+    "colocation": "colocation/tiny", "admission": "admission/hines-romano-I",
+    "packing": "packing/cluster-12-40", "market": "market/tiny", "scheduling": "scheduling/lpc-like",
+    "groups": "groups/tiny",
+}  # fmt: skip
+SHARED = ("max-min-share", "max-utilization")
+
+
+@cache
+def asked(method: catalog.Method) -> tuple[Instance, Starts]:
+    """An instance that suits a method, and what its policies have of it."""
+    instance = cotenant.read(OF[method.problem])
+    if not method.suits(instance):
+        instance = cotenant.read("packing/vm-types-8" if method.name in SHARED else "packing/tiny")
+    starts = Starts(instance, method, {}, seed=0)
+    starts.look(Clock())
+    return instance, starts
+
+
+@pytest.mark.parametrize("method", STARTED, ids=lambda method: f"{method.problem}-{method.name}")
+def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
+    method: catalog.Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance, starts = asked(method)
+    assert starts.best is not None
+    every = [starts.worth(found.solution, found.metrics) for _, found in policies(instance, {})]
+    assert starts.best.worth == min(worth for worth in every if worth is not None)
+    seen = []
+
+    def nothing(instance: Instance, *, start: Any = None) -> Outcome:
+        seen.append(start)
+        return Outcome(None, None, Status.UNKNOWN)
+
+    resolve = catalog.Method.resolve
+    monkeypatch.setattr(
+        catalog.Method, "resolve", lambda one: nothing if one is method else resolve(one)
+    )
+    result = cotenant.solve(instance, method.name)
+    assert starts.worth(seen[0], result.metrics) == starts.best.worth
+    assert starts.worth(result.solution, result.metrics) == starts.best.worth
+    assert (result.status, result.bound) == (Status.FEASIBLE, None)
+    assert result.certificate["answer_by"] == starts.best.policy
+
+
+@pytest.mark.parametrize("claim", ["worse", "infeasible", "bound"])
+def test_what_a_policy_contradicts_is_withdrawn(
+    claim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worse answer keeps its bound; that there is none, or none so good, is not accepted."""
+    instance, starts = asked(STABLE)
+    worst = max(
+        (found for _, found in policies(instance, {})),
+        key=lambda found: starts.worth(found.solution, found.metrics) or (),
+    )
+    value = worst.metrics["blocking_pairs"]
+    assert starts.best is not None
+    assert starts.best.worth[0] < value
+    made = {
+        "worse": Outcome(worst.solution, 0.0, Status.FEASIBLE, certificate={"proof": "a claim"}),
+        "infeasible": Outcome(None, None, Status.INFEASIBLE),
+        "bound": Outcome(worst.solution, value, Status.OPTIMAL),
+    }[claim]
+    resolve = catalog.Method.resolve
+    monkeypatch.setattr(
+        catalog.Method, "resolve",
+        lambda one: (lambda instance: made) if one is STABLE else resolve(one),
+    )  # fmt: skip
+    result = cotenant.solve(instance, "stable")
+    assert result.metrics["blocking_pairs"] == starts.best.worth[0]
+    if claim == "worse":
+        assert (result.bound, result.certificate["search"]) == (0.0, {"proof": "a claim"})
+    else:
+        assert (result.bound, result.status) == (None, Status.FEASIBLE)
+        assert starts.best.policy in result.certificate["withdrawn"]
+
+
+def test_a_policy_that_takes_longer_than_a_tenth_of_the_time_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance, asks = cotenant.read("colocation/cooper-1000"), []
+    monkeypatch.setattr(Starts, "_ask", lambda self, policy, seconds: asks.append(policy.name))
+    starts = Starts(instance, STABLE, {}, seed=0)
+    starts.look(Clock(0.1))
+    assert asks == []
+    starts.look(Clock(1.0))
+    assert "SMR" in asks
+    assert "SR" not in asks
+    starts.look(Clock())
+    assert asks[-1] == "SR"
+
+
+def test_metrics_that_nobody_needs_are_left_out_but_those_needed_are_the_same() -> None:
+    for method in STARTED:
+        instance, starts = asked(method)
+        metrics = analysis_of(method.problem).metrics
+        assert starts.best is not None
+        few = metrics(instance, starts.best.solution, only=starts.levels)
+        every = metrics(instance, starts.best.solution)
+        assert {level: few[level] for level in starts.levels} == {
+            level: every[level] for level in starts.levels
+        }
+        assert few.items() <= every.items()

@@ -187,18 +187,26 @@ def aggregate_bound(
     )  # fmt: skip
 
 
-def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> Aggregated:
-    """Servers of that cost at most, and VMs by class, such that all have room to spare; those found
-    before where that leaves a VM out.
+def spread_room(
+    problem: Ruled, cost: int, clock: Clock, least: Integers | None = None
+) -> tuple[Integers, Floats] | None:
+    """Servers (q,) of that cost at most, and VMs (s, q) by class, such that all have room to spare;
+    None where none were found.
 
-    A dive: the class whose servers are nearest to a whole number is fixed there, or else at the
-    next one, and the program solved again.
+    A dive: of the classes whose servers are not whole, those of the one nearest to a whole number
+    may no longer be fewer (or more) than that, or else than the next one, and the program is solved
+    again.
+
+    Parameters
+    ----------
+    least : (q,) servers that are among them: where they suffice, the dive cannot end in vain.
     """
-    assert found.servers is not None
     pooled = problem.pooled
     built = even_program(pooled, cost)
     exact = ExactProgram(built.program)
     lower, upper = built.program.lower.copy(), built.program.upper.copy()
+    if least is not None:
+        lower[built.servers] = np.maximum(lower[built.servers], least)
     living = LivingProgram(exact.scaled(lower, upper))
 
     def solved() -> Floats | None:
@@ -212,21 +220,23 @@ def spread_room(problem: Ruled, found: Aggregated, cost: int, clock: Clock) -> A
         return None if (placed < problem.request - WHOLE).any() else point
 
     point = solved()
-    free = built.servers.tolist()
-    while point is not None and free and not clock.over:
-        apart = np.abs(point[free] - np.round(point[free]))
-        column = free.pop(int(np.argmin(apart)))
-        nearest = float(np.round(point[column]))
-        other = nearest + (1.0 if point[column] > nearest else -1.0)
-        for value in (nearest, other):
-            lower[column] = upper[column] = max(value, 0.0)
+    while point is not None and not clock.over:
+        number = point[built.servers]
+        apart = np.abs(number - np.round(number))
+        if apart.max() <= WHOLE:
+            break
+        place = int(np.argmin(np.where(apart > WHOLE, apart, np.inf)))
+        column, value = built.servers[place], float(number[place])
+        ends = lower[column], upper[column]
+        for whole in sorted((np.floor(value), np.ceil(value)), key=lambda end: abs(value - end)):
+            lower[column], upper[column] = ends
+            (lower if whole > value else upper)[column] = whole
             point = solved()
             if point is not None:
                 break
-    if point is None or free:
-        return found
-    servers = np.round(point[built.servers]).astype(np.int64)
-    return replace(found, servers=servers, count=counted(built.count, point))
+    if point is None or (np.abs(point[built.servers] - np.round(point[built.servers])) > WHOLE).any():
+        return None
+    return np.round(point[built.servers]).astype(np.int64), counted(built.count, point)
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 from ...models.packing.assignment import assignment_model
 from ..engines import solve_cp_sat
 from ..outcome import Status, Stop
-from .aggregate import Aggregated, aggregate_bound, spread_room
+from .aggregate import aggregate_bound, spread_room
 from .fitting import Counts, decreasing, trimmed
 from .ruled import Ruled
 from .ruled_fitting import fill_ruled, fit_ruled, large, runs
@@ -64,6 +64,7 @@ def aggregate(search: Search) -> None:
         _ruled(search), search.clock, upper=upper, seconds=search.slice(0.5, least=2.0)
     )
     search.raise_bound(found.bound, "aggregate program", {"leaves": found.leaves})
+    search.servers = found.servers
 
 
 def prove(search: Search) -> None:
@@ -96,18 +97,22 @@ def _fillings(search: Search, effort: float) -> None:
 def _filled(search: Search, cost: int, effort: float) -> bool:
     """Whether VMs are placed on servers of that cost, chosen by the aggregate program."""
     problem, clock = _ruled(search), search.clock
-    found: Aggregated = aggregate_bound(
-        problem, clock, least=cost, upper=search.upper, seconds=search.slice(0.2)
-    )
-    if found.servers is None or found.count is None:
-        return False
-    found = spread_room(problem, found, cost, clock)
-    assert found.servers is not None
-    assert found.count is not None
-    kind = problem.pooled.kinds(found.servers)
-    filling = Filling(problem, kind, found.count, search.rng)
-    filling.place_evenly(found.count)
-    seconds = max(4.0 * effort, search.slice(0.15) or 0.0)
+    spread = spread_room(problem, cost, clock)
+    if spread is None and search.servers is not None:
+        spread = spread_room(problem, cost, clock, search.servers)
+    if spread is None:
+        found = aggregate_bound(
+            problem, clock, least=cost, upper=search.upper, seconds=search.slice(0.2)
+        )
+        if found.servers is None or found.count is None:
+            return False
+        spread = found.servers, found.count
+    servers, count = spread
+    filling = Filling(problem, problem.pooled.kinds(servers), count, search.rng)
+    filling.place_evenly(count)
+    # a step of the search by halves is a server of the cheapest class at least
+    steps = ((search.upper - search.lower) // int(problem.price.min())).bit_length()
+    seconds = max(4.0 * effort, search.slice(0.15) or 0.0) / max(steps, 1)
     if not filling.mend(clock, clock.seconds + seconds):
         return False
     search.offer(filling.counts(), "fillings of the aggregate program's servers")

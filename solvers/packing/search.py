@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...instances.packing.instance import Integers
 from ..engines import EngineName
 from ..outcome import Clock
 from .fitting import Counts
@@ -25,7 +26,13 @@ no longer join it.
 
 @dataclass
 class Search:
-    """Where the portfolio stands: the best answer, the best bound, and who found them."""
+    """Where the portfolio stands: the best answer, the best bound, and who found them.
+
+    Attributes
+    ----------
+    servers : (q,) servers of each class of `Ruled.pooled` at the bound of the aggregate program,
+        where it was solved to its optimum.
+    """
 
     problem: Reduced
     clock: Clock
@@ -39,6 +46,7 @@ class Search:
     proof: dict[str, Any] = field(default_factory=dict)
     pool: Pool = field(init=False)
     relaxation: Relaxation | None = None
+    servers: Integers | None = None
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.problem.types)

@@ -234,7 +234,10 @@ def spread_room(
             point = solved()
             if point is not None:
                 break
-    if point is None or (np.abs(point[built.servers] - np.round(point[built.servers])) > WHOLE).any():
+    if (
+        point is None
+        or (np.abs(point[built.servers] - np.round(point[built.servers])) > WHOLE).any()
+    ):
         return None
     return np.round(point[built.servers]).astype(np.int64), counted(built.count, point)
 

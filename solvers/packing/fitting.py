@@ -14,6 +14,9 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers
 from .reduction import Reduced
 
+MOST_RECOLORED = 2_000_000
+"""Servers in use times servers there are up to which VMs get cheaper ones."""
+
 Counts = tuple[Integers, Integers]
 """(n, s) VMs of each type on each server, and (n,) the servers' classes, of a `Reduced`."""
 
@@ -144,6 +147,20 @@ def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
     kept = np.clip(request - before, 0, count)
     full = kept.any(axis=1)
     return kept[full], kind[full]
+
+
+def recolored(problem: Reduced, counts: Counts) -> Counts:
+    """The same VMs together on the cheapest servers that can hold them: an assignment problem."""
+    from scipy.optimize import linear_sum_assignment
+
+    count, kind = counts
+    limit = np.minimum(problem.limit, len(kind))
+    if (problem.price == problem.price[0]).all() or len(kind) * limit.sum() > MOST_RECOLORED:
+        return counts
+    server = np.repeat(np.arange(len(limit)), limit)
+    price = problem.price.astype(float)
+    cost = np.where(problem.able(count, kind), price, price.sum() * len(kind) + 1.0)
+    return count, server[linear_sum_assignment(cost[:, server])[1]]
 
 
 def _packed(problem: Reduced, pack: Callable[[Integers, Integers, Integers], int]) -> Counts | None:

@@ -117,6 +117,11 @@ def min_cost(
 
 _DIVES = 12
 
+FEWEST_SHARE, FEWEST_SECONDS = 0.2, 5.0
+"""The part of the time, and the seconds without a limit, in which the cheapest servers are begun
+from the fewest.
+"""
+
 _MOST_STEPS = 50_000_000
 """VMs times types up to which all rules are tried when time is limited."""
 
@@ -136,7 +141,6 @@ def _minimum(
     made = reduce_ruled if instance.ruled else reduce
     search = Search(made(instance, costs=costs), clock, rng or np.random.default_rng(0), master)
     greedy = ruled_minimum.greedy if instance.ruled else _greedy
-    given = _worth(start, instance, costs)
     stop = Stop.FINISHED
     try:
         for part in _RULED_PARTS if instance.ruled else _PARTS:
@@ -146,33 +150,35 @@ def _minimum(
                 continue
             if part is _greedy:
                 greedy(search, random_starts)
-                if given is not None:
-                    search.upper = min(search.upper, given)
+                if start is not None:
+                    search.offer(search.problem.counts(start), "the start")
+                if search.open and len(np.unique(search.problem.price)) > 1:
+                    _fewest(search, random_starts)
             else:
                 part(search)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    return _outcome(search, start, given, stop)
+        if start is not None:
+            search.offer(search.problem.counts(start), "the start")
+    return _outcome(search, stop)
 
 
-def _worth(start: Placement | None, instance: Packing, costs: bool) -> int | None:
-    if start is None:
-        return None
-    return int(instance.price[start.server_class].sum()) if costs else start.servers
+def _fewest(search: Search, random_starts: int) -> None:
+    """The fewest servers, whatever they cost: few are often cheap, and sooner found."""
+    found = min_servers(
+        search.problem.instance, rng=search.rng, random_starts=random_starts, master=search.master,
+        time_limit=search.slice(FEWEST_SHARE) or FEWEST_SECONDS,
+    )  # fmt: skip
+    if isinstance(found.solution, Placement):
+        search.offer(search.problem.counts(found.solution), "the fewest servers")
+    if found.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
-def _outcome(search: Search, start: Placement | None, given: int | None, stop: Stop) -> Outcome:
-    """What the search ends with; a start that was not beaten is the answer."""
-    solution, found_by = None, search.found_by
-    if search.best is not None:
-        solution = search.problem.placement(*search.best)
-    if (
-        start is not None
-        and given is not None
-        and (search.best is None or given < search.problem.cost(search.best[1]))
-    ):
-        solution, found_by = start, "the start"
-    certificate = {"found_by": found_by, "bound_by": search.bound_by, **search.proof}
+def _outcome(search: Search, stop: Stop) -> Outcome:
+    """What the search ends with."""
+    solution = None if search.best is None else search.problem.placement(*search.best)
+    certificate = {"found_by": search.found_by, "bound_by": search.bound_by, **search.proof}
     if search.relaxation is not None:
         certificate |= {"patterns": len(search.pool), "relaxation": search.relaxation.value}
     trace = tuple(search.clock.trace)
@@ -249,8 +255,8 @@ def _columns(search: Search) -> None:
 
 
 def _dives(search: Search) -> None:
-    """A deterministic dive, then drawn ones, for an answer at the bound: half of the time left, or
-    a dozen.
+    """A deterministic dive, then drawn ones, for answers at the bound, half the way to it, and only
+    better than the best, in turn: half of the time left, or a dozen.
     """
     assert search.relaxation is not None
     share = search.slice(0.5)
@@ -261,10 +267,9 @@ def _dives(search: Search) -> None:
             return
         rng = None if attempt == 0 else search.rng
         seconds = min(until - search.clock.seconds, 60.0)
+        target = (search.lower, (search.lower + search.upper) // 2, search.upper - 1)[attempt % 3]
         search.offer(
-            dive(
-                search.problem, search.relaxation, search.lower, search.clock, rng, seconds=seconds
-            ),
+            dive(search.problem, search.relaxation, target, search.clock, rng, seconds=seconds),
             "diving",
         )
 

@@ -77,6 +77,27 @@ class Reduced:
         """
         return Placement(self.handed_out(count), self.classes[kind])
 
+    @property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """For each class here, the instance's classes that it stands for."""
+        return tuple((c,) for c in self.classes.tolist())
+
+    def counts(self, placement: Placement) -> tuple[Integers, Integers]:
+        """Counts (n, s) and classes (n,) of this reduction from a placement of the instance."""
+        where = {c: place for place, group in enumerate(self.kinds) for c in group}
+        rows = [placement.count[:, list(group)].sum(axis=1) for group in self.members]
+        kind = [where[c] for c in placement.server_class.tolist()]
+        return np.stack(rows, axis=1), np.array(kind, dtype=np.int64)
+
+    def able(self, count: Integers, kind: Integers) -> npt.NDArray[np.bool_]:
+        """(n, p) whether a server of each class could take the place of one of class (n,) `kind`
+        with VMs (n, s) `count`.
+        """
+        fits: npt.NDArray[np.bool_] = ((count @ self.demand)[:, None] <= self.capacity[None]).all(
+            axis=2
+        )
+        return fits
+
     def handed_out(self, count: Integers) -> Integers:
         """(n, types of the instance) VMs on each server."""
         # types that were not merged, and placed as often as wanted, are as they stand here

@@ -105,13 +105,13 @@ class Ruled(Reduced):
 
     Attributes
     ----------
-    kinds : for each class here, the instance's classes merged in it.
+    merged_classes : for each class here, the instance's classes merged in it.
     most : (s, p) VMs of a type that one server of a class holds at most, by all rules.
     limits, zone_limits, apart, spreads, zone, zones : as in `Rules`; what cannot be broken is left
         out. zones is how many there are.
     """
 
-    kinds: tuple[tuple[int, ...], ...]
+    merged_classes: tuple[tuple[int, ...], ...]
     most: Integers
     limits: tuple[Group, ...]
     zone_limits: tuple[Group, ...]
@@ -119,6 +119,18 @@ class Ruled(Reduced):
     spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
     zone: Integers
     zones: int
+
+    @property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """For each class here, the instance's classes merged in it."""
+        return self.merged_classes
+
+    def able(self, count: Integers, kind: Integers) -> npt.NDArray[np.bool_]:
+        """As for `Reduced`, within the rules: where some are on zones, in the same one."""
+        fits = super().able(count, kind) & (count[:, :, None] <= self.most[None]).all(axis=1)
+        if self.zone_limits or self.spreads:
+            fits &= self.zone[kind][:, None] == self.zone[None]
+        return fits
 
     @cached_property
     def pooled(self) -> Pooled:
@@ -201,13 +213,12 @@ class Ruled(Reduced):
         count = np.zeros((int(given.available.sum()), given.types), dtype=np.int64)
         count[server, kind] = number
         used = np.unique(server)
+        placement = Placement(count[used], given.server_class[used])
         try:
-            check(given, Placement(count[used], given.server_class[used]))
+            check(given, placement)
         except InfeasibleSolution:
             return None
-        merged = np.stack([count[:, list(group)].sum(axis=1) for group in self.members], axis=1)
-        where = {c: place for place, group in enumerate(self.kinds) for c in group}
-        return merged[used], np.array([where[c] for c in given.server_class[used].tolist()])
+        return self.counts(placement)
 
     @cached_property
     def arrays(self) -> RuleArrays:
@@ -320,7 +331,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
         classes=np.array(first, dtype=np.int64),
         members=tuple(members),
         instance=instance,
-        kinds=tuple(kinds),
+        merged_classes=tuple(kinds),
         most=most,
         limits=tuple((renumbered(group), n) for group, n in limits),
         zone_limits=tuple((renumbered(group), n) for group, n in zone_limits),

@@ -10,7 +10,7 @@ import numpy as np
 from ...instances.packing.instance import Integers
 from ..engines import EngineName
 from ..outcome import Clock
-from .fitting import Counts
+from .fitting import Counts, recolored
 from .generation import Relaxation
 from .patterns import Pool
 from .reduction import Reduced
@@ -63,6 +63,7 @@ class Search:
         """
         if counts is None:
             return
+        counts = recolored(self.problem, counts)
         cost = self.problem.cost(counts[1])
         rows = len(self.pool) + len(counts[1])
         if not len(self.pool) or rows * self.problem.types <= MOST_POOLED:

@@ -180,10 +180,10 @@ def test_one_server_less_than_the_bound_is_no_proof() -> None:
         (np.array([[1, 1, 0]] * 3 + [[0, 0, 3]] * 2), np.zeros(5, dtype=np.int64)), "by hand"
     )
     search.lower = 4
-    cut = minimum._outcome(search, None, None, Stop.FINISHED)
+    cut = minimum._outcome(search, Stop.FINISHED)
     assert (cut.bound, cut.status, cut.stop) == (4.0, Status.FEASIBLE, Stop.TIME_LIMIT)
     search.lower = 5
-    assert minimum._outcome(search, None, None, Stop.FINISHED).status is Status.OPTIMAL
+    assert minimum._outcome(search, Stop.FINISHED).status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("method", [max_utilization, max_min_share])

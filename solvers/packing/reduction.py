@@ -93,9 +93,8 @@ class Reduced:
         """(n, p) whether a server of each class could take the place of one of class (n,) `kind`
         with VMs (n, s) `count`.
         """
-        fits: npt.NDArray[np.bool_] = ((count @ self.demand)[:, None] <= self.capacity[None]).all(
-            axis=2
-        )
+        load = (count @ self.demand)[:, None]
+        fits: npt.NDArray[np.bool_] = np.all(load <= self.capacity[None], axis=2)
         return fits
 
     def handed_out(self, count: Integers) -> Integers:

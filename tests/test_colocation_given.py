@@ -208,6 +208,26 @@ GAVEL = {
 }
 
 
+@needs_data
+def test_a_job_that_fits_beside_nobody_is_named_with_the_machines_that_are_enough() -> None:
+    table = DATA / "interference" / "gavel_pairs.json"
+    with pytest.raises(InvalidInstance, match=r"'ResNet-50 \(batch size 128\)'.*at least 14"):
+        gavel(table, gpu="k80")
+    assert cotenant.solve(gavel(table, gpu="k80", machines=14.0), "optimal").status == "optimal"
+
+
+@pytest.mark.parametrize("twos", [1, 2])
+def test_so_many_machines_are_enough_where_jobs_fit_beside_nobody(twos: int) -> None:
+    penalty = [[np.inf, np.inf, np.inf], [np.inf, 0.1, 0.2], [np.inf, 0.3, 0.1]]
+    count = [twos, 2, 4 - twos % 2]
+    with pytest.raises(InvalidInstance, match=rf"\({twos} of .*Give at least (\d+) mach") as found:
+        Colocation(penalty, count)
+    least = float(str(found.value).split("machines=")[1].split(",")[0])
+    assert cotenant.solve(Colocation(penalty, count, machines=least), "optimal").status == "optimal"
+    with pytest.raises(InvalidInstance, match="can run beside nobody"):
+        Colocation(penalty, count, machines=least - 1)
+
+
 def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> None:
     instance = gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), copies=2, machines=4.0)
     assert instance.names == ("A", "B")

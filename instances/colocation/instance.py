@@ -389,12 +389,15 @@ class Colocation(Instance):
         present = self.count > 0
         unpairable = present & ~(self.allowed & present[None, :]).any(axis=1)
         if unpairable.any() and self.count[unpairable].sum() > self.singles_allowed:
-            place = int(np.argmax(unpairable))
+            place, alone = int(np.argmax(unpairable)), int(self.count[unpairable].sum())
+            least = -(-(self.agents + alone) // 2)
             raise InvalidInstance(
                 f"penalty[{place}]",
-                f"inf with every possible partner of type {self.names[place]!r}",
-                "an allowed partner, since not all of these jobs can run alone",
-                "Allow a pair (a number on both sides), or give more machines",
+                f"inf with every possible partner of type {self.names[place]!r} ({alone} of "
+                f"{self.agents} jobs can run beside nobody)",
+                "a number on both sides for some pair, or a machine for each of these jobs",
+                f"Give at least {least} machines (machines={least}, or -o machines={least} where "
+                "it is made), or inf",
             )  # fmt: skip
 
 

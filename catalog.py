@@ -45,7 +45,8 @@ class Method:
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     claimed : of a method with a prover, what stays a claim, and why.
-    instead : triples of an option, a value and the metric that it optimizes with that value.
+    instead : triples of an option, a value (... for any but None) and the metric that it optimizes
+        with that value.
     """
 
     name: str
@@ -68,7 +69,8 @@ class Method:
     def objective_of(self, options: Mapping[str, Any]) -> str:
         """The metric it optimizes with these options."""
         for option, value, metric in self.instead:
-            if options.get(option) == value:
+            given = options.get(option)
+            if given == value or (value is ... and given is not None):
                 return metric
         return self.objective
 
@@ -130,7 +132,8 @@ METHODS: tuple[Method, ...] = (
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", ("penalty",),
-               prover="solvers.proofs.colocation:fair"),
+               prover="solvers.proofs.colocation:fair",
+               claimed="answers with the option slack", instead=(("slack", ..., "penalty"),)),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=2000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",

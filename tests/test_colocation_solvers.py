@@ -5,6 +5,8 @@ partial pairings.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -14,8 +16,15 @@ from seeds import numbers
 
 import cotenant
 from cotenant.analysis.colocation.frontier import frontier, price_frontiers
+from cotenant.analysis.run.recheck import recheck
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
-from cotenant.instances.colocation.objective import attribution_slack, mean_penalty
+from cotenant.instances.colocation.objective import (
+    attribution_slack,
+    exact_slack,
+    keeps_slack,
+    mean_penalty,
+)
+from cotenant.instances.colocation.stability import decimal
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 from cotenant.models.colocation import penalty_program
 from cotenant.solvers.colocation import (
@@ -672,3 +681,65 @@ def test_a_time_that_is_up_while_a_program_is_made_is_no_wrong_option() -> None:
             Status.OPTIMAL,
             Status.FEASIBLE,
         )
+
+
+def every_pairing(agents: tuple[int, ...]) -> Iterator[list[tuple[int, int]]]:
+    """All ways to pair agents of these types, some of them more than once."""
+    if not agents:
+        yield []
+    for at in range(1, len(agents)):
+        for rest in every_pairing(agents[1:at] + agents[at + 1 :]):
+            yield [(agents[0], agents[at]), *rest]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_within_an_allowance_of_slack_the_mean_penalty_is_least(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = Colocation(
+        rng.integers(0, 10, (4, 4)) / 10, [2, 2, 1, 3], bandwidth=[1.0, 2.0, 2.0, 3.0]
+    )
+    found: list[tuple[Fraction, float]] = []
+    for pairs in every_pairing((0, 0, 1, 1, 2, 3, 3, 3)):
+        first, second = (np.array(side) for side in zip(*pairs, strict=True))
+        pairing = Pairing(first, second, np.ones(4, dtype=int), np.zeros(4, dtype=int))
+        found.append((exact_slack(instance, pairing), mean_penalty(instance, pairing)))
+    slacks = sorted({slack for slack, _ in found})
+    for allowed in [*map(float, slacks[:3]), float(slacks[0]) / 2, float(slacks[0]) + 0.01, 0.3]:
+        within = [value for slack, value in found if slack <= decimal(allowed)]
+        outcome = fair(instance, slack=allowed)
+        if not within:
+            assert outcome.status is Status.INFEASIBLE
+            ends = outcome.certificate["least_slack"]
+            assert allowed < ends["bound"] <= float(slacks[0]) + 1e-9
+            assert ends["value"] >= float(slacks[0]) - 1e-9
+            continue
+        # no engine tells an allowance from a slack that is above it by rounding alone
+        near = any(0 < slack - decimal(allowed) < 1e-9 for slack in slacks)
+        assert outcome.status is Status.OPTIMAL or near
+        assert outcome.bound is None or outcome.bound <= min(within) + 1e-9
+        if outcome.solution is not None:
+            assert isinstance(outcome.solution, Pairing)
+            assert keeps_slack(instance, outcome.solution, allowed)
+
+
+def test_an_allowance_of_slack_makes_the_mean_penalty_the_objective() -> None:
+    tiny = cotenant.read("colocation/tiny")
+    result = cotenant.solve(tiny, "fair", slack=0.01)
+    assert (result.objective_name, result.status) == ("penalty", "optimal")
+    assert result.objective == pytest.approx(result.metrics["penalty"])
+    assert recheck(tiny, result).broken == ()
+    document = result.document()
+    document["certificate"]["slack_allowed"] = document["result"]["options"]["slack"] = 0.001
+    strict = cotenant.Result.from_document(document)
+    needed = result.metrics["slack"] > 0.001
+    assert any("more slack" in why for why in recheck(tiny, strict).broken) is needed
+    with pytest.raises(InvalidOption, match=r"slack is -0\.1"):
+        cotenant.solve(tiny, "fair", slack=-0.1)
+
+
+@pytest.mark.parametrize(("allowed", "keeps"), [(0.1, True), (0.09999999999999999, False)])
+def test_an_allowance_is_kept_exactly(allowed: float, keeps: bool) -> None:
+    # 0.3 - 0.2 is a tenth, and more than that in floats
+    instance = Colocation([[0.0, 0.3], [0.2, 0.0]], [1, 1], bandwidth=[1.0, 2.0])
+    pairing = Pairing([0], [1], [1], [0, 0])
+    assert keeps_slack(instance, pairing, allowed) is keeps

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import undecided_pairs
-from ...instances.colocation.objective import worst_case
+from ...instances.colocation.objective import keeps_slack, worst_case
 from ...instances.problem.errors import NoSolution
 from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
 from ...solvers.colocation.bounds import least_penalty_bound
@@ -29,7 +29,8 @@ def claims(instance: Colocation, stored: Stored) -> Findings:
     if stored.solution is None:
         try:
             feasible_pairing(instance)
-            found.impossible = False
+            # of pairings within an allowance of slack nothing is proved again
+            found.impossible = None if stored.options.get("slack") is not None else False
         except Undecided:
             pass
         except NoSolution:
@@ -41,6 +42,11 @@ def claims(instance: Colocation, stored: Stored) -> Findings:
         expected["blocking_pairs"] = _listed(instance, stored.solution, stored.options)
         expected |= _about_intervals(instance, stored)
         found.compare(certificate, expected, expected)
+    allowed = stored.options.get("slack")
+    if stored.method == "fair" and allowed is not None:
+        found.compare(certificate, {"slack_allowed": allowed}, ["slack_allowed"])
+        if not keeps_slack(instance, stored.solution, allowed):
+            found.broken.append(f"the answer has more slack than the {allowed:g} allowed")
     if stored.bound is not None:
         found.bounds["penalty"] = least_penalty_bound(instance)
         if instance.high is not None:

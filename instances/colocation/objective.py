@@ -4,10 +4,12 @@ attribution.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from .instance import Colocation, Floats, Integers, Pairing
-from .stability import require_intervals
+from .stability import decimal, require_intervals
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
@@ -82,6 +84,30 @@ def within_slack(instance: Colocation, pairing: Pairing, slack: float) -> bool:
     tolerance is theirs.
     """
     return attribution_slack(instance, pairing) <= slack + ROUNDING * scale(instance, "slack")
+
+
+def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
+    """The slack of fair attribution on the decimals as written, without rounding."""
+    assert instance.bandwidth is not None
+    mean = [Fraction(0)] * instance.types
+    for kind, value, number in zip(*agent_penalties(instance, pairing), strict=True):
+        mean[kind] += decimal(float(value)) * int(number) / int(instance.count[kind])
+    slack, above = Fraction(0), Fraction(-2)  # no mean is as low as this
+    for load in np.unique(instance.bandwidth[instance.count > 0]):
+        here = np.flatnonzero((instance.bandwidth == load) & (instance.count > 0))
+        slack = max(slack, above - min(mean[kind] for kind in here))
+        above = max(above, *(mean[kind] for kind in here))
+    return slack
+
+
+def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
+    """Whether the slack is at most this, exactly: floats decide where they are far apart, fractions
+    elsewhere.
+    """
+    beyond = attribution_slack(instance, pairing) - most
+    if abs(beyond) > ROUNDING * scale(instance, "slack"):
+        return beyond < 0
+    return exact_slack(instance, pairing) <= decimal(most)
 
 
 def scale(instance: Colocation, objective: str, **options: object) -> float:

@@ -58,6 +58,7 @@ def fair_program(
     slack: float | None = None,
     keep: Booleans | None = None,
     around: Surroundings | None = None,
+    least: float = 0.0,
 ) -> FairProgram:
     """Least slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x] <
     bandwidth[y] strictly.
@@ -73,6 +74,7 @@ def fair_program(
         given.
     around : the pairing that this one is a part of; the instance then counts only the agents that
         are free.
+    least : less slack than this counts as this, where slack is the objective.
     """
     # types with agents, by the step of their bandwidth
     assert instance.bandwidth is not None
@@ -87,7 +89,7 @@ def fair_program(
     # h[k] for each step, and the slack
     low = lowest_penalty(instance) + min(0.0, float((placed / count).min()))
     highest = builder.columns(len(steps), lower=low, upper=1.0)
-    fixed = 0.0 if around is None else around.slack
+    fixed = least if around is None else around.slack
     room = builder.columns(
         1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack
     )

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.objective import attribution_slack, mean_penalty, scale, within_slack
+from ...instances.colocation.objective import (
+    attribution_slack,
+    keeps_slack,
+    mean_penalty,
+    scale,
+    within_slack,
+)
 from ...instances.problem.base import Solution
-from ...instances.problem.rules import checked
+from ...instances.problem.rules import AtLeast, checked
 from ...models.colocation import FINE, FairProgram, fair_program
 from ..engines import EngineAnswer, EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
@@ -18,8 +24,10 @@ from .bounds import least_penalty_bound
 from .common import (
     KEEPS_TIME,
     MOST_PAIRS,
+    NOT_GIVEN,
     best_of,
     in_own_unit,
+    infeasible,
     out_of_unit,
     outcome,
     pairs_of,
@@ -58,6 +66,12 @@ NEAR = 0.95
 IMPROVING_SECONDS = 10.0
 """Time for improving a pairing part by part when there is no limit."""
 
+WITHIN = "linear relaxation, and integer program over types, of least penalty at this slack"
+
+Allowance = Annotated[
+    float, AtLeast(0, "points of penalty", cure="0.0005 is a twentieth of a percentage point")
+]
+
 
 @checked
 def fair(
@@ -66,15 +80,19 @@ def fair(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     engine: EngineName = "highs",
+    slack: Allowance | None = None,
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The pairing of least slack, and among those the one of least mean penalty.
+    """The pairing of least slack, and among those the one of least mean penalty; or the one of
+    least mean penalty within an allowance of slack.
 
     Slack is the least s with mean penalty[x] <= mean penalty[y] + s whenever bandwidth[x] <
     bandwidth[y] strictly: 0 means that who presses harder on memory loses at least as much (fair
     attribution, Cooper section II; thesis 2.1). It can be impossible, so the answer is never a bare
-    "infeasible".
+    "infeasible". Slack has a price: an allowance far below what penalties are known to may cost
+    less than slack exactly 0 by more than any search can gain (`analysis.colocation.frontier` shows
+    how much).
 
     Parameters
     ----------
@@ -84,13 +102,18 @@ def fair(
     time_limit : seconds, more than 0. Without one the slack is proved however long it takes, and
         the mean penalty gets 30 seconds after it.
     engine : the solver of the program: "highs" or "cp-sat".
+    slack : allowed, in points of penalty (0.0005 is a twentieth of a percentage point): the mean
+        penalty is then the objective, and a pairing of more slack is no answer. Where there is
+        provably none within it the status is infeasible, and `certificate["least_slack"]` has the
+        least slack found and a bound on it. As little as possible when not given.
     start : a pairing to begin with; one that is not feasible is completed first.
-    report : progress, in slack.
+    report : progress, in slack, or in mean penalty within the allowance.
 
     Returns
     -------
     Outcome
-        Objective and bound are the slack; the mean penalty stands in `certificate["levels"]`.
+        Objective and bound are the slack, and the mean penalty stands in `certificate["levels"]`;
+        with an allowance they are the mean penalty.
 
     Raises
     ------
@@ -109,14 +132,16 @@ def fair(
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):
         return begin
-    instance, unit = in_own_unit(instance)
+    given, (instance, unit) = instance, in_own_unit(instance)
     clock.unit = unit
-    search = _Search(
-        instance, begin, clock, engine, np.random.default_rng(0) if rng is None else rng
-    )
+    rng = np.random.default_rng(0) if rng is None else rng
+    if slack is None:
+        search = _Search(instance, begin, clock, engine, rng)
+    else:
+        search = _Within(instance, begin, clock, engine, rng, given, slack, unit)
     try:
         search.least_slack()
-        if search.least:
+        if search.ready:
             search.least_penalty()
     except KeyboardInterrupt:
         search.stop = Stop.INTERRUPTED
@@ -125,6 +150,9 @@ def fair(
 
 class _Search:
     """The best pairing so far, and what is proved on either level."""
+
+    enough = 0.0  # less slack is worth nothing
+    silent = False  # whether slack is not the objective
 
     def __init__(
         self,
@@ -142,7 +170,8 @@ class _Search:
         self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
         self.pairs = pairs_of(instance)
         self.near = False  # whether the best pairing was found near the second level's relaxation
-        clock.note(self.slack, 0.0, "start")
+        if not self.silent:
+            clock.note(self.slack, 0.0, "start")
 
     @property
     def slack(self) -> float:
@@ -155,6 +184,25 @@ class _Search:
         return self.slack <= self.bound or agree(
             self.slack, self.bound, scale(self.instance, "slack")
         )
+
+    @property
+    def ready(self) -> bool:
+        """Whether the best pairing has so little slack that the second level may begin."""
+        return self.least
+
+    @property
+    def settled(self) -> bool:
+        """Whether the first level is over."""
+        return self.ready
+
+    @property
+    def most(self) -> float:
+        """The slack that the second level allows."""
+        return self.slack
+
+    def within(self, pairing: Pairing, slack: float) -> bool:
+        """Whether a pairing has no more slack than the second level allows."""
+        return within_slack(self.instance, pairing, slack)
 
     @property
     def cheapest(self) -> bool:
@@ -178,30 +226,30 @@ class _Search:
 
     def least_slack(self) -> None:
         """The first level: a good answer, then the whole program."""
-        if self.least:
+        if self.settled:
             return
         if self.too_large:
             self._improve(None, self.clock.left)
         else:
-            program = fair_program(self.instance)
+            program = fair_program(self.instance, least=self.enough)
             self.certificate |= size(program, self.engine)
             solved = self._approach(program)
-            if not self.least and not self.large and self.clock.left is not None:
+            if not self.settled and not self.large and self.clock.left is not None:
                 self._improve(None, self.clock.share(SHORT))
-                if not self.least:
+                if not self.settled:
                     self._run(program, None, parts=2)
             hopeless = self.large and not solved and self.clock.left is not None
-            if not self.least and (self.large or self.clock.left is not None):
+            if not self.settled and (self.large or self.clock.left is not None):
                 self._improve(None, self.clock.share(1 if hopeless else 2))
-            if not self.least and not hopeless:
+            if not self.settled and not hopeless:
                 self._run(program, None)
-        self._ended(self.least)
+        self._ended(self.settled)
 
     def least_penalty(self) -> None:
         """The second level, no longer than `SECOND_LEVEL_SECONDS` where there is no limit: it is
         far harder than the first.
         """
-        slack, whole = self.slack, self.clock
+        slack, whole = self.most, self.clock
         if whole.left is None:
             self.clock = Clock(SECOND_LEVEL_SECONDS)
         if self.too_large:
@@ -236,7 +284,7 @@ class _Search:
         if first is None:
             return False
         self._prove(first.bound)
-        slack = max(first.bound, 0.0) + AGREE * scale(self.instance, "slack")
+        slack = max(first.bound, self.enough) + AGREE * scale(self.instance, "slack")
         cheapest = fair_program(self.instance, slack)
         second = relaxed(cheapest.program, self.clock, parts=2)
         if second is None:
@@ -245,13 +293,14 @@ class _Search:
         if near is not None and attribution_slack(self.instance, near) < self.slack:
             self.best = near
             self.clock.note(self.slack, self.bound, "rounded")
-        if not self.least and not self.large and self.clock.left is not None:
+        if not self.settled and not self.large and self.clock.left is not None:
             self._first_near(second)
         return True
 
     def _first_near(self, relaxation: Relaxation) -> None:
         """A pairing of the least slack that the relaxation allows, near its cheapest point."""
-        near = Near(self.instance, self.best, relaxation, self.clock, slack=max(self.bound, 0.0))
+        slack = max(self.bound, self.enough)
+        near = Near(self.instance, self.best, relaxation, self.clock, slack=slack)
         share = self.clock.share(SHORT)
         try:
             near.first(self.clock.seconds + (share or 0.0))
@@ -261,19 +310,23 @@ class _Search:
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""
         seconds = IMPROVING_SECONDS if seconds is None else seconds
-        bound = self.bound if slack is None else self.penalty_bound
-        self.best, interrupted = improve(
+        bound = max(self.bound, self.enough) if slack is None else self.penalty_bound
+        best, interrupted = improve(
             self.instance, self.best, self.clock, seconds, self.rng, slack=slack, bound=bound
         )
+        if slack is None or self.within(best, slack):
+            self.best = best
         if interrupted:
             raise KeyboardInterrupt
 
     def _search_near(self, relaxation: Relaxation, slack: float) -> None:
         """Around the relaxation, for most of the time left."""
-        self.best, interrupted = search_near(
+        best, interrupted = search_near(
             self.instance, self.best, relaxation, self.clock, NEAR * (self.clock.left or 0.0),
             self.rng, slack=slack, bound=self.penalty_bound, boxes=not self.near
         )  # fmt: skip
+        if self.within(best, slack):
+            self.best = best
         if interrupted:
             raise KeyboardInterrupt
 
@@ -287,11 +340,7 @@ class _Search:
         ) -> float:  # a solver's tolerance must not buy penalty with slack
             if slack is None:
                 return attribution_slack(self.instance, pairing)
-            return (
-                mean_penalty(self.instance, pairing)
-                if within_slack(self.instance, pairing, slack)
-                else np.inf
-            )
+            return mean_penalty(self.instance, pairing) if self.within(pairing, slack) else np.inf
 
         per: float = self.instance.agents
         if slack is None:  # engines stop at a gap of 1e-9, and slacks may be as near
@@ -369,3 +418,61 @@ class _Search:
                 found.solution, found.bound, found.status, self.stop, found.certificate, found.trace
             )
         return found
+
+
+class _Within(_Search):
+    """The same within an allowance: any pairing that keeps it is fair enough."""
+
+    silent = True
+
+    def __init__(
+        self, instance: Colocation, begin: Pairing, clock: Clock, engine: EngineName,
+        rng: np.random.Generator, given: Colocation, allowed: float, unit: float,
+    ) -> None:  # fmt: skip
+        self.given, self.allowed, self.unit = given, allowed, unit
+        self.enough = allowed / unit
+        super().__init__(instance, begin, clock, engine, rng)
+
+    @property
+    def ready(self) -> bool:
+        return self.within(self.best, self.enough)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether every pairing has more slack: proved."""
+        apart = not agree(self.bound, self.enough, scale(self.instance, "slack"))
+        return self.bound > self.enough and apart
+
+    @property
+    def settled(self) -> bool:
+        return self.ready or self.impossible
+
+    @property
+    def most(self) -> float:
+        return self.enough
+
+    def within(self, pairing: Pairing, slack: float) -> bool:
+        return keeps_slack(self.given, pairing, self.allowed)
+
+    def least_slack(self) -> None:
+        """The first level, whose progress is not that of the objective."""
+        whole, self.clock = self.clock, Clock(self.clock.left)
+        try:
+            super().least_slack()
+        finally:
+            self.clock = whole
+
+    def outcome(self) -> Outcome:
+        """The checked outcome: a pairing that keeps the allowance, or how little slack there is."""
+        least: Any = {"value": self.slack * self.unit, "bound": self.bound * self.unit}
+        if self.impossible:
+            why = f"integer program over types: no pairing has a slack below {least['bound']:g}"
+            return infeasible(self.clock, why, least_slack=least)
+        if not self.ready:
+            facts: dict[str, Any] = {"proof": NOT_GIVEN, "least_slack": least}
+            return Outcome(None, None, Status.UNKNOWN, self.stop, facts, tuple(self.clock.trace))
+        bound, value = self.penalty_bound, mean_penalty(self.instance, self.best)
+        facts = {**self.certificate, "proof": WITHIN, "slack_allowed": self.allowed}
+        return outcome(
+            self.instance, self.best, value, bound, self.stop, facts, self.clock, "penalty"
+        )

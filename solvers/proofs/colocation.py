@@ -213,6 +213,8 @@ def _least_mean(
 
 def fair(task: Task) -> Proof:
     """Of `fair`: multipliers of either level's linear program; a slack of 0 is its own proof."""
+    if task.options.get("slack") is not None:
+        raise Claimed("answers within an allowance of slack are not proved as a file")
     if task.outcome.solution is None:
         return _nobody(task, "fair", "slack")
     steps: list[list[dict[str, Any]]] = [[], []]

@@ -132,7 +132,7 @@ METHODS: tuple[Method, ...] = (
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", ("penalty",),
-               prover="solvers.proofs.colocation:fair",
+               asks="solvers.colocation.fair:fair_enough", prover="solvers.proofs.colocation:fair",
                claimed="answers with the option slack", instead=(("slack", ..., "penalty"),)),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=2000),

@@ -148,6 +148,13 @@ def fair(
     return out_of_unit(search.outcome(), unit)
 
 
+def fair_enough(
+    instance: Colocation, pairing: Pairing, slack: float | None = None
+) -> tuple[float, ...] | None:
+    """Nothing where a pairing keeps the allowance of `fair`, or none is given; None where not."""
+    return () if slack is None or keeps_slack(instance, pairing, slack) else None
+
+
 class _Search:
     """The best pairing so far, and what is proved on either level."""
 

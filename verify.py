@@ -358,7 +358,8 @@ def verify(instance: bytes, proof: bytes) -> str:
     document, content = parse(instance, decimals=True), parse(proof, decimals=False)
     keys = "cotenant_proof problem method options instance claim witness levels steps"
     fields(content, keys, what="the proof")
-    if whole(content["cotenant_proof"], "cotenant_proof") != 1 or document.pop("cotenant", 0) != 1:
+    version, form = content["cotenant_proof"], document.pop("cotenant", 0)
+    if whole(version, "cotenant_proof") != 1 or whole(form, "cotenant") != 1:
         raise Refused("this program reads version 1 of proofs, of instances of format 1")
     problem, name, _ = (document.pop(key, "") for key in ("problem", "name", "source"))
     method = content["method"]
@@ -379,7 +380,7 @@ def verify(instance: bytes, proof: bytes) -> str:
     finally:
         Patience.left = math.inf
     told = [_level(level["claim"], goals[k], found[k]) for k, level in enumerate(levels)]
-    for level in levels[:-1]:  # the next is about answers no worse than what is said here
+    for level in levels[:-1]:  # the next is about answers no worse than this witness here
         if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
             raise Refused("a level is claimed beyond one whose value is not told")
     given = "".join(f" {option}={value!a}" for option, value in sorted(options.items()))

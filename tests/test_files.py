@@ -198,6 +198,14 @@ FILES: list[tuple[str, str, str]] = [
         '{"cotenant": 2, "problem": "colocation"}',
         "cotenant is 2; this version reads format 1",
     ),
+    *(
+        (
+            f"the version {said}",
+            f'{{"cotenant": {said}, "problem": "colocation"}}',
+            "this version reads format 1",
+        )
+        for said in ("true", "1.0")
+    ),
     (
         "a problem nobody knows",
         '{"cotenant": 1, "problem": "colocatoin"}',

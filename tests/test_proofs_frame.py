@@ -210,6 +210,14 @@ def test_decimals_are_read_as_they_are_written() -> None:
             verify.exact(verify.Decimal(text), "a")
 
 
+@pytest.mark.parametrize("version", [b"true", b"1.0", b"2", b"null"])
+def test_an_instance_of_another_format_is_refused(version: bytes) -> None:
+    other = TINY.replace(b'"cotenant": 1', b'"cotenant": ' + version)
+    meant = {"sha256": hashlib.sha256(other).hexdigest(), "name": "tiny"}
+    with pytest.raises(verify.Refused, match=r"cotenant is|format 1"):
+        judged(proof_of(instance=meant), other)
+
+
 def test_the_program_runs_alone_and_its_exit_code_says_how_it_went(tmp_path: Path) -> None:
     instance, proof = tmp_path / "tiny.json.gz", tmp_path / "proof.json"
     instance.write_bytes(gzip.compress(TINY))

@@ -270,6 +270,7 @@ def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
     ("change", "words"),
     [
         (lambda d: d.update(cotenant=2), "cotenant is 2, expected 1"),
+        (lambda d: d.update(cotenant=True), "cotenant is True, expected 1"),
         (lambda d: d["certificate"].update(levels=3), "levels is 3"),
         (lambda d: d["result"].pop("seed"), "'seed' is missing"),
         (lambda d: d["result"].pop("scale"), "scale is missing"),

@@ -25,7 +25,7 @@ from ...instances.market.parts import Header, parts_here, read_header, require_p
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.files import write_text
 from ...instances.problem.options import check_options
-from ...instances.problem.reading import parse_json, read_text
+from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.rules import AtLeast, checked
 from ...solvers.market.arena import Tolerance
 from ...solvers.market.bidders import CHANGING, Parties, Tally
@@ -267,7 +267,7 @@ def check_parts(
     header = read_header(folder, None if dask is None else [])
     path = Path(answer) / ANSWER
     content = parse_json(read_text(path), path)
-    if content.get("cotenant_answer") != 1:
+    if not is_version(content.get("cotenant_answer"), 1):
         raise InvalidFile(
             f"{path}: cotenant_answer is {content.get('cotenant_answer')!r}; this version reads 1"
         )

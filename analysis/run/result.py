@@ -22,7 +22,7 @@ from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.options import accepts
-from ...instances.problem.reading import parse_json, read_text
+from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.registry import check, problem_named, scale
 from ...instances.problem.text import html_facts
 from ...solvers.interrupts import deferred
@@ -277,7 +277,7 @@ class Result:
 def _validate(content: Mapping[str, Any]) -> None:
     """Refuse a stored result whose fields are not of their types."""
     row, certificate = content["result"], content["certificate"]
-    if not isinstance(content.get("cotenant"), int) or content["cotenant"] != FORMAT:
+    if not is_version(content.get("cotenant"), FORMAT):
         raise ValueError(f"cotenant is {content.get('cotenant')!r}, expected {FORMAT}")
     for name, value in (
         ("result", row),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from ..problem.reading import parse_json, read_text
+from ..problem.reading import is_version, parse_json, read_text
 from .instance import Floats, Integers, Market
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def read_header(folder: str | os.PathLike[str], files: Sequence[int] | None = No
     where = Path(folder)
     path = where / HEADER
     content = parse_json(read_text(path), path)
-    if content.get("cotenant_parts") != SCHEMA:
+    if not is_version(content.get("cotenant_parts"), SCHEMA):
         raise InvalidFile(
             f"{path}: cotenant_parts is {content.get('cotenant_parts')!r}; this version reads "
             f"schema {SCHEMA}; write the parts again with this version"

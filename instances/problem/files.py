@@ -16,7 +16,7 @@ from .base import Instance, plain
 from .documents import in_words, shortened, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
 from .foreign import hint
-from .reading import is_standard_input, parse_json, read_text
+from .reading import is_standard_input, is_version, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named, resolve
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def document(text: str, path: Path) -> dict[str, Any]:
             f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, '
             f'"problem": ...}}'
         )
-    if content["cotenant"] != FORMAT:
+    if not is_version(content["cotenant"], FORMAT):
         raise InvalidFile(
             f"{path}: cotenant is {shortened(content['cotenant'])}; this version reads format "
             f"{FORMAT}"

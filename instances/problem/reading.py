@@ -207,6 +207,11 @@ def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     return content
 
 
+def is_version(value: object, version: int) -> bool:
+    """Whether a field of a file says this version: true equals 1 in Python, and is none."""
+    return type(value) is int and value == version
+
+
 def parse_any_json(text: str, path: str | os.PathLike[str]) -> Any:
     """A JSON value from `text`, with finite numbers.
 

@@ -19,7 +19,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -480,7 +480,9 @@ def numa(rng: np.random.Generator) -> Case:
         yield "fluid-power: proved", power.status == "optimal", (power.status, part)
 
 
-PROBLEMS: dict[str, Callable[[np.random.Generator], Case]] = {
+Problems = Mapping[str, Callable[[np.random.Generator], Case]]
+
+PROBLEMS: Problems = {
     "colocation": colocation,
     "market": market,
     "packing": packing,
@@ -490,12 +492,14 @@ PROBLEMS: dict[str, Callable[[np.random.Generator], Case]] = {
 }
 
 
-def one_case(problem: str, case: int, counts: Counter[str]) -> dict[str, Any] | None:
+def one_case(
+    problem: str, case: int, counts: Counter[str], problems: Problems
+) -> dict[str, Any] | None:
     """Run one case; the counterexample as JSON values, None when all held."""
     instance: Any = None
     what = "drawing the instance"
     try:
-        for what, held, seen in PROBLEMS[problem](np.random.default_rng(case)):
+        for what, held, seen in problems[problem](np.random.default_rng(case)):
             if not what:
                 instance = seen
                 what = "solving"
@@ -517,14 +521,14 @@ def _told(
     return {"problem": problem, "case": case, "check": what, "seen": seen, "instance": document}
 
 
-def main() -> int:
+def main(offered: Problems = PROBLEMS, about: str | None = __doc__) -> int:
     """Fuzz until the time is up or a counterexample is found."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument(
-        "--problem", choices=PROBLEMS, action="append", help="repeat for more; all when none"
+        "--problem", choices=offered, action="append", help="repeat for more; all when none"
     )
     parser.add_argument("--seed", type=int, default=0, help="where the numbers of cases begin")
     parser.add_argument("--case", type=int, help="run this case alone")
@@ -532,16 +536,15 @@ def main() -> int:
         "--keep-going", action="store_true", help="print every counterexample instead of the first"
     )
     args = parser.parse_args()
-    problems = args.problem or list(PROBLEMS)
+    problems = args.problem or list(offered)
     counts: dict[str, Counter[str]] = {problem: Counter() for problem in problems}
     cases: Counter[str] = Counter()
     end, number, wrong = time.monotonic() + 60 * args.minutes, args.seed << 32, 0
     try:
         while time.monotonic() < end:
             for problem in problems:
-                found = one_case(
-                    problem, number if args.case is None else args.case, counts[problem]
-                )
+                case = number if args.case is None else args.case
+                found = one_case(problem, case, counts[problem], offered)
                 cases[problem] += 1
                 if found is not None:
                     wrong += 1

@@ -79,9 +79,9 @@ def _beside(instance: Groups, place: int) -> int:
 
 
 def _most_added(instance: Groups, place: int) -> float:
-    penalty = instance.curves(place).copy()
-    penalty[np.diag_indices(instance.types)] *= instance.count > 1
+    penalty = instance.curves(place)
     met = np.isfinite(penalty) & np.isfinite(penalty.T)
+    met[np.diag_indices(instance.types)] &= instance.count > 1
     met &= (instance.count > 0) & (instance.count > 0)[:, None]
     return min(1.0, float(np.abs(penalty[met]).max(initial=0.0)) * _beside(instance, place))
 

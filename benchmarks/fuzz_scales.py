@@ -17,6 +17,7 @@ exit 1 when there is a counterexample.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections import Counter
@@ -44,8 +45,6 @@ from cotenant.solvers.outcome import NO_GAP, ROUNDED, Status
 from cotenant.verify import Refused
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import json
-
 import group_cases
 import reference
 import small_cases
@@ -305,15 +304,17 @@ def best_flows(instance: Any) -> Optima:
 
 FAMILIES: dict[str, Family] = {
     "colocation": Family(
-        pairings, ((("penalty", "unpaired"), -10, 0), (("bandwidth",), -12, 12)), absent_agents, best_pairings,
+        pairings, ((("penalty", "unpaired"), -10, 0), (("bandwidth",), -12, 12)),
+        absent_agents, best_pairings,
         {"optimal": ({}, {"engine": "cp-sat"}), "fair": ({}, {"engine": "cp-sat"})},
     ),
     "groups": Family(
         groupings, ((("penalty", "sensitivity", "losses"), -9, 0),), absent_jobs, best_groupings, {}
     ),
     "packing": Family(
-        placements, ((("capacity", "demand", "initial"), 0, 12), (("cost",), 0, 12)), absent_servers,
-        best_placements, {"joint-optimum": ({"eta": 3}, {"eta": 3, "engine": "counts"})},
+        placements, ((("capacity", "demand", "initial"), 0, 12), (("cost",), 0, 12)),
+        absent_servers, best_placements,
+        {"joint-optimum": ({"eta": 3}, {"eta": 3, "engine": "counts"})},
     ),
     "admission": Family(
         assignments, ((("speed",), -8, 11),), absent_cores, best_assignments,
@@ -334,7 +335,8 @@ FAMILIES: dict[str, Family] = {
         },
     ),
     "numa": Family(
-        servers, ((("service_mean",), -12, 12), (("bandwidth",), -12, 12)), absent_tasks, best_flows, {}
+        servers, ((("service_mean",), -12, 12), (("bandwidth",), -12, 12)),
+        absent_tasks, best_flows, {},
     ),
 }  # fmt: skip
 

@@ -19,6 +19,9 @@ from ..registry import analysis_of
 SHARE = 10
 """Of a time limit, policies get one part in so many."""
 
+LATE = 4
+"""After one part in so many no policy is begun, on a machine slower than was guessed."""
+
 Worth = tuple[Any, ...]
 
 
@@ -64,15 +67,19 @@ class Starts:
     def look(self, clock: Clock) -> Stop:
         """Ask the policies that suit, the quickest first, as long as one part in `SHARE` of the
         time allows; Ctrl-C keeps the best so far, and is raised while there is none.
+
+        How long a policy takes is guessed, as few look at a clock. None is begun after `LATE`.
         """
-        limit = None if clock.left is None else clock.left / SHARE
+        limit, spent = clock.left, 0.0
+        most, late = (np.inf, np.inf) if limit is None else (limit / SHARE, limit / LATE)
         try:
             for policy in self.method.starts:
-                # how long a policy takes is guessed: few look at a clock
-                left = 1.0 if limit is None else limit - clock.seconds
-                if (self.instance.size / policy.quick) ** 2 > left:
+                guess = (self.instance.size / policy.quick) ** 2
+                left = late - clock.seconds
+                if (guess > 1.0 and limit is None) or spent + guess > most or left <= 0:
                     continue
                 if policy.suits(self.instance):
+                    spent += guess
                     self._ask(policy, None if limit is None else left)
         except KeyboardInterrupt:
             if self.best is None:

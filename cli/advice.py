@@ -146,6 +146,7 @@ def drain(
     from ..advice.words import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 
+    _require_states(states, node)
     state = _read(states, cpu_ratio, release, emit, time_limit, plan)
     with waiting(f"looking for places for the pods of {node}") as say:
         found = draining(state, node, time_limit=time_limit, released=release or (), say=say)
@@ -160,6 +161,23 @@ def drain(
     _leave_if_interrupted(found.advice)
     if not found.empties:
         raise typer.Exit(NO_ANSWER)
+
+
+def _require_states(states: list[str], node: str) -> None:
+    """Refuse nodes in the place of files, and say the order."""
+    from ..instances.problem.errors import InvalidFile
+    from ..instances.problem.reading import is_standard_input
+
+    def is_state(name: str) -> bool:
+        return name.startswith("state/") or is_standard_input(name) or Path(name).exists()
+
+    for name in states:
+        if not is_state(name):
+            right = [each for each in (*states, node) if is_state(each)] or ["STATE"]
+            raise InvalidFile(
+                f"{name} does not exist; expected files of a state and then one node, as in "
+                f"cotenant advise drain {' '.join(right)} {name}"
+            )
 
 
 def fairness(

@@ -4,8 +4,8 @@ reproduce audit advise measure profiles run advice prove verify warm new complet
 
 from __future__ import annotations
 
-import io
 import json
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -49,6 +49,7 @@ from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER
 from .completion import Shell, instances, prepare, problems, problems_and_methods, script
 from .completion import methods as method_names
 from .functions import failing_in, given_method
+from .usage import usage_lines
 
 app = typer.Typer(
     name="cotenant",
@@ -215,6 +216,8 @@ def solve(
             else "the best answer so far is kept"
         )
     if result.solution is None:
+        if result.status.value == "infeasible" and instance.source:
+            say(f"the instance: {instance.source}")
         raise typer.Exit(NO_ANSWER)
 
 
@@ -709,18 +712,13 @@ def convert(
     parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
-    from ..advice.reading import FORMATS
     from ..instances.market.parts import read_parts
-    from ..instances.problem import UnknownName, problem_named, read, write
+    from ..instances.problem import UnknownName, read, write
     from ..instances.problem.options import accepts, described, parse_options
     from ..instances.problem.plain import plain_form, plain_forms, unread
     from ..instances.problem.registry import resolve
 
-    formats = {
-        name: path
-        for problem in PROBLEM_NAMES
-        for name, path in problem_named(problem).formats.items()
-    } | FORMATS
+    formats = known_formats()
     if form == "csv":
         form = plain_form(source)
     own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
@@ -743,6 +741,18 @@ def convert(
     files += [f"{each.name}.csv" for each in described(function) if "text" in each.takes]
     if len(files) > 1 and (others := unread(source, files)):
         say(f"not read: {', '.join(others)}; tables of this format are {', '.join(files)}")
+
+
+def known_formats() -> dict[str, str]:
+    """Every foreign format and the function that reads it."""
+    from ..advice.reading import FORMATS
+    from ..instances.problem import problem_named
+
+    return {
+        name: path
+        for problem in PROBLEM_NAMES
+        for name, path in problem_named(problem).formats.items()
+    } | FORMATS
 
 
 def _filling(fill: str, form: str, taken: bool) -> Any:
@@ -1070,9 +1080,7 @@ def run() -> int:
     except SystemExit as leaving:
         code = leaving.code
     except _UsageError as error:
-        words = io.StringIO()
-        error.show(words)  # it quotes what was typed, which a shell may have put in for a star
-        for line in words.getvalue().splitlines():
+        for line in usage_lines(error, sys.argv[1:]):
             say(line)
         return BAD_INPUT
     except (NoSolution, InfeasibleSolution) as error:
@@ -1151,5 +1159,5 @@ def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
     path = write(instance, out)
     facts = instance.summary()
     typer.echo(
-        printable(f"{path}: " + ", ".join(f"{name} {facts[name]}" for name in list(facts)[3:6]))
+        printable(f"{path}: " + ", ".join(f"{name}: {facts[name]}" for name in list(facts)[3:6]))
     )

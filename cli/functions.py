@@ -23,7 +23,11 @@ def given_method(text: str) -> str | Callable[..., Any]:
     """
     name, colon, attribute = text.partition(":")
     if not colon:
+        _require_one_name(text)
         return text
+    if name.endswith(".py"):
+        module = name.removesuffix(".py").replace("/", ".")
+        raise InvalidOption(f"method {text!r}: {name} is a file; write {module}:{attribute}")
     where = os.getcwd()
     if where not in sys.path:  # processes that run the cells are told of it too
         sys.path.insert(0, where)
@@ -46,6 +50,19 @@ def given_method(text: str) -> str | Callable[..., Any]:
         )
     found: Callable[..., Any] = function
     return found
+
+
+def _require_one_name(text: str) -> None:
+    """Refuse what can be no name of a method, and say what was meant."""
+    if "," in text:
+        names = " ".join(f"-m {name.strip()}" for name in text.split(","))
+        raise InvalidOption(f"method is {text!r}; expected one name. Repeat -m: {names}")
+    module, dot, function = text.rpartition(".")
+    if dot:
+        raise InvalidOption(
+            f"no method is named {text!r}; a function of your own is module:function, here "
+            f"{module}:{function}"
+        )
 
 
 @contextmanager

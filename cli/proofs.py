@@ -10,7 +10,7 @@ import typer
 
 from ..analysis.report.console import progress, require_writable, waiting
 from .arguments import Options, TimeLimit
-from .codes import NO_ANSWER
+from .codes import BAD_INPUT, NO_ANSWER
 
 if TYPE_CHECKING:
     from ..catalog import Method
@@ -116,8 +116,30 @@ def verify(
     from ..instances.problem.files import locate
 
     code, line = judge(locate(file), Path(proof))
+    if code == BAD_INPUT:
+        for path, wanted in ((str(locate(file)), "an instance"), (proof, "a proof")):
+            _require_kind(path, wanted)
     typer.echo(line)
     raise typer.Exit(code)
+
+
+def _require_kind(path: str, wanted: str) -> None:
+    """Refuse another document of this package in the place of one, and say which it is."""
+    from ..instances.problem.errors import InvalidFile
+    from ..instances.problem.foreign import document_kind
+    from ..instances.problem.reading import is_standard_input, parse_any_json, read_text
+
+    if is_standard_input(path):  # read already
+        return
+    try:
+        kind = document_kind(parse_any_json(read_text(path), path))
+    except InvalidFile:  # the judge said why it cannot be read
+        return
+    if kind and not kind.startswith(wanted):
+        raise InvalidFile(
+            f"{path} is {kind}; expected {wanted}: cotenant verify INSTANCE PROOF.json, a proof as "
+            "`cotenant prove` writes it"
+        )
 
 
 def proof_words(methods: list[Method]) -> str:

@@ -179,8 +179,9 @@ def _print_summary(summary: Summary, store: Path) -> None:
     from ..analysis.report.tables import facts_table
 
     states = summary.states
+    idle = summary.stop == "finished" and not summary.epochs
     facts: dict[str, object] = {
-        "stopped": summary.stop,
+        "stopped": f"{summary.stop}{': nothing was left to run' * idle}",
         "jobs": ", ".join(f"{number} {state}" for state, number in sorted(states.items())),
         "epochs": summary.epochs,
         "groups that do not count": summary.void,

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..instances.problem.errors import InvalidOption
+from ..instances.problem.errors import InvalidOption, install
 from ..solvers.engines.interpreter import isolated
 from .jobs import Job
 from .supervisor import SEAT
@@ -49,9 +49,7 @@ def require_linux() -> Any:
     try:
         return importlib.import_module("psutil")
     except ImportError as error:
-        raise InvalidOption(
-            f"measuring needs psutil ({error}); python -m pip install 'cotenant[measure]'"
-        ) from None
+        raise InvalidOption(f"measuring needs psutil ({error}); {install('measure')}") from None
 
 
 def kill_leftovers(token: str) -> int:

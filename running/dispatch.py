@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from ..analysis.run.cluster import Cluster
-from ..instances.problem.errors import CotenantError, EngineError, InvalidOption
+from ..instances.problem.errors import CotenantError, EngineError, InvalidOption, install
 from ..solvers.engines.interpreter import start_python
 from .group import Program, Registered, end_groups, forget, register, run_group, run_visit
 from .jobs import Job
@@ -377,7 +377,7 @@ def _local_scheduler() -> Iterator[str]:
         from distributed import LocalCluster
     except ImportError as error:
         raise InvalidOption(
-            f"local needs the Dask libraries ({error}); python -m pip install 'cotenant[cluster]'"
+            f"local needs the Dask libraries ({error}); {install('cluster')}"
         ) from None
     make: Any = LocalCluster  # not typed
     with make(

@@ -26,7 +26,7 @@ from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import EngineError, InvalidOption
 
 pytest.importorskip(
-    "distributed", reason="Dask is not installed; python -m pip install 'cotenant[cluster]'"
+    "distributed", reason="Dask is not installed; python -m pip install '.[cluster]'"
 )
 
 TINY = cotenant.read("colocation/tiny")
@@ -347,7 +347,7 @@ def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_
 
 def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InvalidOption, match=r"python -m pip install 'cotenant\[cluster\]'"):
+    with pytest.raises(InvalidOption, match=r"python -m pip install '\.\[cluster\]'"):
         cotenant.compare([TINY], ["GR"], dask="tcp://127.0.0.1:8786")
 
 

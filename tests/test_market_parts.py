@@ -28,7 +28,7 @@ from cotenant.solvers.market.exchange import Exchange
 from cotenant.solvers.outcome import Stop
 
 pa = pytest.importorskip(
-    "pyarrow", reason="pyarrow is not installed; python -m pip install 'cotenant[cluster]'"
+    "pyarrow", reason="pyarrow is not installed; python -m pip install '.[cluster]'"
 )
 
 SAME = 1e-9
@@ -485,7 +485,7 @@ def test_a_folder_is_not_written_over(folder: Path, tmp_path: Path) -> None:
 
 def test_without_pyarrow_the_cure_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(InvalidOption, match=r"cotenant\[cluster\]"):
+    with pytest.raises(InvalidOption, match=r"'\.\[cluster\]'"):
         solve_parts(folder)
 
 

@@ -727,7 +727,7 @@ def test_without_the_libraries_a_page_is_refused_before_any_run(
         app, ["compare", "colocation/tiny", "--out", str(out), "--report", str(tmp_path / "p.html")]
     )
     assert isinstance(found.exception, InvalidOption)
-    assert "pip install 'cotenant[plot]'" in str(found.exception)
+    assert "pip install '.[plot]'" in str(found.exception)
     assert not out.exists()
 
 

@@ -29,8 +29,8 @@ from cotenant.running.measure import measure
 from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.store import opened
 
-psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
-pytest.importorskip("distributed", reason="python -m pip install 'cotenant[cluster]'")
+psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
+pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
     reason="needs Linux and two CPUs",

@@ -326,7 +326,7 @@ def test_benchexec_is_refused_clearly_when_missing_or_not_permitted(
 
 def test_other_systems_and_a_missing_psutil_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    with pytest.raises(InvalidOption, match=r"pip install 'cotenant\[measure\]'"):
+    with pytest.raises(InvalidOption, match=r"pip install '\.\[measure\]'"):
         command.require_linux()
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(InvalidOption, match="needs Linux"):

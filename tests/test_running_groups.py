@@ -360,8 +360,8 @@ def test_seats_and_methods_that_do_not_fit_are_refused_before_any_job(tmp_path: 
 def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_measured(
     tmp_path: Path,
 ) -> None:
-    pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
-    pytest.importorskip("distributed", reason="python -m pip install 'cotenant[cluster]'")
+    pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
+    pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
     from cotenant.running import sleeper
     from cotenant.running.command import TOKEN
     from cotenant.running.measure import measure

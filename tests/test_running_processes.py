@@ -27,7 +27,7 @@ from cotenant.running.store import opened
 from cotenant.running.topology import Seats
 from cotenant.running.visit import Order, Visit
 
-psutil = pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
+psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
     reason="needs Linux and two CPUs",

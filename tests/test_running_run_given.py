@@ -25,7 +25,7 @@ from cotenant.running.run import policy_of
 from cotenant.running.store import opened
 from cotenant.running.topology import Topology, divided_cpus
 
-pytest.importorskip("psutil", reason="python -m pip install 'cotenant[measure]'")
+pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 
 GOOD = '[[job]]\nname = "j"\ntype = "0"\ncommand = ["true"]\nrerun = "yes"\n'
 

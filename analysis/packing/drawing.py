@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.errors import InvalidOption, install
 from ..report.plotting import INK
 
 MOST_LEAVES = 200
@@ -51,7 +51,7 @@ def draw_tree(
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InvalidOption("drawing needs matplotlib; pip install 'cotenant[plot]'") from None
+        raise InvalidOption(f"drawing needs matplotlib; {install('plot')}") from None
     place = _places(tree, leaves)
     path_nodes = set(equilibrium_path(tree))
     depth = max(data["depth"] for _, data in tree.nodes(data=True))

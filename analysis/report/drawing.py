@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...instances.problem.errors import InvalidFile, InvalidOption
+from ...instances.problem.errors import InvalidFile, InvalidOption, install
 from ...instances.problem.files import write_bytes
 from ...instances.problem.text import printable
 from .picture import Chart, HeatMap, Picture
@@ -38,7 +38,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise InvalidOption("drawing needs matplotlib; pip install 'cotenant[plot]'") from None
+        raise InvalidOption(f"drawing needs matplotlib; {install('plot')}") from None
 
 
 def figure(picture: Picture, width: float | None = None) -> Figure:

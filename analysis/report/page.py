@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.errors import InvalidFile, InvalidOption, UnknownName
+from ...instances.problem.errors import InvalidFile, InvalidOption, UnknownName, install
 from ...instances.problem.files import write_text
 from ...instances.problem.text import all_printable, printable
 from ..run.rows import Row
@@ -40,9 +40,7 @@ def require_report(path: Path | None, *inputs: str | Path) -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise InvalidOption(
-            "a report needs jinja2 and matplotlib; pip install 'cotenant[plot]'"
-        ) from None
+        raise InvalidOption(f"a report needs jinja2 and matplotlib; {install('plot')}") from None
     require_matplotlib()
     require_writable(path, *inputs)
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Self, TypeVar
 
-from ...instances.problem.errors import CotenantError, EngineError, InvalidOption
+from ...instances.problem.errors import CotenantError, EngineError, InvalidOption, install
 from .cell import Cell
 from .result import fingerprint, versions
 from .rows import Row
@@ -79,10 +79,7 @@ class Cluster:
         try:
             from distributed import Client
         except ImportError as error:
-            missing = (
-                f"dask needs the Dask libraries ({error}); python -m pip install "
-                "'cotenant[cluster]'"
-            )
+            missing = f"dask needs the Dask libraries ({error}); {install('cluster')}"
             raise InvalidOption(missing) from None
         _require_scheduler(self._address)
         # The library tells of every connection that breaks; what matters of it becomes an error or

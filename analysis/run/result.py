@@ -21,6 +21,7 @@ from ...instances.problem.described import KEPT, Described, describe
 from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
 from ...instances.problem.files import FORMAT, write_text
+from ...instances.problem.foreign import document_kind
 from ...instances.problem.options import accepts
 from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.registry import check, problem_named, scale
@@ -264,9 +265,10 @@ class Result:
         """
         content = parse_json(read_text(path), path)
         if "result" not in content:
+            kind = document_kind(content)
             raise InvalidFile(
-                f"{os.fspath(path)} is not a result; expected a file written by cotenant "
-                "solve --out"
+                f"{os.fspath(path)} is not a result{kind and f' but {kind}'}; expected a file "
+                "written by cotenant solve --out"
             )
         try:
             return cls.from_document(content)

@@ -55,7 +55,8 @@ def penalty_csv(
     if finite.size and (finite >= 1).all() and (finite > 1).any():
         raise InvalidFile(
             f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
-            "shares of throughput lost, at most 1. Slowdowns are read by slowdown-csv"
+            "shares of throughput lost, at most 1. Divide percent by 100; slowdowns are read by "
+            "slowdown-csv"
         )
     return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
 
@@ -147,7 +148,8 @@ def gavel(
     machines : processors, see Colocation ("inf" for as many as needed).
     missing : what to do with pairs that were not measured, see `missing.Missing`.
     """
-    content = parse_json(read_text(path), path)
+    wanted = "Gavel's throughputs as JSON; a CSV matrix is read by penalty-csv or slowdown-csv"
+    content = parse_json(read_text(path), path, wanted)
     tables = content.get("gpus", content)
     if not isinstance(tables, dict):
         raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: gpus is {tables!r}")
@@ -171,6 +173,9 @@ def gavel(
     return _typed(path, jobs, penalty, copies, machines, None, what, missing)
 
 
+_LISTS = '{"agent": ["first choice", "second", ...], ...}'
+
+
 def preference_lists(path: PathLike) -> Colocation:
     """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object
     under "preferences".
@@ -179,13 +184,10 @@ def preference_lists(path: PathLike) -> Colocation:
     are forbidden and an agent may stay without partner (`unpaired` 1); an odd number of agents is
     allowed for the same reason.
     """
-    content = parse_json(read_text(path), path)
+    content = parse_json(read_text(path), path, f"JSON: {_LISTS}")
     lists = content.get("preferences", content)
     if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
-        raise InvalidFile(
-            f'{os.fspath(path)} holds no preference lists; expected {{"agent": ["first '
-            f'choice", ...], ...}}'
-        )
+        raise InvalidFile(f"{os.fspath(path)} holds no preference lists; expected {_LISTS}")
     names = tuple(lists)
     if len(names) ** 2 > file_limit() // 4:  # the file of their instance could not be read
         raise InvalidFile(
@@ -195,6 +197,12 @@ def preference_lists(path: PathLike) -> Colocation:
     index = {name: place for place, name in enumerate(names)}
     scores = np.full((len(names), len(names)), np.inf)
     for name, row in lists.items():
+        if tie := next((each for each in row if isinstance(each, list | dict)), None):
+            raise InvalidFile(
+                f"{os.fspath(path)}: the list of {name!r} holds {shortened(tie)}, a tie; expected "
+                "names in strict order. Break ties, or give penalties (penalty-csv), where equal "
+                "ones are ties"
+            )
         for rank, other in enumerate(map(str, row)):
             if other not in index or other == name:
                 raise InvalidFile(

@@ -263,15 +263,15 @@ class Colocation(Instance):
         present = self.count > 0
         finite = self.penalty[np.ix_(present, present)]
         finite = finite[np.isfinite(finite)]
-        capacity = "half as many as agents" if self.machines is None else f"{self.machines:g}"
+        capacity = "one for two agents" if self.machines is None else f"{self.machines:g}"
         capacity = "as many as needed" if self.machines == np.inf else capacity
+        if self.unpaired is not None:
+            capacity += f" (an agent may stay alone, at a penalty of {self.unpaired:g})"
         facts: dict[str, object] = {
             **super().summary(),
             "agents": self.agents,
             "types": self.types,
-            "machines": capacity
-            if self.unpaired is None
-            else f"agents may be left unpaired at {self.unpaired:g}",
+            "machines": capacity,
             **self._interval_facts(),
             "forbidden pairs": int((~self.allowed[np.triu_indices(self.types, 1)]).sum()),
         }

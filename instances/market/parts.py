@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption, install
 from ..problem.reading import is_version, parse_json, read_text
 from .instance import Floats, Integers, Market
 
@@ -123,7 +123,7 @@ def require_pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise InvalidOption(
-            f"a market in parts needs pyarrow ({error}); python -m pip install 'cotenant[cluster]'"
+            f"a market in parts needs pyarrow ({error}); {install('cluster')}"
         ) from None
     return pyarrow
 

@@ -74,6 +74,11 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
         for name, times in zip(vms.resources, scale, strict=True)
     ]
     said = [f"VMs of {main.name} on hosts of {others['hosts'].name}", vms.written]
+    if not servers.counted:
+        said.append(
+            f"one host of each of {len(servers.names)} rows (a column count says how many; inf as "
+            "many as needed)"
+        )
     return Packing(
         capacity=servers.whole(vms.resources, scale),  # type: ignore[arg-type]
         demand=vms.whole(vms.resources, scale),  # type: ignore[arg-type]
@@ -155,12 +160,16 @@ class _Things:
         self.names = tuple(row.word("name") for row in rows)
         if (twice := repeated(self.names)) is not None:
             raise InvalidFile(f"{table.path} names {twice!r} twice; write its number as count")
+        if price := {"price", "price_per_hour", "hourly_price"} & set(table.columns):
+            raise InvalidFile(
+                f"{table.path}, line 1: column {min(price)!r} is no resource; name it cost, "
+                "a whole number for each host"
+            )
         self.resources = [name for name in table.columns if name not in _NOT_RESOURCES]
         self.amounts = {name: [_amount(row, name) for row in rows] for name in self.resources}
+        self.counted = "count" in table.places
         self.count = (
-            [_whole(row, "count", _ELASTIC) for row in rows]
-            if "count" in table.places
-            else [1.0] * len(rows)
+            [_whole(row, "count", _ELASTIC) for row in rows] if self.counted else [1.0] * len(rows)
         )
         self.cost = [row.whole("cost") for row in rows] if "cost" in table.places else None
         self.written = table.written
@@ -194,7 +203,8 @@ def _amount(row: CsvRow, column: str) -> Decimal:
 
 
 def _whole(row: CsvRow, column: str, blank: dict[str, float]) -> float:
-    value = row.number(column, AtLeast(0), blank)
+    cure = "Write inf for as many as there can be" if column == "count" else ""
+    value = row.number(column, AtLeast(0), blank, cure)
     if value % 1 and value != np.inf:
         raise row.wrong(column, "a whole number, 0 or more, or inf for as many as there can be")
     return value

@@ -76,10 +76,15 @@ def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
     return f"{text}. {cure}" if cure else text
 
 
+def install(extra: str) -> str:
+    """What installs the libraries of an extra, for messages."""
+    return f"in the checkout of this package: python -m pip install '.[{extra}]'"
+
+
 _LONGEST = 100
 """Letters of a name that are looked at: a file may give one of millions."""
 
-_NEAR = 0.5
+_NEAR = 0.6
 """Likeness (of difflib, 0 to 1) from which a name is thought to be what was meant."""
 
 

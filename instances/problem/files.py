@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .base import Instance, plain
 from .documents import in_words, shortened, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
-from .foreign import hint
+from .foreign import document_kind, hint
 from .reading import is_standard_input, is_version, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named, resolve
 
@@ -92,6 +92,8 @@ def document(text: str, path: Path) -> dict[str, Any]:
     if "cotenant" not in content:
         if known := hint(content):
             raise InvalidFile(f"{path} is not an instance; {known}")
+        if known := document_kind(content):
+            raise InvalidFile(f"{path} is not an instance but {known}")
         raise InvalidFile(
             f'{path} has no field "cotenant"; an instance begins with {{"cotenant": {FORMAT}, '
             f'"problem": ...}}'

@@ -1,7 +1,10 @@
-"""What JSON of others looks like: the state of a cluster, and how to read it."""
+"""What a file is that was given in place of another: a cluster's state, another document of this
+package, a table; and how to read it.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 _OPENSTACK = {
@@ -42,3 +45,40 @@ def hint(content: Any) -> str:
         f"this looks like {what}: `cotenant advise nodes FILE` reads it, and `cotenant convert "
         f"FILE --from {platform}` makes an instance of it"
     )
+
+
+def document_kind(content: Any) -> str:
+    """Which document of this package JSON is, and what takes it; "" for anything else."""
+    if not isinstance(content, dict):
+        return ""
+    if "cotenant_proof" in content:
+        return "a proof, which `cotenant verify INSTANCE PROOF.json` judges"
+    if isinstance(content.get("key"), str) and {"method", "metrics"} <= set(content):
+        return "a row of `cotenant compare --out`, which `cotenant report` reads"
+    if "cotenant" in content and "result" in content:
+        return "a result of `cotenant solve --out`"
+    return "an instance" if {"cotenant", "problem"} <= set(content) else ""
+
+
+def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: str) -> str:
+    """A sentence on a file that is JSON in lines, or a table; "" where it is neither."""
+    if error.msg == "Extra data":
+        first: Any = None
+        try:
+            first = json.loads(text[: error.pos])
+        except (ValueError, RecursionError):
+            return ""
+        what = document_kind(first)
+        cure = f"; each is {what}" if what else ""
+        if looks_like(first) == "kubernetes":
+            cure = "; `kubectl get ... -o json` prints them as one List"
+        return f"{where} holds several JSON values one after the other; expected one{cure}"
+    line = text.lstrip().partition("\n")[0]
+    if line[:1] in ("{", "[", '"') or not any(mark in line for mark in ",;\t"):
+        return ""
+    cure = wanted and f"expected {wanted}"
+    cure = cure or (
+        f"`cotenant convert {where} --from FORMAT --out FILE.json` makes an instance of it (csv "
+        "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix)"
+    )
+    return f"{where} is not JSON but looks like a table; {cure}"

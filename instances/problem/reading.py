@@ -21,7 +21,7 @@ from typing import Any
 
 from .base import repeated
 from .errors import InvalidFile, InvalidOption
-from .foreign import hint
+from .foreign import hint, instead_of_json
 
 FILE_LIMIT = 64_000_000
 """Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take
@@ -163,9 +163,10 @@ def require_few(text: str, marks: str, what: str, where: str) -> None:
     where : the file, for the message.
     """
     most = file_limit() // _BYTES[what]
-    if sum(map(text.count, marks)) > most:
+    if (number := sum(map(text.count, marks))) > most:
         raise InvalidFile(
-            f"{where} holds more than {most} {what}, the most that are read; {_RAISE}"
+            f"{where} holds {number} {what}; at most {most} are read; "
+            f"{_raise(number * _BYTES[what])}"
         )
 
 
@@ -195,9 +196,9 @@ def csv_rows(
         raise InvalidFile(f"{where}, line {lines.line_num} is not CSV: {error}") from None
 
 
-def parse_json(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+def parse_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> dict[str, Any]:
     """A JSON object from `text`; see `parse_any_json`."""
-    content = parse_any_json(text, path)
+    content = parse_any_json(text, path, wanted)
     if not isinstance(content, dict):
         known = hint(content)
         raise InvalidFile(
@@ -212,8 +213,8 @@ def is_version(value: object, version: int) -> bool:
     return type(value) is int and value == version
 
 
-def parse_any_json(text: str, path: str | os.PathLike[str]) -> Any:
-    """A JSON value from `text`, with finite numbers.
+def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> Any:
+    """A JSON value from `text`, with finite numbers; `wanted` is what it should be, for messages.
 
     NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless
     nesting and millions of lists are errors, with their line where there is one.
@@ -223,6 +224,8 @@ def parse_any_json(text: str, path: str | os.PathLike[str]) -> Any:
     try:
         content = _DECODER.decode(text)
     except json.JSONDecodeError as error:
+        if known := instead_of_json(text, error, where, wanted):
+            raise InvalidFile(known) from None
         cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
         what = "is truncated or not JSON" if cut else "is not JSON"
         raise InvalidFile(
@@ -290,7 +293,7 @@ def _from_file(where: str, limit: int) -> bytes:
         found = os.fstat(stream)
         _require_regular(found.st_mode, where)  # it may have been replaced in between
         if found.st_size > limit:
-            raise _too_long(where, limit)
+            raise _too_long(where, limit, found.st_size)
         return _read_up_to(stream, limit)
     finally:
         os.close(stream)
@@ -339,12 +342,17 @@ def _require_regular(
         raise InvalidFile(f"{where} is a {kind}; only regular files are read{others}")
 
 
-_RAISE = f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}=1GB"
+def _raise(size: int) -> str:
+    """How a limit of so many bytes is set."""
+    return f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}={math.ceil(size / 1e6)}MB"
 
 
-def _too_long(where: str, limit: int) -> InvalidFile:
+def _too_long(where: str, limit: int, size: int | None = None) -> InvalidFile:
+    """The error of a file that is too long; its size is not known of a stream."""
+    long = f"{size / 1e6:.3g}" if size is not None else f"more than {limit / 1e6:g}"
     return InvalidFile(
-        f"{where} holds more than {limit / 1e6:g} MB, the most that is read; {_RAISE}"
+        f"{where} holds {long} MB; at most {limit / 1e6:g} MB are read; "
+        f"{_raise(10**9 if size is None else size)}"
     )
 
 

@@ -19,6 +19,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from .errors import InvalidOption
+from .text import without_unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -165,13 +166,16 @@ class Rule:
 
     def parse(self, name: str, text: str, owner: str) -> Any:
         """The value that a text stands for; raises InvalidOption when it stands for none."""
-        seen = repr(text)
+        seen, cure = repr(text), ""
         for hint, limits in self.branches:
             found, value = _read(hint, text)
             if found and _takes(hint, limits, value):
                 return value
             seen = text if found else seen
-        raise InvalidOption(f"{owner}: {name} is {seen}; expected {self.words}")
+            if hint in (int, float):
+                cure = without_unit(text, "" if limits is None else limits.what) or cure
+        words = f"{self.words}; {cure}" if cure else self.words
+        raise InvalidOption(f"{owner}: {name} is {seen}; expected {words}")
 
 
 def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +20,7 @@ from .documents import shortened
 from .errors import InvalidFile, explain
 from .reading import csv_rows, read_text
 from .rules import AtLeast, Range, Rule
+from .text import without_unit
 
 PathLike = str | os.PathLike[str]
 Floats = npt.NDArray[np.float64]
@@ -162,6 +164,10 @@ class CsvRow:
         except ValueError:
             value = math.nan
         if value != value or (limits is not None and not limits.holds(value)):
+            bare = without_unit(word)
+            cure = (
+                f"{bare[0].upper()}{bare[1:]}, in one unit for the whole column" if bare else cure
+            )
             raise self.wrong(column, Rule(((float, limits),)).words, cure, word)
         return value
 
@@ -184,12 +190,18 @@ class CsvRow:
         """`scale` times a cell that is a number, 0 or more, which must be a whole number below
         2**53.
         """
-        value = scale * self.number(column, AMOUNT)
+        given = self.number(column, AMOUNT)
+        value = scale * given
         if value % 1 or value >= LARGEST:
+            decimals = max(0, -int(Decimal(repr(given)).normalize().as_tuple().exponent))
+            times = 10**decimals
+            cure = "Change the unit"
+            if scale == 1 and value < LARGEST / times:
+                cure = f"Multiply the whole column by {times}: {Decimal(repr(given)) * times:.0f}"
             raise self.wrong(
                 column,
                 f"a whole number below 2**53{f' when taken {scale} times' * (scale > 1)}",
-                "Change the unit",
+                cure,
             )
         return int(value)
 

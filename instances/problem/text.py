@@ -46,6 +46,32 @@ def in_ascii(text: str) -> str:
     return kept.encode("ascii", errors="replace").decode()
 
 
+_WITH_UNIT = re.compile(
+    r"([-+]?[0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?) *(%|[a-zµ][a-zµ/]*)", re.IGNORECASE
+)
+_OF_TIME = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def without_unit(text: str, what: str = "") -> str:
+    """What to write in place of a number with its unit, such as "5s" or "5%"; "" for other texts.
+
+    Parameters
+    ----------
+    what : what the number is; of seconds, other units of time are taken as such.
+    """
+    found = _WITH_UNIT.fullmatch(text.strip())
+    if found is None:
+        return ""
+    value, unit = float(found[1]), found[2].lower()
+    if unit == "%":
+        value /= 100
+    elif "second" in what:
+        value *= _OF_TIME.get(unit, 1)
+    elif found[2] == "m":  # thousandths, as Kubernetes writes them
+        value /= 1000
+    return f"write the number without unit: {value:.15g}"
+
+
 def html_facts(title: str, facts: Mapping[str, object]) -> str:
     """Names and values as a small table in HTML, everything in it text."""
     rows = "".join(

@@ -105,7 +105,8 @@ def _claims(
     """What each figure claims, and the three pictures that tell most."""
     if matrix is None:
         raise InvalidOption(
-            f"{name} needs measured penalties; give -o matrix=PATH, your copy of them"
+            f"{name} needs measured penalties; give -o matrix=PATH, your copy of them, or --data "
+            "FOLDER, which holds it as `cotenant reproduce --list` says"
         )
     pictures: list[Picture] = []
     ran_on: dict[str, Finding] = {}

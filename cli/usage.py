@@ -1,0 +1,106 @@
+"""What is said of a command line that cannot be read: beside what is wrong, what would be right."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..instances.problem.text import without_unit
+
+_UNITS = {"S": "seconds", "CM": "centimeters", "SHARE": "a share, such as 0.05"}
+"""What numbers are counted in, by the option's metavar."""
+
+
+_NUMBER = re.compile("valid (number|float|integer|int)")
+"""How the library that reads the command line says that a text is no number."""
+
+
+def usage_lines(error: Any, arguments: Sequence[str]) -> list[str]:
+    """The lines for an error of typer about these arguments."""
+    words = io.StringIO()
+    error.show(words)  # it quotes what was typed, which a shell may have put in for a star
+    lines = words.getvalue().splitlines()
+    context, parameter = error.ctx, getattr(error, "param", None)
+    kind = type(error).__name__
+    if kind == "MissingParameter" and parameter is not None:
+        if (context.command.name, parameter.name) == ("drain", "states"):
+            lines[-1] = (
+                "Error: Missing argument 'NODE', the node to be emptied; it comes after STATE."
+            )
+            return lines
+        return [*lines, *_missing(context, parameter)]
+    if parameter is not None and (number := _NUMBER.search(lines[-1])):
+        whole = number[1].startswith("int")
+        lines[-1] = _no_number(parameter, _given(parameter, arguments), whole)
+    elif kind == "NoSuchOption":
+        lines += _options(context, error.option_name, bool(error.possibilities))
+    elif getattr(context.command, "commands", None):
+        first = next(iter(context.command.commands))
+        lines.append(
+            f"Commands of {context.command_path}: {', '.join(context.command.commands)}, as in "
+            f"{context.command_path} {first} ..."
+        )
+    return lines
+
+
+def _missing(context: Any, parameter: Any) -> list[str]:
+    """What a missing option or argument is, and the names that it takes where they are few."""
+    what = " ".join([*parameter.opts[-1:], parameter.metavar or ""]).strip()
+    lines = [f"{what}: {parameter.help}"] if parameter.help else []
+    names = _names(context, parameter)
+    return [*lines, f"one of {', '.join(names)}"] if names else lines
+
+
+def _names(context: Any, parameter: Any) -> list[str]:
+    """The formats that can be converted, or the methods of the problem of the instance given."""
+    from ..instances.problem.errors import CotenantError
+
+    if parameter.name == "form":
+        from .commands import known_formats
+
+        return list(known_formats())
+    if parameter.name != "method":
+        return []
+    from ..catalog import methods
+    from ..instances.problem import read
+
+    try:
+        instance = read(str(context.params["file"]))
+    except (CotenantError, KeyError):  # it is not there yet, or will be an error of its own
+        return []
+    exact = context.command.name == "prove"
+    return [
+        entry.name
+        for entry in methods(instance.problem)
+        if entry.suits(instance) and (entry.prover or not exact)
+    ]
+
+
+def _given(parameter: Any, arguments: Sequence[str]) -> str:
+    """What was written for an option."""
+    for place, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name in parameter.opts:
+            return value if equals else " ".join(arguments[place + 1 : place + 2])
+    return ""
+
+
+def _no_number(parameter: Any, text: str, whole: bool) -> str:
+    """Why a text is no number for an option, and what to write."""
+    unit = _UNITS.get(parameter.metavar or "", "")
+    expected = f"a {'whole ' * whole}number{f' ({unit})' if unit else ''}"
+    cure = without_unit(text, unit)
+    return f"Error: {parameter.opts[-1]} is {text!r}; expected {expected}{cure and f'; {cure}'}"
+
+
+def _options(context: Any, name: str, has_near: bool) -> list[str]:
+    """Where something else than the unknown option takes its place, or the options there are."""
+    taken = [each for each in context.command.params if "LAB.db" in (each.metavar or "")]
+    if name == "--store" and taken:
+        return [f"The store is the first argument: {context.command_path} LAB.db"]
+    known = [each.opts[-1] for each in context.command.params if each.opts[0].startswith("-")]
+    return (
+        [] if has_near or not known else [f"Options of {context.command_path}: {', '.join(known)}"]
+    )

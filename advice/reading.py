@@ -11,6 +11,7 @@ from ..instances.problem.errors import InvalidFile, UnknownName
 from ..instances.problem.files import SUFFIXES
 from ..instances.problem.foreign import looks_like
 from ..instances.problem.reading import file_limit, parse_any_json, read_text
+from ..instances.problem.registry import PROBLEM_NAMES, problem_named
 from ..instances.problem.rules import Above, checked
 from .kubernetes import COMMAND, kubernetes_state
 from .openstack import openstack_state
@@ -162,3 +163,11 @@ FORMATS = {
     "openstack": "advice.reading:openstack",
 }
 """Formats of `cotenant convert` that are states of clusters, and their readers."""
+
+
+def known_formats() -> dict[str, str]:
+    """Every format of `cotenant convert`, the problems' and these, and the function that reads
+    it.
+    """
+    named = [problem_named(name).formats for name in PROBLEM_NAMES]
+    return {name: path for formats in named for name, path in formats.items()} | FORMATS

@@ -712,6 +712,7 @@ def convert(
     parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
+    from ..advice.reading import known_formats
     from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, read, write
     from ..instances.problem.options import accepts, described, parse_options
@@ -741,18 +742,6 @@ def convert(
     files += [f"{each.name}.csv" for each in described(function) if "text" in each.takes]
     if len(files) > 1 and (others := unread(source, files)):
         say(f"not read: {', '.join(others)}; tables of this format are {', '.join(files)}")
-
-
-def known_formats() -> dict[str, str]:
-    """Every foreign format and the function that reads it."""
-    from ..advice.reading import FORMATS
-    from ..instances.problem import problem_named
-
-    return {
-        name: path
-        for problem in PROBLEM_NAMES
-        for name, path in problem_named(problem).formats.items()
-    } | FORMATS
 
 
 def _filling(fill: str, form: str, taken: bool) -> Any:

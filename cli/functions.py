@@ -26,8 +26,8 @@ def given_method(text: str) -> str | Callable[..., Any]:
         _require_one_name(text)
         return text
     if name.endswith(".py"):
-        module = name.removesuffix(".py").replace("/", ".")
-        raise InvalidOption(f"method {text!r}: {name} is a file; write {module}:{attribute}")
+        meant = name.removesuffix(".py").replace("/", ".")
+        raise InvalidOption(f"method {text!r}: {name} is a file; write {meant}:{attribute}")
     where = os.getcwd()
     if where not in sys.path:  # processes that run the cells are told of it too
         sys.path.insert(0, where)

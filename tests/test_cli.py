@@ -299,7 +299,7 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
         str(made),
     )
     assert done.returncode == 0, done.stderr
-    assert "agents 50" in done.stdout
+    assert "agents: 50" in done.stdout
     assert "synthetic" in run("show", str(made)).stdout
     matrix = tmp_path / "m.csv"
     matrix.write_text("job,a,b\na,0.1,0.2\nb,forbidden,0.3\n")

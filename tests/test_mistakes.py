@@ -87,7 +87,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("report rows.jsonl", ("'--out'", "REPORT.html", "Write the page here")),
     ("generate colocation", ("'--out'", "FILE", ".json.gz")),
     ("convert ties.json --from preferences --out x.json", ("list of 'ann'", "a tie", "strict")),
-    ("convert percent.csv --from penalty-csv --out x.json", ("from 1 to 20", "by 100")),
+    ("convert percent.csv --from penalty-csv --out x.json", ("from 1 to 20", "percent by 100")),
     ("convert one-percent.csv --from penalty-csv --out x.json", ("'5%'", "unit: 0.05")),
     ("convert missing.csv --from penalty-csv --out x.json", ("'a'", "'b'", "missing")),
     ("convert labels.csv --from penalty-csv --out x.json", ("not square", "unmatched: b, c")),

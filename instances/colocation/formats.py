@@ -55,8 +55,8 @@ def penalty_csv(
     if finite.size and (finite >= 1).all() and (finite > 1).any():
         raise InvalidFile(
             f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
-            "shares of throughput lost, at most 1. Divide percent by 100; slowdowns are read by "
-            "slowdown-csv"
+            "shares of throughput lost, at most 1. Slowdowns are read by slowdown-csv; "
+            "divide percent by 100"
         )
     return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
 

@@ -349,7 +349,7 @@ def _raise(size: int) -> str:
 
 def _too_long(where: str, limit: int, size: int | None = None) -> InvalidFile:
     """The error of a file that is too long; its size is not known of a stream."""
-    long = f"{size / 1e6:.3g}" if size is not None else f"more than {limit / 1e6:g}"
+    long = f"{size / 1e6:.6g}" if size is not None else f"more than {limit / 1e6:g}"
     return InvalidFile(
         f"{where} holds {long} MB; at most {limit / 1e6:g} MB are read; "
         f"{_raise(10**9 if size is None else size)}"

@@ -133,7 +133,11 @@ def best_pairings(instance: Any) -> Optima:
 
 
 def groupings(rng: np.random.Generator) -> Instance:
-    return group_cases.small(rng) if rng.random() < 0.5 else small_groups.drawn(rng.integers(1e6))
+    return (
+        group_cases.small(rng)
+        if rng.random() < 0.5
+        else small_groups.drawn(int(rng.integers(1 << 20)))
+    )
 
 
 def absent_jobs(instance: Any, size: float) -> Iterator[Instance]:
@@ -402,6 +406,7 @@ def _checks(
     def past(one: float, other: float) -> bool:
         """Whether one is better than the other by more than agreement allows."""
         near = NO_GAP * max(abs(one), abs(other)) + 10 * ROUNDED * scale
+        near += 1e-12 * (instance.problem == "groups")  # what penalties are rounded to
         return sign * (other - one) > near
 
     if method.name in true:
@@ -419,7 +424,8 @@ def _checks(
         return
     if result.status == "optimal":
         share, unit = known.setdefault(name, (value / scale, scale))
-        near = abs(value / scale - share) <= 2 * NO_GAP * abs(share) + 100 * ROUNDED
+        grain = 1e-12 / min(scale, unit) if instance.problem == "groups" else 100 * ROUNDED
+        near = abs(value / scale - share) <= 2 * NO_GAP * abs(share) + grain
         yield f"{name}: the same in every unit", near, (seen, share, unit)
     if bound is None:
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -37,3 +39,17 @@ def test_every_bench_takes_json(file: Path) -> None:
     text = file.read_text()
     assert "parser(__doc__)" in text
     assert ".json)" in text or "asked.json" in text
+
+
+@pytest.mark.parametrize("problem", ["admission", "scheduling"])
+def test_instances_in_other_units_have_the_same_optima(
+    problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    fuzz, scales = map(importlib.import_module, ("fuzz", "fuzz_scales"))
+    left: Counter[str] = Counter()
+    problems = {problem: lambda rng: scales.case_of(problem, rng, left)}
+    counts: Counter[str] = Counter()
+    assert fuzz.one_case(problem, 1, counts, problems) is None
+    assert counts.total() > 50
+    assert not left

@@ -283,6 +283,22 @@ def test_relabelling_blades_moves_the_flow_and_nothing_else() -> None:
     assert fluid(mirrored).bound == pytest.approx(fluid(server).bound, rel=SAME)
 
 
+@pytest.mark.parametrize("size", [1e-9, 1e9, 1e12])
+def test_a_class_without_tasks_changes_nothing_whatever_its_numbers(size: float) -> None:
+    server = Numa(
+        blades=1, rows=1, columns=2, cores=2, location_share=[0.6, 0.4], class_share=[1.0],
+        service_mean=[0.07], ht1=[1.8], pcie=[2.2], bandwidth=[125.0], rate=10.0,
+    )  # fmt: skip
+    more = server.replace(
+        class_share=[1.0, 0.0], service_mean=[0.07, size], ht1=[1.8, 1.0], pcie=[2.2, 1.0],
+        bandwidth=[125.0, size], names=(),
+    )  # fmt: skip
+    for method in ("fluid", "fluid-power"):
+        one, other = (cotenant.solve(instance, method) for instance in (server, more))
+        assert (other.status, other.objective) == (one.status, one.objective)
+        assert recheck(more, other).broken == ()
+
+
 def test_a_memory_without_tasks_and_a_class_without_tasks_are_no_trouble() -> None:
     server = blade_server(benchmark="S6,M10", blades=2, cores=2).replace(
         location_share=[1.0] + [0.0] * 7, class_share=[1.0, 0.0], rate=100.0

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -329,6 +330,28 @@ def test_a_count_is_a_whole_number(name: str, method: str, path: Path, value: fl
     inside[path[-1]] = value
     verdict = judged(instance, document)
     assert verdict is None or verdict.broken
+
+
+def test_fewest_moves_are_those_at_the_fewest_servers() -> None:
+    instance = cotenant.read("packing/cluster-12-40")
+    honest = cotenant.solve(instance, "fewest-moves")
+    found = recheck(instance, honest)
+    assert (found.broken, found.bound) == ((), "re-proved")
+    assert "certificate.fewest_servers" not in found.not_looked_at
+    more = cotenant.solve(instance, "fewest-moves", servers=6)
+    assert more.objective < honest.objective
+    assert recheck(instance, more).bound == "re-proved"
+    forged = replace(more, options={})  # as if no fewer servers would do
+    found = recheck(instance, forged)
+    assert found.bound == "not re-proved"
+    assert {"bound", "status"} <= set(found.not_looked_at)
+    certificate = {**forged.certificate, "fewest_servers": 6}
+    forged = replace(forged, outcome=replace(forged.outcome, certificate=certificate))
+    found = recheck(instance, forged)
+    assert {"bound", "certificate.fewest_servers"} <= set(found.not_looked_at)
+    certificate = {**forged.certificate, "fewest_servers": 7}
+    forged = replace(forged, outcome=replace(forged.outcome, certificate=certificate))
+    assert any("fewest_servers is 7" in claim for claim in recheck(instance, forged).broken)
 
 
 def test_a_schedule_that_says_less_than_is_true_is_named() -> None:

@@ -22,7 +22,7 @@ from ...solvers.packing.game.result import played
 from ...solvers.packing.game.strategies import Game, game_of
 from ...solvers.packing.generation import proved_by
 from ...solvers.packing.moves import moves_bound
-from ...solvers.packing.reduction import reduce
+from ...solvers.packing.reduction import Reduced, reduce
 from ...solvers.packing.ruled import Ruled, reduce_ruled
 from ...solvers.packing.shares import TOLERANCE
 from ..findings import Findings, Stored
@@ -61,9 +61,7 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
     certificate = stored.certificate
     objective = "cost" if stored.method == "min-cost" else "servers"
     problem = (reduce_ruled if instance.ruled else reduce)(instance, costs=objective == "cost")
-    bound = best_bound(problem).value
-    if isinstance(problem, Ruled):
-        bound = max(bound, aggregate_bound(problem, Clock(), seconds=AGAIN).bound)
+    bound = _least(problem)
     if certificate.get("bound_by") == "column generation":
         found.compare(certificate, {}, ("prices", "scale", "rent"))
     profit = found.numbers(certificate, "prices", (instance.types,))
@@ -103,19 +101,37 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
         found.compare(certificate, {}, ["servers_there_are"])
 
 
+def _least(problem: Reduced | Ruled) -> int:
+    """How many servers, or what cost, there have to be at least, by volume and by the aggregate
+    program.
+    """
+    bound = best_bound(problem).value
+    if isinstance(problem, Ruled):
+        bound = max(bound, aggregate_bound(problem, Clock(), seconds=AGAIN).bound)
+    return bound
+
+
 def _moves(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
-    """On which servers VMs stay, and how many have to move."""
+    """On which servers VMs stay, how many have to move, and that no fewer servers would do."""
     certificate = stored.certificate
     on, _ = stays(instance, placement.count, placement.server_class)
     given = stored.options.get("servers")
     servers_told = placement.servers if given is None else given
     found.compare(certificate, {"on": on.tolist(), "servers": servers_told}, ("on", "servers"))
+    found.compare(certificate, {}, ["fewest_servers"])
     servers = found.numbers(certificate, "servers", ())
     if servers is None:
         return
     if placement.servers > servers:
         found.witness("servers", f"is {servers:g}, and {placement.servers} are in use")
-    found.bounds["moves"] = float(moves_bound(instance, int(servers), AGAIN))
+    least = _least(reduce_ruled(instance)) if given is None else 1
+    if isinstance(told := certificate.get("fewest_servers"), int) and told > placement.servers:
+        found.witness("fewest_servers", f"is {told}, and {placement.servers} are in use")
+    elif isinstance(told, int) and 0 < told <= least:
+        found.witness("fewest_servers")
+    # at the fewest servers, or at the number asked for: no other bound on moves is the one claimed
+    if given is not None or least >= servers:
+        found.bounds["moves"] = float(moves_bound(instance, int(servers), AGAIN))
 
 
 def _play(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:

@@ -103,16 +103,20 @@ def fluid(
     >>> print(result.status, round(result.objective, 3))
     optimal 5752.04
     """
-    clock = Clock(time_limit)
+    clock, given = Clock(time_limit), instance
+    instance = _present(given)
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
     flow, power, stop = _least_power_at_most(instance, energy, best, clock)
-    level = _level("served_rate", flow.throughput, best.bound, scale(instance, "served_rate"))
-    levels = [level, {**power, "objective": "flow_power"}]
+    rate = scale(instance, "served_rate")
+    level = _level("served_rate", flow.throughput, best.bound, rate)
+    unit = most_power(instance, rate, energy)
+    levels = [level, power | _level("flow_power", power["value"], power["bound"], unit)]
+    flow = _of_all(given, flow)
     certificate: dict[str, Any] = {
         "prices": best.price.tolist(),
         "levels": levels,
-        "mix": mix_table(instance, flow),
+        "mix": mix_table(given, flow),
     }
     if best.message:
         certificate["engine"] = best.message
@@ -160,7 +164,8 @@ def fluid_power(
     >>> print(result.status, round(result.objective, 3))
     optimal 1.141
     """
-    clock = Clock(time_limit)
+    clock, given = Clock(time_limit), instance
+    instance = _present(given)
     asked = instance.rate if throughput is None else throughput
     energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
     best = _most(instance, clock)
@@ -185,8 +190,25 @@ def fluid_power(
         )
         found.append((flow, level))
     flow, level = min(found, key=lambda one: (one[1]["status"] != Status.OPTIMAL, one[1]["value"]))
-    certificate = {"prices": level["prices"], "mix": mix_table(instance, flow)}
+    flow = _of_all(given, flow)
+    certificate = {"prices": level["prices"], "mix": mix_table(given, flow)}
     return Outcome(flow, level["bound"], Status(level["status"]), stop, certificate)
+
+
+def _present(instance: Numa) -> Numa:
+    """The instance without classes that have no tasks, whose numbers may be of any size."""
+    there = instance.class_share > 0
+    names = ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
+    kept = {name: getattr(instance, name)[there] for name in names}
+    labels = tuple(name for name, here in zip(instance.names, there, strict=True) if here)
+    return instance if there.all() else instance.replace(**kept, names=labels)
+
+
+def _of_all(instance: Numa, flow: Flow) -> Flow:
+    """The flow of all classes, of those that have tasks."""
+    rate = np.zeros((instance.classes, *flow.flow.shape[1:]))
+    rate[instance.class_share > 0] = flow.flow
+    return Flow(flow.throughput, rate)
 
 
 def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:

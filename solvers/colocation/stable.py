@@ -33,6 +33,7 @@ from .as_roommates import (
 from .blocking import KINDS, at_most_blocking, fewest_blocking, zero_blocking
 from .bounds import least_penalty_bound
 from .common import INSIDE, outcome
+from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
 from .starts import set_aside
@@ -62,6 +63,14 @@ TIE_SECONDS = 10.0
 DECIDED_AGENTS = 200
 """Agents up to which half of that time is left to decision programs: beyond, they hardly ever prove
 anything.
+"""
+
+EXCHANGE_SECONDS = 10.0
+"""Time for exchanges between pairs when there is no limit; a tenth of it when there is one."""
+
+PATIENCE = 32
+"""Calls of the kernel of exchanges in a row that improve nothing, and agents beyond which there are
+as many as an eighth of them, after which exchanges end.
 """
 
 APART_FROM = 60
@@ -352,6 +361,8 @@ class _Search:
         )
         if few or self.uncertainty == "possible":
             self._zero_over_types()
+        if not self.proved and not self.clock.over:
+            self._exchange()
         if self.uncertainty == "possible":
             if not self.proved:
                 self._fewest_possible()
@@ -420,6 +431,17 @@ class _Search:
                     "bound of the bilinear program over types on possibly blocking pairs"
                 )
                 self.prove(int(found.bound), "fewest over types")
+
+    def _exchange(self) -> None:
+        """Exchanges between pairs, until time is up or they have long brought nothing."""
+        exchanges = Exchanges(self.instance, self.alpha, self.alpha_mode, self.uncertainty)
+        until = self.clock.seconds + (self.clock.share(10) or EXCHANGE_SECONDS)
+        idle = 0
+        for found in exchanges.search(self.best, self.rng, self.bound):
+            self.offer(found, "exchanges between pairs")
+            idle = idle + 1 if found is None else 0
+            if idle > max(PATIENCE, self.instance.agents // 8) or self.clock.seconds > until:
+                return
 
     def _set_agents_aside(self) -> None:
         if self.clock.over:

@@ -5,6 +5,7 @@ rests on.
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from seeds import numbers
 
 import cotenant
-from cotenant.instances.colocation import ALPHA_MODES, Colocation, blocking_pairs, check
+from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import (
     population,
     random_preferences,
@@ -21,6 +22,7 @@ from cotenant.instances.colocation.generators import (
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 from cotenant.solvers.colocation import stable as stable_module
 from cotenant.solvers.colocation.as_roommates import lists_of_agents
+from cotenant.solvers.colocation.exchanges import Exchanges
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.starts import set_aside
 from cotenant.solvers.outcome import Status, Stop
@@ -495,6 +497,42 @@ def test_a_pairing_over_types_has_agents_to_match() -> None:
     assert (partner[partner] == np.arange(50)).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanges_count_what_the_counter_counts_and_reach_the_fewest(
+    seed: int, reference: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    tried = 0
+    while tried < 25:
+        made = random_instance(rng)
+        if made is None:
+            continue
+        kinds = made.agent_types()
+        every = [
+            Pairing.from_partners(kinds, np.array(partner), made.types)
+            for partner in reference.pairings(made)
+        ]
+        if not every:
+            continue
+        tried += 1
+        wide = np.round(rng.random((2, *made.penalty.shape)) * 0.2, 2)
+        high = np.minimum(made.penalty + wide[1], np.where(made.penalty < 1, 1.0, made.penalty))
+        instance = made.replace(low=made.penalty - wide[0], high=high)
+        given: Any = (
+            float(rng.choice([0.0, 0.1])),
+            rng.choice(ALPHA_MODES),
+            rng.choice(["none", "certain", "possible"]),
+        )
+        fewest = min(blocking_pairs(instance, pairing, *given).count for pairing in every)
+        exchanges = Exchanges(instance, *given)
+        best = start = every[int(rng.integers(len(every)))]
+        assert exchanges.state(start)[2] == blocking_pairs(instance, start, *given).count
+        for found in itertools.islice(exchanges.search(start, rng, fewest), 60):
+            best = best if found is None else found
+        check(instance, best)
+        assert blocking_pairs(instance, best, *given).count == fewest
+
+
 def _in_need_of_a_decision() -> Colocation:
     """Ties among agents that all differ, and no pairing without a blocking pair."""
     cycle = np.array([[9, 1, 2, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 1, 1, 9]]) / 10
@@ -547,6 +585,7 @@ def test_every_program_of_a_large_instance_is_ended_with_the_time(
     monkeypatch.setattr(stable_module, "APART_FROM", 0)
     monkeypatch.setattr(stable_module, "CHEAP_LISTS", 0)
     monkeypatch.setattr(stable_module, "LISTS_UP_TO", 0)
+    monkeypatch.setattr(stable_module.Exchanges, "search", lambda *given: iter(()))
     for name in ("zero_blocking", "at_most_blocking"):
         spy = lambda *given, **options: pytest.fail("in this process")  # noqa: E731
         spy.__name__ = name

@@ -361,15 +361,15 @@ class _Search:
         )
         if few or self.uncertainty == "possible":
             self._zero_over_types()
-        if not self.proved and not self.clock.over:
-            self._exchange()
         if self.uncertainty == "possible":
+            self._exchange()
             if not self.proved:
                 self._fewest_possible()
             self._cheapest_general()
             return
         if not self.proved and (few or not listed):
             self._set_agents_aside()
+        self._exchange()
         if not self.proved and listed and (not few or self.instance.agents <= CHEAP_LISTS):
             self._search_agents()
         while not self.proved and not self.clock.over and self._decide(self.bound):
@@ -434,6 +434,8 @@ class _Search:
 
     def _exchange(self) -> None:
         """Exchanges between pairs, until time is up or they have long brought nothing."""
+        if self.proved or self.clock.over:
+            return
         exchanges = Exchanges(self.instance, self.alpha, self.alpha_mode, self.uncertainty)
         until = self.clock.seconds + (self.clock.share(10) or EXCHANGE_SECONDS)
         idle = 0

@@ -179,7 +179,7 @@ def _print_summary(summary: Summary, store: Path) -> None:
     from ..analysis.report.tables import facts_table
 
     states = summary.states
-    idle = summary.stop == "finished" and not summary.epochs
+    idle = summary.stop == "finished" and not summary.seconds
     facts: dict[str, object] = {
         "stopped": f"{summary.stop}{': nothing was left to run' * idle}",
         "jobs": ", ".join(f"{number} {state}" for state, number in sorted(states.items())),

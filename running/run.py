@@ -15,6 +15,7 @@ import numpy as np
 
 from ..analysis.colocation.batches import Policy
 from ..analysis.run.lock import locked
+from ..analysis.run.result import outcome_of
 from ..catalog import find, methods
 from ..instances.colocation.instance import Colocation
 from ..instances.colocation.stability import Alpha
@@ -30,7 +31,7 @@ from ..instances.problem.errors import (
 )
 from ..instances.problem.options import accepts, check_options
 from ..instances.problem.rules import Above, AtLeast, Between, checked
-from ..solvers.outcome import Outcome, Status
+from ..solvers.outcome import Status
 from .coordinator import Coordinator, unfinished
 from .dispatch import machines_of, programs_of
 from .knowledge import Knowledge
@@ -105,16 +106,18 @@ def policy_of(
     if accepts(function, "time_limit"):
         given["time_limit"] = time_limit
     fallback = find(problem, FALLBACK).resolve()
+    name = method if isinstance(method, str) else getattr(method, "__name__", "own")
 
     def policy(batch: Colocation | Groups, *, rng: np.random.Generator) -> Any:
         if isinstance(batch, Groups) and groups_number(batch) > MOST_GROUPS:
             return fallback(batch, rng=rng)
         try:
-            answer = function(batch, rng=rng, **given)
+            draws = {"rng": rng} if accepts(function, "rng") else {}
+            answer = function(batch, **draws, **given)
+            outcome = outcome_of(answer, batch, name)
         except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
             return fallback(batch, rng=rng)
-        undecided = isinstance(answer, Outcome) and answer.solution is None
-        if undecided and answer.status is not Status.INFEASIBLE:
+        if outcome.solution is None and outcome.status is not Status.INFEASIBLE:
             return fallback(batch, rng=rng)
         return answer
 

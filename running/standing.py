@@ -75,7 +75,7 @@ class Summary:
     states : jobs of the queue by state.
     epochs, void : of this command; groups whose times did not count.
     predicted, half, measured : see `Status`.
-    seconds : it took.
+    seconds : it took; 0 where all jobs were done before, and nothing was run.
     unfinished : jobs that failed or are lost, with the reason.
     """
 

@@ -23,6 +23,7 @@ from cotenant.analysis.run.cell import Cell
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
 from cotenant.instances.problem import InvalidOption
+from cotenant.running.run import policy_of
 from cotenant.solvers.outcome import Outcome, Status
 
 TINY = cotenant.read("colocation/tiny")
@@ -308,3 +309,17 @@ def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Pa
     )
     (row,) = cotenant.compare([TINY], [imported()], progress=False).rows
     assert "own_edited.py:3: " in (row["error"] or "")
+
+
+def test_a_queue_refuses_a_policy_that_returns_nothing_and_takes_one_without_rng() -> None:
+    from cotenant.baselines.colocation import greedy
+
+    draws = np.random.default_rng(0)
+    with pytest.raises(InvalidOption, match="method 'nothing' returned None; expected a Pairing"):
+        policy_of(nothing, {}, 1.0)(TINY, rng=draws)
+    answer = policy_of(lambda instance: greedy(instance), {}, 1.0)(TINY, rng=draws)
+    cotenant.check(TINY, answer)
+
+
+def nothing(instance: Any) -> Any:
+    """A policy without a return."""

@@ -433,7 +433,7 @@ def run(
         own = {name: value for name, value in given.items() if accepts(function, name)}
         answer = function(instance, **call, **own)
     seconds = clock.seconds
-    outcome = _outcome_of(answer, instance, method)
+    outcome = outcome_of(answer, instance, method)
     outcome, measured = _judged(instance, outcome, metrics, given, method)
     if starts is not None and (kept := starts.kept(outcome, measured)) is not outcome:
         outcome, measured = _judged(instance, kept, metrics, given, method)
@@ -461,7 +461,7 @@ def run(
     return result
 
 
-def _outcome_of(answer: Any, instance: Instance, method: str) -> Outcome:
+def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome:
     """What a method returned, as an outcome.
 
     Raises

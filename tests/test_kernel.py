@@ -72,7 +72,7 @@ def test_kernels_call_kernels_and_can_be_pickled() -> None:
 
     from cotenant.solvers.packing.combination_kernels import combinations
 
-    arguments = (np.array([[1, 2], [2, 1]]), np.array([5, 5]), np.array([4, 4]), 100, False)
+    arguments = (np.array([[1, 2], [2, 1]]), np.array([5, 5]), np.array([4, 4]), 100)
     copy = pickle.loads(pickle.dumps(combinations))
     assert np.array_equal(copy(*arguments)[0], combinations(*arguments)[0])
     assert type(copy) is type(combinations)

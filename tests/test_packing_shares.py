@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare
-from cotenant.solvers.outcome import Status
-from cotenant.solvers.packing.shares import max_min_share, max_utilization, vms_owed
+from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.engines import EngineAnswer
+from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.packing.cluster import fixed_cluster
+from cotenant.solvers.packing.game.strategies import pre_combination
+from cotenant.solvers.packing.shares import (
+    _Leximin,
+    combinations,
+    max_min_share,
+    max_utilization,
+    vms_owed,
+)
 
 NEARLY_EQUAL = Packing(
     capacity=[[4 * 10**9, 5 * 10**9], [4 * 10**9, 4 * 10**9]],
@@ -100,3 +111,86 @@ def test_a_least_share_is_met_by_the_vms_whose_share_rounds_to_it() -> None:
     ] == [0, 1, 3, 4, 7, 10, 11]
     sevenths = Packing(capacity=[[7]], demand=[[1]], servers=[1.0])
     assert [int(vms_owed(sevenths, vms / 7)[0]) for vms in range(8)] == list(range(8))
+
+
+MANY = Packing(
+    capacity=[[1_000_005, 1_000_000], [1_000_000, 1_000_007]],
+    demand=[[3, 1], [1, 2], [100_000, 100_001]],
+    request=[30_000, 50_000, np.inf],
+    partial=True,
+    servers=[2, 1],
+)
+"""A server holds 10**10 combinations of VMs, and 20,000 to which none can be added."""
+
+
+@pytest.mark.parametrize("method", [max_min_share, max_utilization])
+def test_an_answer_is_there_before_combinations_are_listed(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for raised, stop in ((None, Stop.TIME_LIMIT), (KeyboardInterrupt(), Stop.INTERRUPTED)):
+        monkeypatch.setattr(
+            "cotenant.solvers.packing.shares.combinations",
+            Mock(side_effect=raised, return_value=None),
+        )
+        outcome = method(MANY, time_limit=60.0)
+        check(MANY, outcome.solution)
+        assert outcome.solution.totals(3).tolist() == [30_000, 50_000, 27]
+        assert outcome.stop is stop
+        assert outcome.bound is not None
+
+
+def test_the_listing_of_combinations_looks_at_the_clock_and_ends() -> None:
+    cluster = fixed_cluster(MANY)
+    assert combinations(MANY, cluster, Clock(1e-9)) is None
+    assert [len(table) for table in combinations(MANY, cluster, Clock())] == [20_000, 20_002]
+    wide = Packing(capacity=[[10**6] * 2], demand=[[3, 1], [1, 2], [2, 2]], servers=[1])
+    with pytest.raises(InvalidOption, match="DRF"):
+        combinations(wide, fixed_cluster(wide), Clock())
+
+
+def test_the_maximal_combinations_are_those_of_all_to_which_none_can_be_added(brute) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        instance = brute.random_cluster(rng, most=2)
+        cap = rng.integers(1, 4, instance.types)
+        instance = instance.replace(request=cap, partial=True)
+        cluster = fixed_cluster(instance)
+        for c, table in enumerate(combinations(instance, cluster, Clock())):
+            every = pre_combination(instance.demand, instance.capacity[c], cluster.cap)
+            kept = [
+                row
+                for row in every.tolist()
+                if not any(
+                    row[i] < cap[i]
+                    and ((np.array(row) @ instance.demand + more) <= instance.capacity[c]).all()
+                    for i, more in enumerate(instance.demand)
+                )
+            ]
+            assert table.tolist() == kept
+
+
+def test_a_simple_bound_is_never_below_the_best_shares(brute) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        instance = brute.random_cluster(rng, most=2)
+        unit = FairShare.of(instance).unit
+        best = max(
+            sorted(n * u for n, u in zip(total, unit, strict=True))
+            for total in brute.totals_possible(instance)
+        )
+        search = _Leximin(instance, Clock(), None, None)
+        assert search.shares <= best
+        for level, share in enumerate(best):
+            assert search._simple(level) >= share
+
+
+@pytest.mark.parametrize("method", [max_min_share, max_utilization])
+def test_a_program_of_many_combinations_is_solved_in_a_process_that_can_be_ended(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = Mock(return_value=EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT))
+    monkeypatch.setattr("cotenant.solvers.packing.shares.solve_apart", apart)
+    outcome = method(MANY, time_limit=60.0)
+    assert apart.called
+    check(MANY, outcome.solution)
+    assert outcome.stop is Stop.TIME_LIMIT

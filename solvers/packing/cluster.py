@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.packing.instance import Integers, Packing
+from ...instances.packing.game import FairShare
+from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.packing.placing import refuse_rules
 from ...instances.problem.errors import InvalidInstance
 
@@ -15,6 +16,8 @@ UNCAPPED = 2**62
 
 MOST_SERVERS = 1_000_000
 """More servers than this are not listed one by one."""
+
+_HALVINGS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +84,41 @@ def fixed_cluster(instance: Packing) -> Cluster:
         dtype=np.int64,
     )
     return Cluster(kind, instance.capacity[kind], instance.start[kind], cap)
+
+
+def evenly_filled(instance: Packing, cluster: Cluster) -> Placement:
+    """VMs of about equal dominant shares, then whatever else fits: an answer at once, however many
+    VMs it has.
+
+    First fit in bulk, the user of largest VMs first, at the largest share that a bisection finds.
+    """
+    unit = FairShare.of(instance).dominant_unit
+    order = np.argsort(-unit, kind="stable")
+    low, high = 0.0, 1.0
+    best = np.zeros((cluster.servers, instance.types), dtype=np.int64)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        owed = np.minimum(np.floor(middle / unit), cluster.cap).astype(np.int64)
+        count = _first_fit(cluster, instance.demand, owed, order, np.zeros_like(best))
+        if (count.sum(axis=0) >= owed).all():
+            low, best = middle, count
+        else:
+            high = middle
+    return Placement(_first_fit(cluster, instance.demand, cluster.cap, order, best), cluster.kind)
+
+
+def _first_fit(
+    cluster: Cluster, demand: Integers, wanted: Integers, order: Integers, begun: Integers
+) -> Integers:
+    """(P, s) what is begun and as many more of the wanted VMs as fit, user by user."""
+    count = begun.copy()
+    free = cluster.free - count @ demand
+    for i in order.tolist():
+        some = demand[i] > 0
+        room = (free[:, some] // demand[i, some]).min(axis=1)
+        missing = min(int(wanted[i] - count[:, i].sum()), 2**62 // cluster.servers)
+        room = np.minimum(room, missing)
+        more = np.clip(missing - (np.cumsum(room) - room), 0, room)
+        count[:, i] += more
+        free -= more[:, None] * demand[i]
+    return count

@@ -14,9 +14,8 @@ Array = np.ndarray[Any, Any]
 
 
 @compiled
-def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: bool) -> Any:
-    """Every combination of VMs that fits, except the empty one, in lexicographic order; maximal
-    ones only if so wished.
+def combinations(demand: Array, cap: Array, free: Array, most: int) -> Any:
+    """Every combination of VMs that fits, except the empty one, in lexicographic order.
 
     demand (s, k), cap (s,) most copies, free (k,). Returns (table (n, s), whole): whole False when
     there are more than `most`.
@@ -48,22 +47,6 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
             place -= 1
         if place < 0:
             return table[:number], True
-        # not maximal: some VM still fits beside it
-        if maximal:
-            more = False
-            for i in range(types):
-                if count[i] >= cap[i]:
-                    continue
-                fits = True
-                for j in range(resources):
-                    if demand[i, j] > left[j]:
-                        fits = False
-                        break
-                if fits:
-                    more = True
-                    break
-            if more:
-                continue
         # write it down, in a table that doubles when it is full
         if number == most:
             return table[:number], False
@@ -74,3 +57,61 @@ def combinations(demand: Array, cap: Array, free: Array, most: int, maximal: boo
         for i in range(types):
             table[number, i] = count[i]
         number += 1
+
+
+@compiled
+def maximal_combinations(
+    demand: Array, cap: Array, count: Array, left: Array, table: Array, number: int, steps: int
+) -> Any:
+    """Go on listing the combinations to which no VM can be added, for so many steps or until the
+    table is full.
+
+    demand (s, k), cap (s,) most copies. State, to begin with zeros and what the server has free:
+    count (s,) VMs, the last type's always 0, and left (k,) free beside them; number of rows in the
+    table (n, s). Returns (number, whether that was all).
+    """
+    types, resources = demand.shape
+    last = types - 1
+    for _ in range(steps):
+        if number == len(table):
+            return number, False
+        # the last type as often as it fits; then no other may fit
+        most = cap[last]
+        for j in range(resources):
+            if demand[last, j] > 0:
+                most = min(most, left[j] // demand[last, j])
+        maximal = True
+        for i in range(last):
+            fits = count[i] < cap[i]
+            for j in range(resources):
+                if demand[i, j] > left[j] - most * demand[last, j]:
+                    fits = False
+                    break
+            if fits:
+                maximal = False
+                break
+        if maximal:
+            for i in range(last):
+                table[number, i] = count[i]
+            table[number, last] = most
+            number += 1
+        # count one up, the type before the last first, as `combinations` does
+        place = last - 1
+        while place >= 0:
+            fits = count[place] < cap[place]
+            for j in range(resources):
+                if demand[place, j] > left[j]:
+                    fits = False
+                    break
+            if fits:
+                count[place] += 1
+                for j in range(resources):
+                    left[j] -= demand[place, j]
+                break
+            for j in range(resources):
+                left[j] += count[place] * demand[place, j]
+            count[place] = 0
+            place -= 1
+        if place < 0:
+            return number, True
+    return number, False

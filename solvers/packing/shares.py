@@ -14,13 +14,20 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.packing.shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
-from ..engines import EngineAnswer, solve_program
+from ..engines import EngineAnswer, solve_apart, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .cluster import Cluster, fixed_cluster
-from .game.strategies import pre_combination
+from .cluster import Cluster, evenly_filled, fixed_cluster
 
 MOST_COLUMNS = 50_000
 """Maximal combinations of one server class."""
+
+KEEPS_TIME = 2_000
+"""Columns up to which HiGHS keeps its time limit."""
+
+MOST_STEPS, STEPS = 10**8, 10**6
+"""Steps that the listing of one class's combinations may take, a few seconds, and those between two
+looks at the clock.
+"""
 
 Share = Annotated[float, AtLeast(0, "a dominant share")]
 
@@ -72,15 +79,11 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 0.985
     """
-    # the cluster as maximal combinations of VMs for each server class, and what users are owed
+    # the cluster, and what users are owed
     clock = Clock(time_limit, report)
     cluster = fixed_cluster(instance)
     owed = vms_owed(instance, least_share)
-    tables, servers, cap = (
-        combinations(instance, cluster),
-        instance.available.astype(np.int64),
-        instance.wanted.astype(float),
-    )
+    servers, cap = instance.available.astype(np.int64), instance.wanted.astype(float)
     # what a VM of each type adds to utilization, exactly; every answer is worth whole steps
     space = [int(amount) for amount in (instance.start * servers[:, None]).sum(axis=0)]
     busy = [
@@ -109,23 +112,50 @@ def max_utilization(
         )
 
     shares = np.array([float(part / unit) for part in weight])
+    # an answer before anything that may take long: the better of the start and an even filling
+    best = None
+    for given in (start, evenly_filled(instance, cluster)):
+        if (
+            given is not None
+            and (given.totals(instance.types) >= owed).all()
+            and (best is None or worth(given) > worth(best))
+        ):
+            best = given
+    # at most all that is asked for, or all there is, of each resource
+    free = [int(amount) for amount in (instance.capacity * servers[:, None]).sum(axis=0)]
+    asked = [
+        sum(
+            min(int(n), space[j] + 1) * int(row[j])
+            for n, row in zip(cluster.cap, instance.demand, strict=True)
+        )
+        for j in range(len(space))
+    ]
+    top = sum((Fraction(min(free[j], asked[j]), space[j]) for j in there), Fraction(0)) / len(there)
+    if best is not None and worth(best) == top:
+        return Outcome(best, float(begin + top), Status.OPTIMAL, certificate={"engine": "none"})
+    # maximal combinations of VMs for each server class
+    try:
+        tables, ended = combinations(instance, cluster, clock), Stop.TIME_LIMIT
+    except KeyboardInterrupt:
+        tables, ended = None, Stop.INTERRUPTED
+    if tables is None:
+        found = Status.UNKNOWN if best is None else Status.FEASIBLE
+        certificate = {"engine": "none: there was no time to list all combinations"}
+        return Outcome(best, float(begin + top), found, ended, certificate)
     # the program in floats
     program, number, _ = utilization_program(tables, servers, cap, shares, owed)
-    answer = solve_program(program, time_limit=clock.share(), report=report)
+    answer = _solved(program, clock, report)
     status, stop = answer.status, answer.stop
-    # the better of its answer and the start, compared exactly
-    best = _placement(instance, tables, number, answer, cluster)
-    if (
-        start is not None
-        and (start.totals(instance.types) >= owed).all()
-        and (best is None or worth(start) > worth(best))
-    ):
-        best = start
+    # the better of its answer and that in hand, compared exactly
+    reached = _placement(instance, tables, number, answer, cluster)
+    best = reached if best is None or (reached and worth(reached) >= worth(best)) else best
     certificate = {"engine": answer.message}
     if answer.bound is None or best is None:
         known = (
             None
-            if status is Status.INFEASIBLE or answer.bound is None
+            if status is Status.INFEASIBLE
+            else float(begin + top)
+            if answer.bound is None
             else float(begin - Fraction(answer.bound) * unit)
         )
         return Outcome(
@@ -219,25 +249,17 @@ def max_min_share(
     for level in range(users if levels is None else min(levels, users)):
         # level after level: the largest next share that the ones settled before it allow
         highest = search.settle(level)
-        settled = search.shares is not None and highest == search.shares[level]
-        before = (
-            sum(search.shares[:level], Fraction(0)) if search.shares is not None else Fraction(0)
-        )
+        settled = highest == search.shares[level]
+        before = sum(search.shares[:level], Fraction(0))
         told.append(
             {
                 "objective": f"sum of the {level + 1} least dominant shares",
-                "value": None if search.shares is None else float(before + search.shares[level]),
-                "bound": None if highest is None else float(before + highest),
-                "status": (
-                    Status.OPTIMAL
-                    if settled
-                    else Status.UNKNOWN
-                    if search.shares is None
-                    else Status.FEASIBLE
-                ).value,
+                "value": float(before + search.shares[level]),
+                "bound": float(before + highest),
+                "status": (Status.OPTIMAL if settled else Status.FEASIBLE).value,
             }
         )
-        if level == 0 and highest is not None:
+        if level == 0:
             bound = float(highest)
         # a level that is not proved leaves those above it open
         if not settled:
@@ -280,31 +302,30 @@ class _Leximin:
     ) -> None:
         self.instance, self.clock, self.report = instance, clock, report
         self.cluster = fixed_cluster(instance)
-        self.tables, self.servers = (
-            combinations(instance, self.cluster),
-            instance.available.astype(np.int64),
-        )
+        self.servers = instance.available.astype(np.int64)
+        self.tables: list[Integers] | None = None
         self.unit = FairShare.of(instance).unit
         self.users = np.flatnonzero(instance.wanted > 0).tolist()
         self.smallest = min(self.unit[user] for user in self.users)
         self.cap = instance.wanted.astype(float)
-        self.best: Placement | None = None
-        self.shares: list[Fraction] | None = None
         self.stop = Stop.TIME_LIMIT
+        # an answer before anything that may take long
+        self.best = evenly_filled(instance, self.cluster)
+        self.shares = self._shares(self.best)
         self._offer(start)
+        try:
+            self.tables = combinations(instance, self.cluster, clock)
+        except KeyboardInterrupt:
+            self.stop = Stop.INTERRUPTED
 
-    def settle(self, level: int) -> Fraction | None:
-        """Improve the share of this level, those before it kept; returns what it cannot pass, None
-        when nothing is known.
-        """
-        reached = [] if self.shares is None else self.shares[:level]
-        highest = self._estimate(reached)
-        while (
-            highest is not None
-            and self.shares is not None
-            and self.shares[level] < highest
-            and not self.clock.over
-        ):
+    def settle(self, level: int) -> Fraction:
+        """Improve the share of this level, those before it kept; returns what it cannot pass."""
+        highest = self._simple(level)
+        if self.tables is None or self.shares[level] >= highest:
+            return highest
+        estimate = self._estimate(self.tables, self.shares[:level])
+        highest = highest if estimate is None else min(highest, estimate)
+        while self.shares[level] < highest and not self.clock.over:
             if self.stop is Stop.INTERRUPTED:
                 break
             program, number, _ = level_program(
@@ -319,7 +340,34 @@ class _Leximin:
                 break
         return highest
 
-    def _estimate(self, reached: list[Fraction]) -> Fraction | None:
+    def _simple(self, level: int) -> Fraction:
+        """A bound on the share of this level: what the users with the smallest needs may ask for,
+        and what all servers together hold.
+        """
+        total = [int(amount) for amount in FairShare.of(self.instance).total]
+        demand = self.instance.demand.tolist()
+        sharing = len(self.users) - level  # users who have as large a share as this level's
+
+        def possible(share: Fraction) -> bool:
+            vms = {user: math.ceil(share / self.unit[user]) for user in self.users}
+            able = [user for user in self.users if vms[user] <= self.cap[user]]
+            return len(able) >= sharing and all(
+                sum(sorted(vms[user] * demand[user][j] for user in able)[:sharing]) <= room
+                for j, room in enumerate(total)
+            )
+
+        best = Fraction(0)
+        for user in self.users:  # a share is of whole VMs of its user
+            low, high = 0, 1
+            while possible(high * self.unit[user]):
+                low, high = high, 2 * high
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if possible(middle * self.unit[user]) else (low, middle)
+            best = max(best, low * self.unit[user])
+        return best
+
+    def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> Fraction | None:
         """A placement by the program over sums of shares; returns the most its bound leaves for the
         next share.
         """
@@ -330,9 +378,9 @@ class _Leximin:
             for place in range(len(reached))
         ]
         slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
-        program, number, _ = share_program(self.tables, self.servers, self.cap, unit, sums, slack)
+        program, number, _ = share_program(tables, self.servers, self.cap, unit, sums, slack)
         answer = self._solved(program)
-        self._offer(_placement(self.instance, self.tables, number, answer, self.cluster))
+        self._offer(_placement(self.instance, tables, number, answer, self.cluster))
         if answer.bound is None:
             return None
         most = Fraction(-answer.bound + TOLERANCE * (1 + abs(answer.bound))) * self.smallest - sum(
@@ -364,21 +412,22 @@ class _Leximin:
         return owed
 
     def _solved(self, program: LinearProgram) -> EngineAnswer:
-        answer = solve_program(program, time_limit=self.clock.share(), report=self.report)
+        answer = _solved(program, self.clock, self.report)
         if answer.stop is Stop.INTERRUPTED:
             self.stop = Stop.INTERRUPTED
         return answer
 
     def _offer(self, placement: Placement | None) -> bool:
         """Keep a placement whose shares are the larger in the order of leximin."""
-        if placement is None:
-            return False
-        total = placement.totals(self.instance.types).tolist()
-        shares = sorted(total[user] * self.unit[user] for user in self.users)
-        if self.shares is not None and shares <= self.shares:
+        if placement is None or (shares := self._shares(placement)) <= self.shares:
             return False
         self.best, self.shares = placement, shares
         return True
+
+    def _shares(self, placement: Placement) -> list[Fraction]:
+        """The users' dominant shares, in increasing order."""
+        total = placement.totals(self.instance.types).tolist()
+        return sorted(total[user] * self.unit[user] for user in self.users)
 
 
 @checked
@@ -400,17 +449,41 @@ def vms_owed(instance: Packing, least_share: Share) -> Integers:
     return owed
 
 
-def combinations(instance: Packing, cluster: Cluster) -> list[Integers]:
-    """Maximal combinations per class."""
-    tables = []
+def _solved(program: LinearProgram, clock: Clock, report: Report | None) -> EngineAnswer:
+    """What HiGHS makes of a program; in a process of its own where it may look at no clock for
+    long.
+    """
+    if program.columns > KEEPS_TIME:
+        return solve_apart(program, time_limit=clock.share())
+    return solve_program(program, time_limit=clock.share(), report=report)
+
+
+def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | None:
+    """Maximal combinations per class; None when the time is up before all are listed."""
+    from .combination_kernels import maximal_combinations
+
+    # the type that fits least often is counted first, the most frequent one is filled in at once
+    reach = np.array([(instance.capacity // np.maximum(row, 1)).max() for row in instance.demand])
+    order = np.argsort(np.minimum(reach, cluster.cap), kind="stable")
+    demand, cap, tables = instance.demand[order], cluster.cap[order], []
     for c in range(instance.classes):
-        table = pre_combination(instance.demand, instance.capacity[c], cluster.cap, maximal=True)
-        if len(table) > MOST_COLUMNS:
-            raise InvalidOption(
-                f"a server of class {c} has {len(table)} maximal combinations, more than "
-                f"{MOST_COLUMNS}; use DRF"
-            )
-        tables.append(table)
+        count, left = np.zeros(instance.types, dtype=np.int64), instance.capacity[c].copy()
+        table = np.zeros((MOST_COLUMNS + 1, instance.types), dtype=np.int64)
+        number, whole, steps = 0, False, 0
+        while not whole:
+            if clock.over:
+                return None
+            number, whole = maximal_combinations(demand, cap, count, left, table, number, STEPS)
+            steps += STEPS
+            if number > MOST_COLUMNS or (steps > MOST_STEPS and not whole):
+                raise InvalidOption(
+                    f"a server of class {c} has more than {MOST_COLUMNS} maximal combinations, or "
+                    f"they take more than {MOST_STEPS} steps to list; use DRF"
+                )
+        listed = np.zeros((number, instance.types), dtype=np.int64)
+        listed[:, order] = table[:number]
+        listed = listed[listed.any(axis=1)]
+        tables.append(listed[np.lexsort(listed.T[::-1])])
     return tables
 
 

@@ -129,7 +129,9 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
     """The coarsest prices that prove the value itself, or fine ones."""
     given: Packing = task.instance
     servers = given.available.astype(np.int64)
-    tables = combinations(given, fixed_cluster(given))
+    tables = combinations(given, fixed_cluster(given), task.clock)
+    if tables is None:
+        return ()
     space = (given.start * servers[:, None]).sum(axis=0)
     there = np.flatnonzero(space).tolist()
     exact = [

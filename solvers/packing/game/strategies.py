@@ -35,16 +35,13 @@ MOST_COMBINATIONS = 2_000_000
 SHRINKING_LEAVES, SHRINKING_MOST, SHRINKING_LEAST = 100_000, 10, 2
 
 
-def pre_combination(
-    demand: Integers, free: Integers, cap: Integers, *, maximal: bool = False
-) -> Integers:
+def pre_combination(demand: Integers, free: Integers, cap: Integers) -> Integers:
     """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty
     one.
 
     Parameters
     ----------
     demand, free, cap : (s, k) VM types, (k,) what the server has free, (s,) most VMs of each.
-    maximal : only combinations to which no VM can be added.
 
     Raises
     ------
@@ -59,7 +56,7 @@ def pre_combination(
     from ..combination_kernels import combinations
 
     table, whole = combinations(
-        demand, np.minimum(cap, UNCAPPED), free.astype(np.int64), MOST_COMBINATIONS, maximal
+        demand, np.minimum(cap, UNCAPPED), free.astype(np.int64), MOST_COMBINATIONS
     )
     if not whole:
         raise InvalidOption(

@@ -17,6 +17,8 @@ import pytest
 from terminal import run
 
 import cotenant
+from cotenant.analysis.colocation.batches import answer_of
+from cotenant.analysis.packing.sweeps import share
 from cotenant.analysis.report.gather import distinguish, gather
 from cotenant.analysis.run import own_functions
 from cotenant.analysis.run.cell import Cell
@@ -311,15 +313,21 @@ def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Pa
     assert "own_edited.py:3: " in (row["error"] or "")
 
 
-def test_a_queue_refuses_a_policy_that_returns_nothing_and_takes_one_without_rng() -> None:
+def test_queues_batches_and_sweeps_refuse_a_policy_that_returns_nothing_and_take_one_without_rng() -> (
+    None
+):
     from cotenant.baselines.colocation import greedy
 
     draws = np.random.default_rng(0)
     with pytest.raises(InvalidOption, match="method 'nothing' returned None; expected a Pairing"):
         policy_of(nothing, {}, 1.0)(TINY, rng=draws)
+    with pytest.raises(InvalidOption, match="method 'nothing' returned None; expected a Pairing"):
+        answer_of(nothing, TINY, draws)
+    with pytest.raises(InvalidOption, match="method 'nothing' returned None; expected a Placement"):
+        share(cotenant.read("packing/tiny"), nothing)  # type: ignore[arg-type]
     answer = policy_of(lambda instance: greedy(instance), {}, 1.0)(TINY, rng=draws)
     cotenant.check(TINY, answer)
 
 
-def nothing(instance: Any) -> Any:
+def nothing(instance: Any, *, rng: Any = None, time_limit: float | None = None) -> Any:
     """A policy without a return."""

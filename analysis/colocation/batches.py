@@ -13,7 +13,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Integers, Pairing, check
 from ...instances.problem.errors import InvalidInstance, NoSolution
-from ...solvers.outcome import Outcome
+from ..run.result import outcome_of
 
 Policy = Callable[..., Any]
 """`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""
@@ -221,7 +221,7 @@ def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
         answer = policy(problem, rng=rng)
     except NoSolution:
         return None
-    return answer.solution if isinstance(answer, Outcome) else answer
+    return outcome_of(answer, problem, getattr(policy, "__name__", "policy")).solution
 
 
 def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:

@@ -12,7 +12,8 @@ from ...instances.packing import Packing, Placement, check
 from ...instances.packing.generators import vm_types
 from ...instances.problem.errors import CotenantError, UnknownName
 from ...instances.problem.options import accepts
-from ...solvers.outcome import Clock, Outcome
+from ...solvers.outcome import Clock
+from ..run.result import outcome_of
 from .metrics import metrics
 
 Policy = str | Callable[..., Any]
@@ -57,7 +58,8 @@ def share(
     function = policy_named(policy)
     own = {name: value for name, value in options.items() if accepts(function, name)}
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
-    placement: Placement | None = answer.solution if isinstance(answer, Outcome) else answer  # type: ignore[assignment]
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
+    placement: Placement | None = outcome_of(answer, instance, name).solution  # type: ignore[assignment]
     if placement is not None:
         check(instance, placement)
     return placement

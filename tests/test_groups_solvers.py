@@ -4,12 +4,14 @@ same.
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from group_cases import Counted, machines_of, wrongs
 from seeds import numbers
+from small_groups import every_cost
 
 from cotenant.baselines.groups import hierarchical
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
@@ -28,7 +30,7 @@ from cotenant.solvers.groups.common import price_bound
 from cotenant.solvers.groups.core import _Search, core, least_alpha
 from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import optimal
-from cotenant.solvers.outcome import Clock
+from cotenant.solvers.outcome import Clock, Status
 
 EMPTY = Groups(
     count=[1, 3, 1, 1], seats=[3], machines=[2],
@@ -65,6 +67,18 @@ def test_programs_over_few_groups_prove_no_more_than_they_may(
         instance = drawn(6, 24, 3, seed)
         least = solve_program(columns_of(instance).program(instance)).objective
         assert optimal(instance).bound * 24 == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_penalties_of_a_few_units_are_proved_too(seed: int) -> None:
+    penalty = np.random.default_rng(seed).integers(0, 9, (6, 6)) / UNIT
+    jobs = Groups([1] * 6, 3, penalty=penalty)
+    best, stable = optimal(jobs), core(jobs)
+    assert best.status is Status.OPTIMAL
+    assert [level["status"] for level in stable.certificate["levels"]] == ["optimal"] * 2
+    assert isinstance(best.solution, Grouping)
+    document = json.loads(json.dumps(jobs.document()), parse_float=str)
+    assert Fraction(total_units(jobs, best.solution), 6 * UNIT) == min(every_cost(document))
 
 
 @pytest.mark.slow

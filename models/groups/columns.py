@@ -51,6 +51,11 @@ class Columns:
         return max(1, int(np.gcd.reduce(self.cost, initial=0)))
 
     @cached_property
+    def largest(self) -> float:
+        """The largest cost, in absolute value, as a penalty."""
+        return float(np.abs(self.cost).max(initial=0)) / UNIT
+
+    @cached_property
     def size(self) -> Integers:
         """(N,) jobs in each."""
         number: Integers = (self.members >= 0).sum(axis=1)

@@ -383,7 +383,7 @@ class _Search:
         elif found.answer.bound is not None and not found.none:
             bound = found.answer.bound
             step = self.columns.step
-            reached = int(np.floor((bound - NOISE * (1 + abs(bound))) * UNIT))
+            reached = int(np.ceil((bound - NOISE * (self.columns.largest + abs(bound))) * UNIT))
             reached = -(-reached // step) * step
             reached = reached if beyond is None else min(reached, beyond)
         if reached is not None:

@@ -42,7 +42,7 @@ A_GROUP = 2e-6
 """Seconds that a kind of group takes to be listed, with what it costs."""
 
 NOISE = 1e-9
-"""What is taken off an engine's bound, relative to 1 + |bound|."""
+"""What is taken off an engine's bound, relative to it and the largest cost."""
 
 
 @checked
@@ -340,7 +340,7 @@ class Search:
         `beyond` at least.
         """
         step = self.columns.step
-        least = int(np.floor((bound - NOISE * (1 + abs(bound))) * UNIT))
+        least = int(np.ceil((bound - NOISE * (self.columns.largest + abs(bound))) * UNIT))
         least = min(-(-least // step) * step, beyond, self.value)
         if least > self.bound:
             self.bound = least

@@ -15,6 +15,9 @@ from .instances.problem.base import Instance
 from .instances.problem.errors import CotenantError, InvalidOption, UnknownName
 from .instances.problem.registry import problem_named, resolve
 
+ANY = "any"
+"""In `Method.instead`: whatever value an option has."""
+
 Kind = Literal["exact", "equilibrium", "heuristic", "simulation"]
 
 
@@ -45,7 +48,7 @@ class Method:
     prover : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     claimed : of a method with a prover, what stays a claim, and why.
-    instead : triples of an option, a value (... for any but None) and the metric that it optimizes
+    instead : triples of an option, a value (`ANY` but None) and the metric that it optimizes
         with that value.
     """
 
@@ -70,7 +73,7 @@ class Method:
         """The metric it optimizes with these options."""
         for option, value, metric in self.instead:
             given = options.get(option)
-            if given == value or (value is ... and given is not None):
+            if given == value or (value == ANY and given is not None):
                 return metric
         return self.objective
 
@@ -133,7 +136,7 @@ METHODS: tuple[Method, ...] = (
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", ("penalty",),
                asks="solvers.colocation.fair:fair_enough", prover="solvers.proofs.colocation:fair",
-               claimed="answers with the option slack", instead=(("slack", ..., "penalty"),)),
+               claimed="answers with the option slack", instead=(("slack", ANY, "penalty"),)),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=2000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",

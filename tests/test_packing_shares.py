@@ -13,6 +13,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from cotenant import solve
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.problem import InvalidOption
@@ -127,25 +128,29 @@ MANY = Packing(
 def test_an_answer_is_there_before_combinations_are_listed(
     method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for raised, stop in ((None, Stop.TIME_LIMIT), (KeyboardInterrupt(), Stop.INTERRUPTED)):
+    for given in (Stop.TIME_LIMIT, KeyboardInterrupt()):
         monkeypatch.setattr(
-            "cotenant.solvers.packing.shares.combinations",
-            Mock(side_effect=raised, return_value=None),
+            "cotenant.solvers.packing.shares.combinations", Mock(side_effect=[given])
         )
         outcome = method(MANY, time_limit=60.0)
         check(MANY, outcome.solution)
         assert outcome.solution.totals(3).tolist() == [30_000, 50_000, 27]
-        assert outcome.stop is stop
+        interrupted = isinstance(given, KeyboardInterrupt)
+        assert outcome.stop is (Stop.INTERRUPTED if interrupted else given)
         assert outcome.bound is not None
 
 
 def test_the_listing_of_combinations_looks_at_the_clock_and_ends() -> None:
     cluster = fixed_cluster(MANY)
-    assert combinations(MANY, cluster, Clock(1e-9)) is None
+    assert combinations(MANY, cluster, Clock(1e-9)) is Stop.TIME_LIMIT
     assert [len(table) for table in combinations(MANY, cluster, Clock())] == [20_000, 20_002]
     wide = Packing(capacity=[[10**6] * 2], demand=[[3, 1], [1, 2], [2, 2]], servers=[1])
-    with pytest.raises(InvalidOption, match="DRF"):
-        combinations(wide, fixed_cluster(wide), Clock())
+    assert combinations(wide, fixed_cluster(wide), Clock()) is Stop.ITERATION_LIMIT
+    for method in (max_min_share, max_utilization):
+        outcome = method(wide)
+        check(wide, outcome.solution)
+        assert outcome.stop is Stop.ITERATION_LIMIT
+        assert outcome.bound is not None
 
 
 def test_the_maximal_combinations_are_those_of_all_to_which_none_can_be_added(brute) -> None:
@@ -194,3 +199,20 @@ def test_a_program_of_many_combinations_is_solved_in_a_process_that_can_be_ended
     assert apart.called
     check(MANY, outcome.solution)
     assert outcome.stop is Stop.TIME_LIMIT
+
+
+@pytest.mark.parametrize("policy", ["first-fit", "best-fit", "random-fit", "DRF", "fair-slots"])
+def test_more_vms_than_can_be_placed_one_by_one_in_time_are_refused(policy: str) -> None:
+    endless = Packing(capacity=[[10**12] * 2], demand=[[1, 2], [3, 1]], servers=[3])
+    for limit in (3.0, None):
+        with pytest.raises(InvalidOption, match="one by one"):
+            solve(endless, policy, time_limit=limit)
+    assert solve(MANY.replace(request=[30, 50, 1]), policy, time_limit=3.0).status == "feasible"
+
+
+@pytest.mark.parametrize("policy", ["dot", "L2", "random-fit"])
+def test_more_requests_than_can_be_placed_one_by_one_in_time_are_refused(policy: str) -> None:
+    many = Packing(capacity=[[10**12] * 2], demand=[[1, 2]], request=[10**11])
+    with pytest.raises(InvalidOption, match="one by one"):
+        solve(many, policy, time_limit=3.0)
+    assert solve(many, "min-servers").status == "optimal"

@@ -13,7 +13,7 @@ from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import placed_now
 from ...instances.packing.placing import present_counts
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.rules import checked
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.packing.cluster import fixed_cluster
@@ -60,10 +60,7 @@ def price_frontiers(
         fixed_cluster(instance)
     except InvalidInstance:
         return ()
-    try:
-        return (_frontier(instance, points, programs),)
-    except InvalidOption as error:  # too many combinations of VMs for an exact program
-        return (PriceFrontier(EFFICIENCY, FAIRNESS, (), f"Not worked out: {error}."),)
+    return (_frontier(instance, points, programs),)
 
 
 def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFrontier:

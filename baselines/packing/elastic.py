@@ -6,8 +6,15 @@ import numpy as np
 
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
-from ...solvers.packing.cluster import fixed_cluster
+from ...solvers.packing.cluster import Cluster, fixed_cluster
+
+A_VM, A_SERVER = 3e-5, 2e-8
+"""Seconds that a turn of a user takes, and a look at a server in it."""
+
+MOST_SECONDS = 600.0
+"""What a policy that goes VM by VM may take where time is not limited."""
 
 
 @checked
@@ -24,6 +31,8 @@ def first_fit(
     ------
     InvalidInstance
         The number of servers is not fixed, or a finite request must be served whole.
+    InvalidOption
+        So many VMs fit that placing them one by one would pass the time limit, or `MOST_SECONDS`.
 
     Examples
     --------
@@ -32,7 +41,7 @@ def first_fit(
     >>> print(result.status, round(result.objective, 3))
     feasible 2.281
     """
-    return fill_elastic(instance, "first", rng or np.random.default_rng(0))
+    return fill_elastic(instance, "first", rng or np.random.default_rng(0), time_limit)
 
 
 @checked
@@ -49,7 +58,7 @@ def best_fit(
     >>> print(result.status, round(result.objective, 3))
     feasible 2.202
     """
-    return fill_elastic(instance, "best", rng or np.random.default_rng(0))
+    return fill_elastic(instance, "best", rng or np.random.default_rng(0), time_limit)
 
 
 @checked
@@ -71,7 +80,7 @@ def drf(
     >>> print(result.status, round(result.objective, 3))
     feasible 0.25
     """
-    return fill_elastic(instance, "drf", rng or np.random.default_rng(0))
+    return fill_elastic(instance, "drf", rng or np.random.default_rng(0), time_limit)
 
 
 @checked
@@ -94,6 +103,7 @@ def fair_slots(
     feasible 0.25
     """
     cluster = fixed_cluster(instance)
+    _require_few(instance, cluster, time_limit)
     demand = instance.demand
     slot = np.array([column[column > 0].min() if (column > 0).any() else 0 for column in demand.T])
     needed = np.ceil(demand / np.maximum(slot, 1)).max(axis=1).astype(np.int64)
@@ -115,11 +125,39 @@ def fair_slots(
     return Placement(count, cluster.kind)
 
 
-def fill_elastic(instance: Packing, rule: str, rng: np.random.Generator) -> Placement:
+def require_time(vms: float, each: float, time_limit: float | None) -> None:
+    """Refuse to place so many VMs one by one, each in so many seconds, when there is no time.
+
+    Raises
+    ------
+    InvalidOption
+        It would take longer than the time limit, or `MOST_SECONDS` without one.
+    """
+    most = MOST_SECONDS if time_limit is None else time_limit
+    if vms * each > most:
+        raise InvalidOption(
+            f"up to {vms:.2g} VMs, one by one, may take {vms * each:.2g} s, and there are "
+            f"{most:.2g} s. Give more time, a larger unit and larger VMs, or use a method that "
+            "places many at once (max-min-share for elastic requests, FFD for others)"
+        )
+
+
+def _require_few(instance: Packing, cluster: Cluster, time_limit: float | None) -> None:
+    """Refuse more VMs than there is time to place one by one."""
+    fits = (instance.capacity[:, None, :] // np.maximum(instance.demand, 1)).astype(float)
+    fits[:, instance.demand == 0] = np.inf
+    vms = np.minimum(instance.available @ fits.min(axis=2), cluster.cap).sum()
+    require_time(float(vms), A_VM + A_SERVER * cluster.free.size, time_limit)
+
+
+def fill_elastic(
+    instance: Packing, rule: str, rng: np.random.Generator, time_limit: float | None
+) -> Placement:
     """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or drf
     (least dominant share).
     """
     cluster = fixed_cluster(instance)
+    _require_few(instance, cluster, time_limit)
     pool = np.maximum(FairShare.of(instance).total, 1)
     free = cluster.free.copy()
     count = np.zeros((cluster.servers, instance.types), dtype=np.int64)

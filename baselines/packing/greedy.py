@@ -13,9 +13,13 @@ from ...solvers.packing.fitting import Counts, decreasing, fill, fit, fit_at_ran
 from ...solvers.packing.reduction import Reduced, reduce
 from ...solvers.packing.ruled import reduce_ruled
 from ...solvers.packing.ruled_fitting import fill_ruled, fit_ruled, runs
-from .elastic import fill_elastic
+from .elastic import fill_elastic, require_time
 
 Order = Literal["index", "random"]
+
+
+A_VM = 5e-9
+"""Seconds that compiled policies take for a number of a VM."""
 
 
 @checked
@@ -135,6 +139,7 @@ def dot_product(
         ruled = reduce_ruled(instance)
         return _answer(ruled, fill_ruled(ruled, "dot"))
     problem = reduce(instance)
+    require_time(problem.vms, A_VM * problem.demand.size, time_limit)
     return _answer(problem, fill(problem, "dot"))
 
 
@@ -158,6 +163,7 @@ def square_norm(
         ruled = reduce_ruled(instance)
         return _answer(ruled, fill_ruled(ruled, "L2"))
     problem = reduce(instance)
+    require_time(problem.vms, A_VM * problem.demand.size, time_limit)
     return _answer(problem, fill(problem, "L2"))
 
 
@@ -180,12 +186,13 @@ def random_fit(
     """
     generator = rng or np.random.default_rng(0)
     if instance.partial or instance.elastic.all():
-        return fill_elastic(instance, "random", generator)
+        return fill_elastic(instance, "random", generator, time_limit)
     if instance.ruled:
         ruled = reduce_ruled(instance)
         mixed = generator.permutation(runs(ruled))
         return _answer(ruled, fit_ruled(ruled, mixed, "random", generator))
     problem = reduce(instance)
+    require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
     return _answer(problem, fit_at_random(problem, generator))
 
 

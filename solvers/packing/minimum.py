@@ -123,7 +123,7 @@ from the fewest.
 """
 
 _MOST_STEPS = 50_000_000
-"""VMs times types up to which all rules are tried when time is limited."""
+"""VMs times types up to which all rules are tried."""
 
 
 def _minimum(
@@ -217,9 +217,8 @@ def _greedy(search: Search, random_starts: int) -> None:
         ("FFD", lambda: fit(problem, order, problem.request[order])),
         ("BFD", lambda: fit(problem, order, problem.request[order], best=True)),
     ]
-    if (
-        search.clock.left is None or problem.vms * problem.types <= _MOST_STEPS
-    ):  # these two go VM by VM and cannot be stopped on the way
+    # these two go VM by VM and cannot be stopped on the way
+    if problem.vms * problem.types <= _MOST_STEPS:
         parts += [("dot", lambda: fill(problem, "dot")), ("L2", lambda: fill(problem, "L2"))]
     for name, pack in parts:
         if not search.open and name != "FFD":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from ...instances.packing.game import FairShare, scale
 from ...instances.packing.instance import Integers, Packing, Placement
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import AtLeast, checked
 from ...models.packing.shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
@@ -19,7 +19,13 @@ from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .cluster import Cluster, evenly_filled, fixed_cluster
 
 MOST_COLUMNS = 50_000
-"""Maximal combinations of one server class."""
+"""Maximal combinations of one server class; where there are more, no program is made."""
+
+NOT_LISTED = (
+    f"none: a server has more than {MOST_COLUMNS} maximal combinations of VMs, or there was no "
+    "time to list them; the answer is an even filling or the start, the bound that of requests "
+    "and of what all servers hold together"
+)
 
 KEEPS_TIME = 2_000
 """Columns up to which HiGHS keeps its time limit."""
@@ -69,8 +75,7 @@ def max_utilization(
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        A server has more than 50,000 maximal combinations of VMs, or `least_share` is no number of
-        0 or more.
+        `least_share` is no number of 0 or more.
 
     Examples
     --------
@@ -135,13 +140,12 @@ def max_utilization(
         return Outcome(best, float(begin + top), Status.OPTIMAL, certificate={"engine": "none"})
     # maximal combinations of VMs for each server class
     try:
-        tables, ended = combinations(instance, cluster, clock), Stop.TIME_LIMIT
+        tables = combinations(instance, cluster, clock)
     except KeyboardInterrupt:
-        tables, ended = None, Stop.INTERRUPTED
-    if tables is None:
+        tables = Stop.INTERRUPTED
+    if isinstance(tables, Stop):
         found = Status.UNKNOWN if best is None else Status.FEASIBLE
-        certificate = {"engine": "none: there was no time to list all combinations"}
-        return Outcome(best, float(begin + top), found, ended, certificate)
+        return Outcome(best, float(begin + top), found, tables, {"engine": NOT_LISTED})
     # the program in floats
     program, number, _ = utilization_program(tables, servers, cap, shares, owed)
     answer = _solved(program, clock, report)
@@ -231,8 +235,7 @@ def max_min_share(
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        A server has more than 50,000 maximal combinations of VMs, or `levels` is no whole number of
-        1 or more.
+        `levels` is no whole number of 1 or more.
 
     Examples
     --------
@@ -265,12 +268,14 @@ def max_min_share(
         if not settled:
             break
     # the status is that of the first level
+    facts = {"engine": NOT_LISTED} if isinstance(search.tables, Stop) else {}
     complete = len(told) == users and told[-1]["status"] == Status.OPTIMAL
     status = Status(told[0]["status"])
     stop = Stop.FINISHED if told[-1]["status"] == Status.OPTIMAL else search.stop
     return Outcome(
-        search.best, bound, status, stop, {"levels": told, "leximin": complete}, tuple(clock.trace)
-    )
+        search.best, bound, status, stop, {"levels": told, "leximin": complete, **facts},
+        tuple(clock.trace),
+    )  # fmt: skip
 
 
 def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]:
@@ -303,7 +308,7 @@ class _Leximin:
         self.instance, self.clock, self.report = instance, clock, report
         self.cluster = fixed_cluster(instance)
         self.servers = instance.available.astype(np.int64)
-        self.tables: list[Integers] | None = None
+        self.tables: list[Integers] | Stop = Stop.INTERRUPTED
         self.unit = FairShare.of(instance).unit
         self.users = np.flatnonzero(instance.wanted > 0).tolist()
         self.smallest = min(self.unit[user] for user in self.users)
@@ -313,15 +318,15 @@ class _Leximin:
         self.best = evenly_filled(instance, self.cluster)
         self.shares = self._shares(self.best)
         self._offer(start)
-        try:
+        with suppress(KeyboardInterrupt):
             self.tables = combinations(instance, self.cluster, clock)
-        except KeyboardInterrupt:
-            self.stop = Stop.INTERRUPTED
+        if isinstance(self.tables, Stop):
+            self.stop = self.tables
 
     def settle(self, level: int) -> Fraction:
         """Improve the share of this level, those before it kept; returns what it cannot pass."""
         highest = self._simple(level)
-        if self.tables is None or self.shares[level] >= highest:
+        if isinstance(self.tables, Stop) or self.shares[level] >= highest:
             return highest
         estimate = self._estimate(self.tables, self.shares[:level])
         highest = highest if estimate is None else min(highest, estimate)
@@ -458,8 +463,10 @@ def _solved(program: LinearProgram, clock: Clock, report: Report | None) -> Engi
     return solve_program(program, time_limit=clock.share(), report=report)
 
 
-def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | None:
-    """Maximal combinations per class; None when the time is up before all are listed."""
+def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | Stop:
+    """Maximal combinations per class; or why not: the time is up, or there are more than
+    `MOST_COLUMNS` for a class, or than `MOST_STEPS` can list.
+    """
     from .combination_kernels import maximal_combinations
 
     # the type that fits least often is counted first, the most frequent one is filled in at once
@@ -472,14 +479,11 @@ def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Inte
         number, whole, steps = 0, False, 0
         while not whole:
             if clock.over:
-                return None
+                return Stop.TIME_LIMIT
             number, whole = maximal_combinations(demand, cap, count, left, table, number, STEPS)
             steps += STEPS
             if number > MOST_COLUMNS or (steps > MOST_STEPS and not whole):
-                raise InvalidOption(
-                    f"a server of class {c} has more than {MOST_COLUMNS} maximal combinations, or "
-                    f"they take more than {MOST_STEPS} steps to list; use DRF"
-                )
+                return Stop.ITERATION_LIMIT
         listed = np.zeros((number, instance.types), dtype=np.int64)
         listed[:, order] = table[:number]
         listed = listed[listed.any(axis=1)]

@@ -22,7 +22,7 @@ from ...instances.packing.instance import Integers, Packing, Placement, fits
 from ...instances.problem.proof import Level, Proof
 from ...models.packing.shares import utilization_program
 from ..engines import LivingProgram
-from ..outcome import Clock, Status
+from ..outcome import Clock, Status, Stop
 from ..packing.cluster import fixed_cluster
 from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
@@ -130,7 +130,7 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
     given: Packing = task.instance
     servers = given.available.astype(np.int64)
     tables = combinations(given, fixed_cluster(given), task.clock)
-    if tables is None:
+    if isinstance(tables, Stop):
         return ()
     space = (given.start * servers[:, None]).sum(axis=0)
     there = np.flatnonzero(space).tolist()

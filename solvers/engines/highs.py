@@ -37,6 +37,8 @@ _OPTIONS: dict[str, Any] = {
     "random_seed": 0,
     "mip_rel_gap": 0.0,  # the default 1e-4 would call "optimal" what is not
     "mip_abs_gap": 1e-9,
+    # after a restart it has proved a penalty of .02740221 the least where .02734823 exists
+    "mip_allow_restart": False,
     # a 0/1 column at 1e-6 times a million agents would let one agent through
     **dict.fromkeys(TOLERANCES, 1e-9),
 }

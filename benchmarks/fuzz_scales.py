@@ -148,9 +148,9 @@ def absent_jobs(instance: Any, size: float) -> Iterator[Instance]:
     if instance.model == "additive":
         more["penalty"] = grown(instance.penalty, size, *instance.penalty.shape[:-2], types, types)
     elif instance.model == "pressure":
-        knots = len(instance.knots) + 1
-        more["knots"] = grown(instance.knots, 8e6, knots)
-        last = np.concatenate([instance.sensitivity, instance.sensitivity[..., -1:]], axis=-1)
+        more["knots"] = np.append(instance.knots, [7e6, 8e6])
+        knots, flat = len(more["knots"]), instance.sensitivity[..., [-1, -1]]
+        last = np.concatenate([instance.sensitivity, flat], axis=-1)
         last[..., -1] = np.maximum(last[..., -1], size)
         more["sensitivity"] = grown(last, size, *last.shape[:-2], types, knots)
         yield instance.replace(**more)
@@ -191,7 +191,7 @@ def absent_servers(instance: Any, size: float) -> Iterator[Instance]:
         cost=grown(instance.price, whole, classes + 1),
     )  # fmt: skip
     yield instance.replace(
-        demand=grown(instance.demand, 1, instance.types + 1, resources),
+        demand=np.concatenate([instance.demand, instance.demand[:1]]),
         request=grown(instance.request, 0, instance.types + 1), names=(),
     )  # fmt: skip
 

@@ -415,6 +415,7 @@ BAD: list[tuple[Any, str]] = [
     (wrong_value, r"part-00001.parquet.*user 20: budget\[0\] is -1"),
     (foreign, r"part-00001.parquet is not a part of a market"),
     (lambda folder: changed_header(folder, cotenant_parts=9), "cotenant_parts is 9"),
+    (lambda folder: changed_header(folder, cotenant_parts=True), "cotenant_parts is True"),
     (lambda folder: changed_header(folder, budget=81.0), "add up to 80; expected 81"),
     (lambda folder: changed_header(folder, capacity="x"), "ValueError"),
     (lambda folder: (folder / HEADER).write_text("{"), "JSON"),

@@ -383,6 +383,7 @@ def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_v
     monkeypatch,
 ) -> None:
     monkeypatch.setattr(joint, "scale", lambda *_, **__: 1e-4)
+    monkeypatch.setattr(joint, "FEW_STATES", 1)
     outcome = joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]))
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
     assert (
@@ -409,3 +410,12 @@ def test_an_interrupt_of_the_joint_optimum_is_told_and_not_raised() -> None:
 def test_options_of_the_wrong_kind_are_refused(option) -> None:
     with pytest.raises(InvalidOption, match=next(iter(option))):
         fuga(paper_example(rng=np.random.default_rng(0)), **option)
+
+
+def test_roots_of_small_sums_leave_nothing_open() -> None:
+    instance = Packing(
+        capacity=[[1], [4]], initial=[[2], [4]], servers=[1, 3], demand=[[1], [1]],
+    )  # fmt: skip
+    found = joint_optimum(instance, eta=3, alpha=5)
+    counted = joint_optimum(instance, eta=3, alpha=5, engine="counts")
+    assert (found.status, found.bound) == (Status.OPTIMAL, counted.bound)

@@ -354,6 +354,15 @@ def test_fewest_moves_are_those_at_the_fewest_servers() -> None:
     assert any("fewest_servers is 7" in claim for claim in recheck(instance, forged).broken)
 
 
+def test_prices_of_any_size_are_read_again_as_they_are() -> None:
+    instance = Packing(
+        capacity=[[15, 13], [11, 11], [8, 14]], servers=[1, 1, 2], demand=[[5, 7], [5, 5]],
+        request=[3, 3], cost=[8 * 10**9, 2 * 10**9, 4 * 10**9],
+    )  # fmt: skip
+    found = recheck(instance, cotenant.solve(instance, "min-cost"))
+    assert (found.broken, found.bound) == ((), "re-proved")
+
+
 def test_a_schedule_that_says_less_than_is_true_is_named() -> None:
     instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {})))
     verdict = judged(instance, document)

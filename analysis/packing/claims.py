@@ -68,22 +68,14 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
     if profit is not None:
         rent = found.numbers(certificate, "rent", (instance.classes,))
         scale = found.numbers(certificate, "scale", ())
-        whole = (
-            rent is not None
-            and scale is not None
-            and scale >= 1
-            and all(
-                (part >= 0).all() and (part == np.floor(part)).all() and (part < 2.0**53).all()
-                for part in (profit, rent, scale)
-            )
-        )
+        exact: list[Any] = [certificate.get(name) for name in ("prices", "rent", "scale")]
+        whole = rent is not None and scale is not None and scale >= 1 and all(map(_counts, exact))
         if not whole:
             found.witness(
                 "prices", "and rents are not whole numbers from 0 on, over a scale of 1 or more"
             )
         else:
-            assert scale is not None
-            by_prices = proved_by(problem, profit.astype(np.int64), int(scale))
+            by_prices = proved_by(problem, np.array(exact[0], dtype=np.int64), int(exact[2]))
             told = certificate.get("bound_by") == "column generation" and stored.bound is not None
             if (
                 told
@@ -99,6 +91,14 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
         found.compare(certificate, {"servers_there_are": int(problem.limit.sum())})
     elif stored.solution is None and stored.method in ("min-servers", "min-cost"):
         found.compare(certificate, {}, ["servers_there_are"])
+
+
+def _counts(numbers: Any) -> bool:
+    """Whether these are whole numbers from 0 on, none of which passes 64 bits when it is added to
+    another.
+    """
+    listed = numbers if isinstance(numbers, list) else [numbers]
+    return all(type(number) is int and 0 <= number < 2**62 for number in listed)
 
 
 def _least(problem: Reduced | Ruled) -> int:

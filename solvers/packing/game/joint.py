@@ -37,6 +37,10 @@ MOST_LISTED = 20_000
 """Strategies of one class, when all combinations are allowed."""
 
 
+FEW_STATES = 200_000
+"""Total counts up to which a game that rounding leaves open is worked out by counts."""
+
+
 @checked
 def joint_optimum(
     instance: Packing,
@@ -316,6 +320,14 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
         if answer.stop is not Stop.FINISHED or clock.over:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
+    if stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit)):
+        # the roots of small sums are rounded too far: a small game is worked out by counts
+        try:
+            lower = max(lower, least_disutility(game, clock, FEW_STATES)[0])
+        except (InvalidOption, OutOfTime):
+            pass
+        except KeyboardInterrupt:
+            stop = Stop.INTERRUPTED
     proved = value <= lower or agree(value, lower, unit)
     bound = value if proved and value - lower <= 0 else min(lower, value)
     certificate = {

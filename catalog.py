@@ -14,6 +14,7 @@ from typing import Any, Literal
 from .instances.problem.base import Instance
 from .instances.problem.errors import CotenantError, InvalidOption, UnknownName
 from .instances.problem.registry import problem_named, resolve
+from .instances.problem.rules import checked
 
 ANY = "any"
 """In `Method.instead`: whatever value an option has."""
@@ -376,6 +377,7 @@ def left_out(instance: Instance) -> dict[str, list[str]]:
     return found
 
 
+@checked
 def methods(problem: str | None = None) -> list[Method]:
     """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not
     known.

@@ -15,6 +15,7 @@ from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Integers, Packing
 from ..instances.packing.placing import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
+from ..instances.problem.rules import checked
 from ..solvers.interrupts import deferred
 from ..solvers.outcome import Clock, Report
 from .default_scheduler import SCORINGS, left_pending
@@ -149,6 +150,7 @@ class Advice:
         return self.translation.pinned
 
 
+@checked
 def advise(
     state: ClusterState,
     *,

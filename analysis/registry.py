@@ -11,6 +11,7 @@ from typing import Any
 
 from ..instances.problem.base import Instance
 from ..instances.problem.registry import problem_named, resolve
+from ..instances.problem.rules import checked
 from .findings import Findings, Stored
 from .frontier import PriceFrontier
 from .metric import Metric
@@ -93,6 +94,7 @@ class Analysis:
         return _named(self.predicted_at)
 
 
+@checked
 def analysis_of(problem: str) -> Analysis:
     """The analysis of the problem called so; raises UnknownName with the near ones."""
     problem_named(problem)

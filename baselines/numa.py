@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..instances.numa.answer import reach
+from ..instances.numa.feasible import reach
 from ..instances.numa.instance import Numa
 from ..instances.problem.rules import checked
 from ..solvers.numa.simulation import Engine, Placement, Tasks, Warmup, simulate_policy

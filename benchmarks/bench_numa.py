@@ -24,7 +24,8 @@ from form import Rows, parser, timed
 
 from cotenant.catalog import functions
 from cotenant.instances.numa import Numa
-from cotenant.instances.numa.answer import LEVELS, reach
+from cotenant.instances.numa.answer import LEVELS
+from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.solvers.numa.draws import Draws, draw
 from cotenant.solvers.numa.engine import simulate

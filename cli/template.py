@@ -48,7 +48,7 @@ from ..problem.errors import InfeasibleSolution, InvalidInstance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NewProblem(Instance):
+class NewProblem(Instance["Choice"]):
     """Items with a value and a weight, of which some fit.
 
     Attributes

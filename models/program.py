@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..instances.problem.rules import checked
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -243,6 +245,7 @@ class ProgramBuilder:
         )
 
 
+@checked
 def from_pyomo(model: Any) -> LinearProgram:
     """The arrays of a linear Pyomo model; a maximization is negated, so its bound and value come
     back negated.

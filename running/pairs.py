@@ -23,6 +23,7 @@ from ..instances.problem.emitted import comment, csv_text, file_word, quoted
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.files import read
 from ..instances.problem.reading import parse_any_json, read_bytes, read_text
+from ..instances.problem.rules import checked
 from ..instances.problem.tables import CsvTable
 from .agents import Assessment, assess
 from .knowledge import Knowledge
@@ -142,6 +143,7 @@ class PairAdvice:
         return [Table("pairs", "Who shares a node", columns, tuple(rows), notes=tuple(notes))]
 
 
+@checked
 def advise_pairs(
     source: str,
     *,
@@ -213,6 +215,7 @@ def advise_pairs(
     )
 
 
+@checked
 def emit_pairs(advice: PairAdvice, form: str) -> str:
     """What to run for it, or a table of it.
 

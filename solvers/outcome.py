@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic
 
-from ..instances.problem.base import Solution
+from ..instances.problem.base import Answer
 from ..instances.problem.rules import SECONDS
 from .stopwatch import ImportWatch, stopwatch
 
@@ -73,7 +73,7 @@ class Stop(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[Answer]):
     """What an exact method returns.
 
     Attributes
@@ -91,7 +91,7 @@ class Outcome:
         where objective and bound must agree.
     """
 
-    solution: Solution | None
+    solution: Answer | None
     bound: float | None
     status: Status
     stop: Stop = Stop.FINISHED

@@ -17,8 +17,8 @@ from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair
 from cotenant.analysis.run.recheck import recheck
 from cotenant.catalog import functions
 from cotenant.instances.numa import Flow, Numa, Simulation
-from cotenant.instances.numa.answer import flow_by_distance
 from cotenant.instances.numa.bounds import link_energy, power_bound, throughput_bound
+from cotenant.instances.numa.feasible import flow_by_distance
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InvalidOption, UnknownName, scale
 from cotenant.models.numa import power_program, throughput_program

@@ -13,8 +13,8 @@ import pytest
 
 import cotenant
 from cotenant.instances.numa import Flow, Numa, Simulation
-from cotenant.instances.numa.answer import reach
 from cotenant.instances.numa.bounds import link_energy, saturated_throughput
+from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.numa.workloads import BENCHMARKS
 from cotenant.instances.problem import (

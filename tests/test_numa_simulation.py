@@ -14,8 +14,8 @@ import pytest
 import cotenant
 from cotenant.catalog import functions
 from cotenant.instances.numa import Numa, Simulation
-from cotenant.instances.numa.answer import reach
 from cotenant.instances.numa.bounds import saturated_throughput
+from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.numa.draws import Draws, categories, draw, unit_draws

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
+import cotenant
 from cotenant.catalog import METHODS, Method
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.errors import InvalidOption
@@ -151,11 +152,11 @@ def test_every_method_refuses_a_value_out_of_its_annotations(method: Method) -> 
     """Python checks what the lists and the command line say: each option by a value that no
     annotation takes.
     """
-    function = method.resolve()
+    function, tiny = method.resolve(), cotenant.read(f"{method.problem}/tiny")
     limit = ["time_limit"] if accepts(function, "time_limit") else []
     for name in [*(option.name for option in described(function)), *limit]:
         with pytest.raises(InvalidOption, match=f"{name} is -inf; expected"):
-            function(None, **{name: -np.inf})
+            function(tiny, **{name: -np.inf})
 
 
 @checked

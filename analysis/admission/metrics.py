@@ -18,6 +18,7 @@ from ...instances.admission import (
     speeds_at_home,
     total_speed,
 )
+from ...instances.problem.rules import checked
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -32,6 +33,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+@checked
 def metrics(
     instance: Admission, assignment: Assignment, *, only: Collection[str] | None = None
 ) -> dict[str, float]:

@@ -17,6 +17,7 @@ from ...instances.admission import (
     speeds_on,
     total_speed,
 )
+from ...instances.problem.rules import checked
 from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import Chart, Picture, Series
 from ..report.records import (
@@ -35,6 +36,7 @@ MOST_VALUES = 40
 """Jobs or VMs whose values a record holds one by one; of more, quantiles or evenly spaced ones."""
 
 
+@checked
 def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
@@ -61,6 +63,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     }
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs: speeds of jobs, fill of VMs and of core types, speed
     against blocking pairs.

@@ -15,6 +15,7 @@ from ...catalog import find
 from ...instances.admission import Admission, Assignment, check, job_speeds
 from ...instances.admission.instance import Floats, Integers
 from ...instances.problem.errors import NoSolution
+from ...instances.problem.rules import checked
 from ...solvers.outcome import Outcome, Stop, validate_time_limit
 
 Method = Callable[..., Any]
@@ -72,6 +73,7 @@ class Rounds:
         return facts
 
 
+@checked
 def run_rounds(
     instance: Admission,
     method: str | Method = "proposed",

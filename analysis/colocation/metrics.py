@@ -18,6 +18,7 @@ from ...instances.colocation.objective import (
     worst_case,
 )
 from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_intervals
+from ...instances.problem.rules import checked
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -80,6 +81,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+@checked
 def metrics(
     instance: Colocation,
     pairing: Pairing,

@@ -14,6 +14,7 @@ import numpy as np
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
+from ...instances.problem.rules import checked
 from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import Picture, Series
 from ..report.records import (
@@ -52,6 +53,7 @@ _READINGS = {
 _SPACED = "types are shown, evenly spaced by bandwidth"
 
 
+@checked
 def record(
     instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points"
 ) -> dict[str, Any]:
@@ -84,6 +86,7 @@ def record(
     return result
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs: penalty by bandwidth and its ranks, blocking pairs by
     alpha, all agents' penalties.

@@ -26,6 +26,7 @@ from ...instances.colocation.stability import (
     validate_alpha,
     willing,
 )
+from ...instances.problem.rules import checked
 
 Action = Literal["participate", "break away"]
 
@@ -128,6 +129,7 @@ class Recommendation:
         }
 
 
+@checked
 def recommend(
     instance: Colocation,
     pairing: Pairing,

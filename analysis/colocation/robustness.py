@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from ...instances.colocation.groups import stable_alpha, undecided_pairs
 from ...instances.colocation.stability import Uncertainty
+from ...instances.problem.rules import checked
 from ...solvers.colocation.robust import RobustAlpha, breakpoints, robust_alpha
 from ...solvers.outcome import Status
 from ..report.picture import Chart, Series
@@ -34,6 +35,7 @@ _NAMES: dict[Uncertainty, str] = {
 }
 
 
+@checked
 def alpha_chart(frontiers: Mapping[Uncertainty, Frontier], certainty: str = "") -> Chart:
     """The frontiers of `alpha_frontiers` in one picture: least mean penalty against alpha.
 

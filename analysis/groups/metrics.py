@@ -19,6 +19,7 @@ from ...instances.groups.stability import (
     swap_blocking_pairs,
     type_penalties,
 )
+from ...instances.problem.rules import checked
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -55,6 +56,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+@checked
 def metrics(
     instance: Groups,
     grouping: Grouping,

@@ -13,6 +13,7 @@ import numpy as np
 from ...instances.groups.instance import UNIT, Grouping, Groups
 from ...instances.groups.penalties import pressures
 from ...instances.groups.stability import agent_losses, blocking_groups, type_penalties
+from ...instances.problem.rules import checked
 from ..report.by_method import sorted_curves
 from ..report.picture import Picture
 from ..report.records import (
@@ -39,6 +40,7 @@ pressure.
 """
 
 
+@checked
 def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
@@ -69,6 +71,7 @@ def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
     return result
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs: penalty by pressure, blocking groups by alpha, how
     unlike the machines are, and all jobs' penalties.

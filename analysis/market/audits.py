@@ -90,6 +90,7 @@ def users_alike(market: Market, user: int) -> Integers:
     return np.flatnonzero((inside == len(mine)) & (every == len(mine)))
 
 
+@checked
 def rounding_table(
     market: Market, allocation: Allocation, time_limit: float | None = None
 ) -> pandas.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import best_reply, speedup, user_utilities
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.market.fisher import fisher
 
 SHIFTS = (-2.0, -1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0, 2.0)
@@ -46,6 +47,7 @@ class ClientView:
         return max(0.0, 1 - self.utility / self.best) if self.best > 0 else 0.0
 
 
+@checked
 def client_view(market: Market, allocation: Allocation, user: int) -> ClientView:
     """A user's best reply to the prices of an allocation beside what it has there.
 
@@ -91,6 +93,7 @@ class Misreport:
     certified: bool
 
 
+@checked
 def misreport(
     market: Market, user: int, shifts: Sequence[float] = SHIFTS, **options: Any
 ) -> Misreport:
@@ -145,6 +148,7 @@ class Stale:
     worst: float
 
 
+@checked
 def stale(market: Market, price: Floats, equilibrium: Allocation) -> Stale:
     """Users reply to old prices; where they ask for more than a server has, each gets its part.
 

@@ -13,6 +13,7 @@ from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.sharing import sharing_index
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare
+from ...instances.problem.rules import checked
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -28,6 +29,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+@checked
 def metrics(
     instance: Market,
     allocation: Allocation,

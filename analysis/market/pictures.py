@@ -15,6 +15,7 @@ from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Integers, Market
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
+from ...instances.problem.rules import checked
 from ..report.by_method import sorted_curves
 from ..report.picture import HeatMap, Picture, Series
 from ..report.records import (
@@ -45,6 +46,7 @@ _STATIC: dict[Share, str] = {
 }
 
 
+@checked
 def record(
     instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
 ) -> dict[str, Any]:
@@ -92,6 +94,7 @@ def record(
     return result
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs."""
     drawn: list[Picture] = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.numa.answer import Flow, Simulation, flow_by_distance
+from ...instances.numa.answer import Flow, Simulation
 from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy
+from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.rules import checked

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.numa.answer import CURVE, Flow, Simulation, flow_by_distance
+from ...instances.numa.answer import CURVE, Flow, Simulation
+from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
+from ...instances.problem.rules import checked
 from ..report.picture import Chart, Picture, Series
 from ..report.records import Records, extremes, mean, means, records_by_method, rounded
 from ..run.rows import Row
@@ -23,6 +25,7 @@ logarithmic axis.
 """
 
 
+@checked
 def record(
     instance: Numa,
     solution: Simulation | Flow,
@@ -63,6 +66,7 @@ def record(
     return found
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Response-time curves, shares by distance, link power against the rate served, refusals; of
     one instance's runs.

@@ -18,7 +18,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ...instances.numa.answer import POLICIES, Flow, reach
+from ...instances.numa.answer import POLICIES, Flow
+from ...instances.numa.feasible import reach
 from ...instances.numa.instance import Floats, Numa
 from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
 from ...instances.problem.rules import AtLeast, Between, Range, checked
@@ -155,6 +156,7 @@ def burst(
     return Burst(policy, instance.rate, earlier, after, run.arrived - before - size)
 
 
+@checked
 def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
     """What a policy sustains from empty and from saturated; between the two lies the metastable
     band.

@@ -39,6 +39,7 @@ class Recomputed:
     agrees: bool
 
 
+@checked
 def recomputed(technology: Technology = THESIS) -> list[Recomputed]:
     """Every figure of section 4.2, Tables 4.1 and 4.3 and the break-evens of section 4.5.3 from its
     inputs.
@@ -95,6 +96,7 @@ def remote_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> 
     return 8 * reuse * (link_energy_per_bit(path, technology) + technology.dram_energy_idle_eq)
 
 
+@checked
 def break_even(path: Path, technology: Technology = THESIS) -> float:
     """Accesses per byte of a page above which migration costs less energy: (2 E_Mem@100 + E_Link) /
     E_Link.

@@ -11,6 +11,7 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import checked
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, Drawing, Picture, Series
@@ -37,6 +38,7 @@ MOST_PLAYERS, MOST_COMBINATIONS = 20, 20_000
 """Of larger games no tree is looked for: that must not take longer than the run it is kept with."""
 
 
+@checked
 def record(
     instance: Packing,
     placement: Placement,
@@ -81,6 +83,7 @@ def record(
     return found
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """How full the servers are, each user's dominant share and VMs, and the game tree; of one
     instance's runs.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.problem.errors import InvalidFile, InvalidOption, install
 from ...instances.problem.files import write_bytes
+from ...instances.problem.rules import checked
 from ...instances.problem.text import printable
 from .picture import Chart, HeatMap, Picture
 from .plotting import COLOURS, INK, chart_figure, heat_map_figure
@@ -114,6 +115,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     return f"{opening}{label}>{inside}{text[text.index('>') + 1 :]}"
 
 
+@checked
 def save(
     pictures: Iterable[Picture],
     folder: Path,

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...instances.problem.errors import InvalidFile, InvalidOption, UnknownName, install
 from ...instances.problem.files import write_text
+from ...instances.problem.rules import checked
 from ...instances.problem.text import all_printable, printable
 from ..run.rows import Row
 from .console import require_writable
@@ -45,6 +46,7 @@ def require_report(path: Path | None, *inputs: str | Path) -> None:
     require_writable(path, *inputs)
 
 
+@checked
 def write_report(
     rows: Iterable[Row],
     path: str | os.PathLike[str],

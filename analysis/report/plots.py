@@ -11,6 +11,7 @@ from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import InvalidOption, UnknownName
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
+from ...instances.problem.rules import checked
 from ..registry import analysis_of
 from ..run import result as run
 from .drawing import figure, save, svg
@@ -47,6 +48,7 @@ class Plot:
         return svg(self.picture)
 
 
+@checked
 def plot(
     instance: Instance, answer: Solution | run.Result, name: str | None = None, **options: Any
 ) -> Plot:
@@ -113,6 +115,7 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
     return drawn
 
 
+@checked
 def plot_trace(result: run.Result) -> Plot:
     """The value and the bound of a search over time: the gap is between them.
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from ...instances.problem.rules import checked
 from ...solvers.outcome import Status, Stop
 from ..frontier import PriceFrontier, PricePoint
 from ..metric import Metric
@@ -21,6 +22,7 @@ _SQUEEZED = 1000.0
 """
 
 
+@checked
 def price_chart(
     frontier: PriceFrontier,
     lines: Sequence[Line],

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.options import Option, described, option_names
+from ...instances.problem.rules import checked
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
@@ -85,6 +86,7 @@ def _amount(value: Any) -> str:
     return f"{value:z.4g}" if isinstance(value, float) else words(value)
 
 
+@checked
 def comparison_tables(
     comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
 ) -> dict[InstanceKey, Table]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...solvers.outcome import validate_time_limit
 from .documents import require_good
 from .gaps import Comparison
@@ -33,6 +34,7 @@ is proved of it.
 """
 
 
+@checked
 def compare(
     instances: Iterable[Instance],
     methods: Sequence[str | Callable[..., Any]] | None = None,

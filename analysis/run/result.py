@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
-from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, plain
+from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Answer, Instance, Solution, plain
 from ...instances.problem.described import KEPT, Described, describe
 from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
@@ -25,6 +25,7 @@ from ...instances.problem.foreign import document_kind
 from ...instances.problem.options import accepts
 from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.registry import check, problem_named, scale
+from ...instances.problem.rules import checked
 from ...instances.problem.text import html_facts
 from ...solvers.interrupts import deferred
 from ...solvers.outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree, gap, gap_absolute
@@ -40,8 +41,9 @@ _CLAIMED = {"standing": "claimed"}
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
-    """An answer and everything that is needed to judge, store and repeat it.
+class Result(Generic[Answer]):
+    """An answer and everything that is needed to judge, store and repeat it; the `solution` of a
+    `Result[Pairing]` is a Pairing.
 
     Attributes
     ----------
@@ -67,7 +69,7 @@ class Result:
     problem: str
     instance: str
     method: str
-    outcome: Outcome
+    outcome: Outcome[Answer]
     objective_name: str | None
     objective: float | None
     metrics: Mapping[str, float]
@@ -79,7 +81,7 @@ class Result:
     scale: float = 1.0
     proof: Mapping[str, Any] = field(default_factory=lambda: dict(_CLAIMED))
     stored: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
-    given: Instance | None = field(default=None, repr=False, compare=False)
+    given: Instance[Answer] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         told = (f"gap {text}" if name == "gap" else text for name, text in self._facts().items())
@@ -116,7 +118,7 @@ class Result:
         return Described(named["sentence"], tuple(named["columns"]), rows, named["total"])
 
     @property
-    def solution(self) -> Any:
+    def solution(self) -> Answer | None:
         """The answer, or None."""
         return self.outcome.solution
 
@@ -221,7 +223,7 @@ class Result:
             if solution is None
             else problem_named(row["problem"]).solution_named(content.get("answer"))
         )
-        outcome = Outcome(
+        outcome: Outcome[Any] = Outcome(
             solution=None if kind is None else kind.from_document(solution),
             bound=row["bound"],
             status=Status(row["status"]),
@@ -385,8 +387,9 @@ def _step(entry: Any) -> bool:
     )
 
 
+@checked
 def run(
-    instance: Instance,
+    instance: Instance[Answer],
     function: Callable[..., Any],
     *,
     method: str,
@@ -397,7 +400,7 @@ def run(
     start: Solution | Starts | None = None,
     report: Report | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Result:
+) -> Result[Answer]:
     """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
     says of itself.
 
@@ -461,7 +464,7 @@ def run(
     return result
 
 
-def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome:
+def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome[Any]:
     """What a method returned, as an outcome.
 
     Raises
@@ -494,7 +497,7 @@ def _named(value: Any) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _traced(outcome: Outcome, objective: float | None, seconds: float) -> Outcome:
+def _traced(outcome: Outcome[Answer], objective: float | None, seconds: float) -> Outcome[Answer]:
     """The outcome with a trace that ends where the method did: many prove their answer in one step
     and note nothing on the way.
     """
@@ -563,7 +566,9 @@ def proves(value: float, bound: float, scale: float, tolerance: float | None = N
     )
 
 
-def _consistent(outcome: Outcome, objective: float | None, scale: float, method: str) -> Outcome:
+def _consistent(
+    outcome: Outcome[Answer], objective: float | None, scale: float, method: str
+) -> Outcome[Answer]:
     """A claim of optimality must be borne out by the recomputed objective; otherwise it is
     withdrawn, with the reason.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from ...catalog import find
-from ...instances.problem.base import Instance, Solution
+from ...instances.problem.base import Answer, Instance
 from ...instances.problem.errors import CotenantError, InvalidOption
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
@@ -19,15 +19,15 @@ from .starts import Starts
 
 @checked
 def solve(
-    instance: Instance,
+    instance: Instance[Answer],
     method: str | Callable[..., Any],
     *,
     seed: Annotated[int, AtLeast(0)] = 0,
     time_limit: float | None = None,
-    start: Solution | None = None,
+    start: Answer | None = None,
     report: Report | None = None,
     **options: Any,
-) -> Result:
+) -> Result[Answer]:
     """Run a method on an instance; the answer is checked and its objective recomputed by this
     package.
 

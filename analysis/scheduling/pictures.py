@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units
@@ -42,6 +43,7 @@ time.
 """
 
 
+@checked
 def record(
     instance: Scheduling,
     schedule: Schedule,
@@ -83,6 +85,7 @@ def record(
     return found
 
 
+@checked
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Debts over time and at the horizon, utility against contribution, busy machines; of one
     instance's runs.

@@ -112,6 +112,7 @@ def proportional_share(
     return _rounded(instance, cores, rounding, time_limit)
 
 
+@checked
 def greedy_oracle(
     instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Allocation:

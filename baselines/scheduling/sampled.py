@@ -144,6 +144,7 @@ def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
     )
 
 
+@checked
 def guarantee(
     organizations: int, orderings: int, confidence: float
 ) -> dict[str, float | str | bool]:

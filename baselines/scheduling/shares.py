@@ -6,10 +6,12 @@ products of whole numbers; ties go to the lowest organization.
 
 from __future__ import annotations
 
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling
 from ...solvers.scheduling.event_loop import simulate
 
 
+@checked
 def fair_share(instance: Scheduling) -> Schedule:
     """FAIRSHARE: the waiting organization of least machine time used so far, relative to its share,
     is served.
@@ -28,6 +30,7 @@ def fair_share(instance: Scheduling) -> Schedule:
     return simulate(instance, "FAIRSHARE").schedule
 
 
+@checked
 def ut_fair_share(instance: Scheduling) -> Schedule:
     """UTFAIRSHARE: the waiting organization of least utility psi_sp, relative to its share, is
     served.
@@ -44,6 +47,7 @@ def ut_fair_share(instance: Scheduling) -> Schedule:
     return simulate(instance, "UTFAIRSHARE").schedule
 
 
+@checked
 def curr_fair_share(instance: Scheduling) -> Schedule:
     """CURRFAIRSHARE: the waiting organization with the fewest jobs running now, relative to its
     share, is served.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling
 from ...solvers.scheduling.event_loop import simulate
 
 
+@checked
 def round_robin(instance: Scheduling) -> Schedule:
     """Organizations in turn: each free machine goes to the next one, in a circle, that has a job
     waiting.
@@ -25,6 +27,7 @@ def round_robin(instance: Scheduling) -> Schedule:
     return simulate(instance, "ROUNDROBIN").schedule
 
 
+@checked
 def fifo(instance: Scheduling) -> Schedule:
     """First in, first out over all organizations: the job released first, ties to the lowest
     organization. O(j k).
@@ -39,6 +42,7 @@ def fifo(instance: Scheduling) -> Schedule:
     return simulate(instance, "FIFO").schedule
 
 
+@checked
 def random_organization(
     instance: Scheduling, *, rng: np.random.Generator | None = None
 ) -> Schedule:

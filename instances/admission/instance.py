@@ -12,6 +12,7 @@ from ..problem.base import Instance, Solution, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, refuse, set_array, set_names
 from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.rules import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +33,7 @@ must stay finite.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Admission(Instance):
+class Admission(Instance["Assignment"]):
     """Jobs that apply to V virtual machines whose cores are of C types.
 
     Parameters
@@ -247,6 +248,7 @@ class Assignment(Solution):
         return used
 
 
+@checked
 def check(instance: Admission, assignment: Assignment) -> None:
     """Decide whether an assignment is feasible: one VM a job, at most its threads, no core used
     twice.

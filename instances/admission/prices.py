@@ -22,6 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..problem.rules import checked
 from .instance import Admission, Floats, Integers
 
 _BLOCK = 2_000_000  # entries of the J x V x C arrays that are looked at at once
@@ -67,6 +68,7 @@ def gains_at_prices(
     return gain, cores
 
 
+@checked
 def price_bound(instance: Admission, prices: Floats) -> float:
     """The most total speed any assignment can have, proved by prices (V, C) of cores, 0 or more;
     see the module.

@@ -176,6 +176,7 @@ def gavel(
 _LISTS = '{"agent": ["first choice", "second", ...], ...}'
 
 
+@checked
 def preference_lists(path: PathLike) -> Colocation:
     """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object
     under "preferences".

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..problem.rules import checked
 from .instance import Booleans, Colocation, Floats, Pairing
 from .stability import AlphaMode, Uncertainty, compared, decimal, gains, least_float
 
@@ -88,6 +89,7 @@ def stable_alpha(
     return least_float(max(exact, Fraction(0)))
 
 
+@checked
 def undecided_pairs(
     instance: Colocation,
     pairing: Pairing,

@@ -21,6 +21,7 @@ from ..problem.base import (
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
 from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.rules import checked
 from .intervals import valid_intervals, valid_looks, valid_statement
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def blocks(types: int) -> list[slice]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Colocation(Instance):
+class Colocation(Instance["Pairing"]):
     """Jobs of T types to be paired on processors that hold two jobs each.
 
     Parameters
@@ -508,6 +509,7 @@ class Pairing(Solution):
         return int(self.pairs.sum() + self.single.sum())
 
 
+@checked
 def check(instance: Colocation, pairing: Pairing) -> None:
     """Decide whether a pairing is feasible: every agent placed once, no forbidden pair, enough
     machines.

@@ -70,6 +70,7 @@ def validate_alpha(alpha: Alpha, alpha_mode: AlphaMode = "penalty-points") -> No
         raise InvalidOption(f"alpha is {alpha}; a relative gain in penalty is below 1")
 
 
+@checked
 def gains(
     old: npt.ArrayLike,
     new: npt.ArrayLike,
@@ -376,6 +377,7 @@ def willing(
     ).astype(np.int64)
 
 
+@checked
 def blocking_pairs(
     instance: Colocation,
     pairing: Pairing,

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..problem.errors import InvalidInstance
+from ..problem.rules import checked
 from .instance import UNIT, Floats, Groups, Integers
 from .residuals import residual_words
 from .stability import times_of
@@ -23,6 +24,7 @@ class Pairs(Protocol):
     name: str
 
 
+@checked
 def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = None) -> Groups:
     """The jobs of a colocation on machines of more seats, penalties added up over the jobs beside.
 

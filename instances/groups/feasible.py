@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.errors import InfeasibleSolution
+from ..problem.rules import checked
 from .instance import FORBIDDEN, Grouping, Groups, group_name
 from .penalties import units
 
 
+@checked
 def check(instance: Groups, grouping: Grouping) -> None:
     """Decide whether a grouping is feasible: every job placed once, no group larger than its
     machine or forbidden, and no more machines than there are.

@@ -47,7 +47,7 @@ _MODELS: dict[Model, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups(Instance):
+class Groups(Instance["Grouping"]):
     """Jobs of T types to be grouped on machines of C classes, several on a machine.
 
     What a job loses in a group is given by one of three models. Alone on a machine a job loses

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.errors import InvalidInstance
+from ..problem.rules import checked
 from .instance import FORBIDDEN, UNIT, Floats, Groups
 from .penalties import units
 
 
+@checked
 def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
     """What a model says of the members of measured groups, less what was measured: one entry a
     member of each group of so many jobs or more.

@@ -12,6 +12,7 @@ from ..problem.base import Instance, Solution, plain
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, refuse, require_length, set_array, set_names
 from ..problem.frames import aligned, columns_of, labels_of, names, places
+from ..problem.rules import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -50,7 +51,7 @@ def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) ->
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Market(Instance):
+class Market(Instance["Allocation"]):
     """Users whose k jobs are bound to servers, and the servers' cores (thesis section 3.3, after
     Amdahl's law).
 
@@ -241,6 +242,7 @@ class Allocation(Solution):
             set_array(self, "price", float)
 
 
+@checked
 def check(instance: Market, allocation: Allocation) -> None:
     """Decide whether an allocation is feasible: cores of 0 or more, no server overfilled, prices of
     0 or more.

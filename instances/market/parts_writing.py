@@ -13,6 +13,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import write_text
+from ..problem.rules import checked
 from .instance import Floats, Integers, Market
 from .parts import (
     HEADER,
@@ -26,6 +27,7 @@ from .parts import (
 )
 
 
+@checked
 def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> Header:
     """Write a market into a folder that is new or empty, in parts of about as many jobs.
 

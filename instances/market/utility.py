@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..problem.rules import checked
 from .instance import Booleans, Floats, Integers, Market, ratio, total_by
 
 TIE = 1e-12
@@ -46,6 +47,7 @@ def job_utilities(market: Market, cores: Floats) -> Floats:
     return market.work * speedup(cores, market.parallel_fraction)
 
 
+@checked
 def user_utilities(market: Market, cores: Floats) -> Floats:
     """(n,) u_i, the sum over its jobs (thesis section 3.3.1); 0 for a user without jobs."""
     return total_by(market.user, job_utilities(market, cores), market.users)
@@ -149,6 +151,7 @@ def rise_of(
         rest *= active
 
 
+@checked
 def best_reply(market: Market, price: Floats) -> Fill:
     """Each user's best use of its budget at these prices, as a taker of prices (thesis eq. 3.4).
 

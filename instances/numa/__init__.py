@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..problem.registry import Plain, Problem
-from .answer import POLICIES, Flow, Simulation, check
+from .answer import POLICIES, Flow, Simulation
+from .feasible import check
 from .instance import Numa
 from .technology import THESIS, Technology
 

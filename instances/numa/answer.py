@@ -1,6 +1,4 @@
-"""What an answer is: a simulated run of a policy (Simulation), or long-run flows (Flow); and the
-checker of both.
-"""
+"""What an answer is: a simulated run of a policy (Simulation), or long-run flows (Flow)."""
 
 from __future__ import annotations
 
@@ -8,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..problem.base import Solution, set_field
-from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.errors import InvalidInstance
 from ..problem.fields import as_number, set_array
-from .instance import Floats, Integers, Numa
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 LEVELS = (0.50, 0.95, 0.99)
 """The quantiles of the response time that a simulation reports."""
@@ -41,9 +42,6 @@ CURVE = (
 
 POLICIES: tuple[str, ...] = ("Local", "IP-1", "IP-2", "IB")
 """The four refusal policies of thesis section 4.3.2, least tolerant first."""
-
-ROUNDING = 1e-6
-"""A rate or a busy time may pass its limit by this fraction."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,150 +132,3 @@ class Flow(Solution):
     def __post_init__(self) -> None:
         set_array(self, "flow", float, 3)
         set_field(self, "throughput", float(self.throughput))
-
-
-def check(instance: Numa, solution: Simulation | Flow) -> None:
-    """Decide whether an answer can be one to this instance: tasks are conserved and no core does
-    more than it can.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken, where, and by how much.
-    """
-    if isinstance(solution, Flow):
-        _check_flow(instance, solution)
-    else:
-        _check_simulation(instance, solution)
-
-
-def _check_flow(instance: Numa, solution: Flow) -> None:
-    shape = (instance.classes, instance.processors, instance.processors)
-    if solution.flow.shape != shape:
-        raise InfeasibleSolution(
-            f"flow has shape {solution.flow.shape}; this instance needs {shape}"
-        )
-    if not (
-        np.isfinite(solution.flow).all()
-        and solution.flow.min() >= 0
-        and 0 <= solution.throughput < np.inf
-    ):
-        raise InfeasibleSolution("flow and throughput must be finite and not negative")
-    owed = solution.throughput * instance.class_share[:, None] * instance.location_share
-    missed = np.abs(solution.flow.sum(axis=2) - owed)
-    if (missed > ROUNDING * solution.throughput).any():
-        k, place = (int(i) for i in np.unravel_index(np.argmax(missed), missed.shape))
-        raise InfeasibleSolution(
-            f"{solution.flow[k, place].sum():g} tasks/s of class {instance.names[k]!r} leave "
-            f"memory {place}; its share is "
-            f"{owed[k, place]:g}"
-        )
-    work = processor_work(instance, solution)
-    if (work > instance.cores * (1 + ROUNDING)).any():
-        p = int(np.argmax(work))
-        raise InfeasibleSolution(
-            f"processor {p} is given {work[p]:g} seconds of work a second; it has "
-            f"{instance.cores} cores"
-        )
-
-
-def _check_simulation(instance: Numa, run: Simulation) -> None:
-    kinds = instance.classes
-    wanted = {
-        "arrived": (kinds,), "served": (kinds, instance.blade_distance + 1), "waiting": (2,),
-        "running": (2,),
-        "busy": (instance.all_cores,), "response": (len(LEVELS),), "response_error": (len(LEVELS),),
-    }  # fmt: skip
-    if len(run.curve):
-        wanted["curve"] = (len(CURVE),)
-    for name, shape in wanted.items():
-        values = getattr(run, name)
-        if values.shape != shape:
-            raise InfeasibleSolution(
-                f"{name} has shape {values.shape}; this instance needs {shape}"
-            )
-        unbounded = name == "response_error" and not np.isnan(values).any()
-        if not ((unbounded or np.isfinite(values).all()) and (values >= 0).all()):
-            raise InfeasibleSolution(f"{name} must be finite and not negative")
-    if run.policy not in (*POLICIES, "mix"):
-        raise InfeasibleSolution(
-            f"policy is {run.policy!r}; the policies are {', '.join(POLICIES)} and mix"
-        )
-    if run.window <= 0 or run.refused < 0 or run.mean_response_error < 0 or run.mean_wait_error < 0:
-        raise InfeasibleSolution(
-            "the window must be longer than 0, and refusals and errors not negative"
-        )
-    inside = run.waiting + run.running
-    if inside[0] + run.arrived.sum() != inside[1] + run.served.sum():
-        raise InfeasibleSolution(
-            f"{inside[0]} tasks were there and {run.arrived.sum()} arrived, but "
-            f"{run.served.sum()} finished "
-            f"and {inside[1]} are left"
-        )
-    if (run.running > instance.all_cores).any():
-        raise InfeasibleSolution(
-            f"{run.running.max()} tasks run at once; there are {instance.all_cores} cores"
-        )
-    if (run.busy > run.window * (1 + ROUNDING)).any():
-        core = int(np.argmax(run.busy))
-        raise InfeasibleSolution(
-            f"core {core} is busy for {run.busy[core]:g} s of {run.window:g} s"
-        )
-    if (
-        (np.diff(run.response) < 0).any()
-        or (np.diff(run.curve) < 0).any()
-        or not 0 <= run.mean_wait <= run.mean_response
-    ):
-        raise InfeasibleSolution(
-            "response times must grow with their quantile, and waiting is part of them"
-        )
-    if run.served.sum() and not run.busy.sum() > 0:
-        raise InfeasibleSolution(f"{run.served.sum()} tasks finished but no core was busy")
-    _check_refusals(instance, run)
-
-
-def _check_refusals(instance: Numa, run: Simulation) -> None:
-    """Nobody declines more than the limit, and without a limit nobody runs farther away than the
-    policy accepts.
-    """
-    if run.refused > instance.refusal_limit * max(run.served.sum(), 1):
-        raise InfeasibleSolution(
-            f"{run.refused} refusals by {run.served.sum()} tasks; the limit is "
-            f"{instance.refusal_limit:g} each"
-        )
-    if run.policy in POLICIES and instance.refusal_limit == np.inf:
-        beyond = run.served[:, reach(instance, run.policy) + 1 :].sum()
-        if beyond:
-            raise InfeasibleSolution(
-                f"{beyond} tasks ran farther from their data than {run.policy} accepts"
-            )
-
-
-def reach(instance: Numa, policy: str) -> int:
-    """The farthest distance at which a task that still refuses accepts a core: Local 0, IP-1 1,
-    IP-2 the blade, IB any.
-
-    On a mesh of more than two hops across, IP-2 keeps its rule in words: it refuses only another
-    blade.
-    """
-    return {
-        "Local": 0,
-        "IP-1": min(1, instance.blade_distance - 1),
-        "IP-2": instance.blade_distance - 1,
-        "IB": instance.blade_distance,
-    }[policy]
-
-
-def processor_work(instance: Numa, solution: Flow) -> Floats:
-    """(P,) seconds of work a second that the flows give each processor's cores."""
-    each = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
-    work: Floats = (solution.flow * each).sum(axis=(0, 1))
-    return work
-
-
-def flow_by_distance(instance: Numa, solution: Flow) -> Floats:
-    """(K, D) tasks a second of each class at each distance from their data."""
-    ranges = range(instance.blade_distance + 1)
-    return np.stack(
-        [(solution.flow * (instance.distance == d)).sum(axis=(1, 2)) for d in ranges], axis=1
-    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.rules import Above, AtLeast, checked
-from .answer import reach
+from .feasible import reach
 from .instance import Floats, Numa
 from .technology import THESIS
 
@@ -55,6 +55,7 @@ def link_energy(
     return energy
 
 
+@checked
 def throughput_bound(instance: Numa, price: Floats) -> float:
     """The most throughput any placement can sustain, bounded by prices of processors' time: any
     prices >= 0 prove one.
@@ -93,6 +94,7 @@ def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
     return throughput * float(instance.class_share @ energy[:, reached].max(axis=1))
 
 
+@checked
 def saturated_throughput(instance: Numa, policy: str) -> float:
     """Tasks a second that a policy clears from an endless backlog without a refusal limit.
 

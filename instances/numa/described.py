@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.described import Described, labels
-from .answer import Flow, Simulation, flow_by_distance
+from .answer import Flow, Simulation
+from .feasible import flow_by_distance
 from .instance import Numa
 
 

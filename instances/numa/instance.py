@@ -17,6 +17,9 @@ from .technology import EXTRA_HOP
 if TYPE_CHECKING:
     import pandas
 
+    from .answer import Flow, Simulation  # noqa: F401  named in the text below
+
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -34,7 +37,7 @@ the memory.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Numa(Instance):
+class Numa(Instance["Simulation | Flow"]):
     """Tasks of K classes on a blade server: `blades` blades, each a mesh of `rows` x `columns`
     processors of `cores` cores.
 

@@ -26,6 +26,7 @@ Nodes = Annotated[int, AtLeast(1, "how many nodes of the list to take")]
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
+@checked
 def vbp(path: PathLike) -> Packing:
     """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins
     as many as needed.

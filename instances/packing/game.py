@@ -179,6 +179,7 @@ def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> 
         return np.where(start > 0, used / np.maximum(start, 1), np.nan)
 
 
+@checked
 def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
     """u_min, eq. 6 and 10: the least utilization over the resources the server has."""
     least: Floats = np.nanmin(server_utilization(free, start, load), axis=-1)

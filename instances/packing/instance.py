@@ -13,6 +13,7 @@ from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, names_of, refuse, set_array, set_names
 from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.rules import checked
 from .placing import (
     Limit,
     Rules,
@@ -38,7 +39,7 @@ divided as floats.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Packing(Instance):
+class Packing(Instance["Placement"]):
     """Virtual machines (VMs) of s types to be placed on servers of p classes with k resources.
 
     All amounts are whole numbers: choose units (millicores, MiB) in which they are.
@@ -502,6 +503,7 @@ def _sorted_servers(count: Integers, kind: Integers) -> Integers:
     return np.argsort(keys.view(f"V{keys.itemsize * keys.shape[1]}").reshape(-1), kind="stable")
 
 
+@checked
 def check(instance: Packing, placement: Placement) -> None:
     """Decide whether a placement is feasible: capacities, servers there are, requests met, rules.
 

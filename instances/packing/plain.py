@@ -14,7 +14,7 @@ import numpy as np
 from ..problem.base import repeated
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.plain import name_of, tables_of
-from ..problem.rules import AtLeast
+from ..problem.rules import AtLeast, checked
 from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Packing
 
@@ -27,6 +27,7 @@ MOST_DECIMALS = 6
 """Of an amount: more would be a matter of units."""
 
 
+@checked
 def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
     """Virtual machines as `name,cpu,mem[,count]`, and hosts as the same, perhaps with `cost`.
 

@@ -5,24 +5,34 @@ arrays.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
-from .errors import InvalidInstance
+from .errors import InvalidInstance, InvalidOption
+from .rules import misfit
 from .text import html_facts
+
+Made = TypeVar("Made")
+Value = TypeVar("Value", bound=Hashable)
 
 if TYPE_CHECKING:
     import pandas
+    import typing_extensions  # checkers bring it; the default spares `Instance[Any]` everywhere
+
+    Answer = typing_extensions.TypeVar(
+        "Answer", bound="Solution", default="Solution", covariant=True
+    )
+else:
+    Answer = TypeVar("Answer")
 
 LOADED = time.time()
 """When this process loaded this module, which whatever makes answers imports (s since 1970)."""
-
-Value = TypeVar("Value", bound=Hashable)
 
 NO_CONTENT_WHEN_ABSENT = {"absent is no content": True}
 """Metadata of a field that instances did not always have: at its default it leaves their
@@ -30,7 +40,25 @@ fingerprint, by which stored results know them, as it was.
 """
 
 
-class _Record:
+class _Fitting(type):
+    """Of classes whose constructors refuse what does not fit them as every other wrong value."""
+
+    def __call__(cls: type[Made], *values: Any, **fields: Any) -> Made:
+        try:
+            return cast("Made", type.__call__(cls, *values, **fields))
+        except TypeError:
+            if fault := misfit(cls, values, fields):
+                raise InvalidOption(fault) from None
+            raise
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """Of the constructor: this class's `__call__` would hide it."""
+        own = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
+
+
+class _Record(metaclass=_Fitting):
     """Array-aware equality and representation for frozen dataclasses."""
 
     def __repr__(self) -> str:
@@ -75,8 +103,9 @@ class _Record:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Instance(_Record):
-    """What is given. Subclasses validate in `__post_init__` and never change afterwards.
+class Instance(_Record, Generic[Answer]):
+    """What is given. Subclasses validate in `__post_init__` and never change afterwards;
+    `Instance[Pairing]` is one that a Pairing answers.
 
     Attributes
     ----------
@@ -87,6 +116,7 @@ class Instance(_Record):
     """
 
     problem: ClassVar[str] = ""
+    cure_for_others: ClassVar[str] = "cotenant.read returns one"
 
     name: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
@@ -121,6 +151,7 @@ class Solution(_Record):
     """What an answer is. Feasibility is the business of the problem's `check`."""
 
     problem: ClassVar[str] = ""
+    cure_for_others: ClassVar[str] = "`solution` of a result is one"
 
     def to_frame(self, instance: Instance) -> pandas.DataFrame:
         """The answer as a labeled frame: who runs where, by the names of its instance.

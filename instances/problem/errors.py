@@ -88,17 +88,22 @@ _NEAR = 0.6
 """Likeness (of difflib, 0 to 1) from which a name is thought to be what was meant."""
 
 
-def suggest(name: str, known: Iterable[str], most: int = 4, listing: str = "") -> str:
-    """Name the known entries nearest to `name`; when nothing is near all of them, or the command
-    that lists them, if any.
+def suggest(
+    name: str, known: Iterable[str], most: int = 4, listing: str = "", also: Iterable[str] = ()
+) -> str:
+    """Name the known entries nearest to `name`, or those that are `also` taken; when nothing is
+    near all of the known, or the command that lists them, if any.
     """
     from difflib import SequenceMatcher
 
     names = list(known)
     name = name[:_LONGEST]
-    alike = {entry: SequenceMatcher(None, entry.lower(), name.lower()).ratio() for entry in names}
+    alike = {
+        entry: SequenceMatcher(None, entry.lower(), name.lower()).ratio()
+        for entry in (*names, *sorted(also))
+    }
     near = [
-        entry for entry in sorted(names, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR
+        entry for entry in sorted(alike, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR
     ][:most]
     if near:
         return "did you mean " + " or ".join(near) + "?"

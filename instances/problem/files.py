@@ -10,7 +10,7 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .base import Instance, plain
 from .documents import in_words, shortened, wrong_field
@@ -18,9 +18,21 @@ from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
 from .foreign import document_kind, hint
 from .reading import is_standard_input, is_version, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named, resolve
+from .rules import checked
 
 if TYPE_CHECKING:
     import pydantic
+
+    from ..admission.instance import Admission
+    from ..colocation.instance import Colocation
+    from ..groups.instance import Groups
+    from ..market.instance import Market
+    from ..numa.instance import Numa
+    from ..packing.instance import Packing
+    from ..scheduling.instance import Scheduling
+
+AnyPath = str | os.PathLike[str]
+Given = TypeVar("Given", bound=Instance)
 
 FORMAT = 1
 """Version of the document format, the value of its "cotenant" field."""
@@ -63,13 +75,33 @@ def locate(source: str | os.PathLike[str]) -> Path:
     raise InvalidFile(f"{text} does not exist; check the path, or name a bundled instance ({near})")
 
 
-def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance:
+@overload
+def read(source: AnyPath, problem: type[Given]) -> Given: ...
+@overload
+def read(source: AnyPath, problem: Literal["admission"]) -> Admission: ...
+@overload
+def read(source: AnyPath, problem: Literal["colocation"]) -> Colocation: ...
+@overload
+def read(source: AnyPath, problem: Literal["groups"]) -> Groups: ...
+@overload
+def read(source: AnyPath, problem: Literal["market"]) -> Market: ...
+@overload
+def read(source: AnyPath, problem: Literal["numa"]) -> Numa: ...
+@overload
+def read(source: AnyPath, problem: Literal["packing"]) -> Packing: ...
+@overload
+def read(source: AnyPath, problem: Literal["scheduling"]) -> Scheduling: ...
+@overload
+def read(source: AnyPath, problem: str | None = None) -> Instance: ...
+@checked
+def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instance:
     """Read an instance of any problem.
 
     Parameters
     ----------
     source : path of a `.json` or `.json.gz` file, or a bundled instance such as "colocation/tiny".
-    problem : the problem it must be of; any when not given.
+    problem : the problem that it must be of, by name ("colocation") or class (Colocation): editors
+        and type checkers then have the fields of the class; any when not given.
 
     Raises
     ------
@@ -78,10 +110,22 @@ def read(source: str | os.PathLike[str], problem: str | None = None) -> Instance
         problem.
     InvalidInstance
         A field is missing, unknown, of the wrong type, or breaks a rule of the problem.
+    UnknownName
+        There is no such problem, or no such bundled instance.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> jobs = cotenant.read("colocation/tiny", "colocation")  # an editor now completes `jobs.`
+    >>> jobs.names
+    ('x264', 'decisiontree', 'fluidanimate', 'regression')
     """
+    wanted = problem if isinstance(problem, str | None) else problem.problem
+    if wanted is not None:
+        problem_named(wanted)
     path = locate(source)
     text = read_text(path)
-    return instance_of(document(text, path), text, path, problem)
+    return instance_of(document(text, path), text, path, wanted)
 
 
 def document(text: str, path: Path) -> dict[str, Any]:
@@ -121,6 +165,7 @@ def instance_of(
     return _validated(name, content, text, path)
 
 
+@checked
 def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
     """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path."""
     content = {
@@ -136,6 +181,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
     )
 
 
+@checked
 def schema(problem: str) -> dict[str, Any]:
     """The JSON Schema of a problem's instance document."""
     return _document_type(problem).model_json_schema()

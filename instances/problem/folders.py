@@ -12,6 +12,7 @@ from .base import Instance
 from .errors import InvalidFile
 from .files import SUFFIXES, document, instance_of, locate
 from .reading import read_text
+from .rules import checked
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Gathered:
         )
 
 
+@checked
 def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
     """Read instances of any problem from files, bundled instances and folders.
 

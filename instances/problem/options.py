@@ -5,13 +5,12 @@ annotation.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .errors import InvalidOption, suggest
-from .rules import HOUSE, Rule, rules_of
+from .rules import HOUSE, Rule, meanings, rules_of
 
 _TEXT = Rule.of(str)
 
@@ -42,10 +41,13 @@ def check_options(
     for name in options:
         if name in house:
             raise InvalidOption(
-                f"{name} is not an option of {owner}; it has a parameter of its own"
+                f"{name} is not an option of {owner}; it has a parameter of its own "
+                f"(--{name.replace('_', '-')} on the command line)"
             )
         if not any(accepts(function, name) for function in _several(takers)):
-            raise InvalidOption(f"{owner} has no option {name!r}; {suggest(name, known)}")
+            raise InvalidOption(
+                f"{owner} has no option {name!r}; {suggest(name, known, also=house)}"
+            )
 
 
 def parse_options(
@@ -121,7 +123,7 @@ def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
     """
     found: dict[str, Option] = {}
     for function in _several(takers):
-        rules, meanings = rules_of(function), _meanings(inspect.getdoc(function) or "")
+        rules, said = rules_of(function), meanings(inspect.getdoc(function) or "")
         for entry in inspect.signature(function).parameters.values():
             if entry.kind is not entry.KEYWORD_ONLY or entry.name in house or entry.name in found:
                 continue
@@ -135,25 +137,6 @@ def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
             )
             choices = tuple(str(choice) for choice in rule.choices)
             found[entry.name] = Option(
-                entry.name, meanings.get(entry.name, ""), default, rule.values, choices
+                entry.name, said.get(entry.name, ""), default, rule.values, choices
             )
     return list(found.values())
-
-
-def _meanings(text: str) -> dict[str, str]:
-    """What the Parameters section of a numpydoc docstring says of each name; `a, b : text` says it
-    of both.
-    """
-    section = re.search(
-        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
-    )
-    entries = re.findall(
-        r"^(\S[^\n]*?) : (.*?)(?=^\S|\Z)",
-        section.group(1) if section else "",
-        re.MULTILINE | re.DOTALL,
-    )
-    return {
-        name.strip(" *"): " ".join(words.split())
-        for names, words in entries
-        for name in names.split(",")
-    }

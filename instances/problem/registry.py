@@ -10,6 +10,7 @@ from typing import Any
 
 from .base import Instance, Solution
 from .errors import CotenantError, InfeasibleSolution, UnknownName
+from .rules import checked
 
 PROBLEM_NAMES: tuple[str, ...] = (
     "colocation",
@@ -85,6 +86,7 @@ class Problem:
         return self.solutions[0] if name is None else known[name]
 
 
+@checked
 def problem_named(name: str) -> Problem:
     """The problem called `name`; raises UnknownName with the near ones."""
     if name not in PROBLEM_NAMES:
@@ -103,6 +105,7 @@ def resolve(path: str) -> Any:
     return getattr(import_module(f"{root}.{module}"), attribute)
 
 
+@checked
 def check(instance: Instance, solution: Solution) -> None:
     """Decide, in our own code, whether `solution` is feasible for `instance`.
 
@@ -125,6 +128,7 @@ def check(instance: Instance, solution: Solution) -> None:
     problem.check(instance, solution)
 
 
+@checked
 def scale(instance: Instance, objective: str, **options: Any) -> float:
     """What an objective could be at most on an instance, in absolute value, or a quick bound on
     that: above 0.

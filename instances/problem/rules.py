@@ -1,4 +1,4 @@
-"""What values an option takes, said once in its annotation and checked in one place.
+"""What values a function takes, said once in its annotations and checked in one place.
 
 `alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.0` in a signature is all there is to say.
 `checked` refuses other values when the function is called from Python; the command line and the
@@ -11,14 +11,17 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from .errors import InvalidOption
+from .documents import shortened
+from .errors import InvalidOption, suggest
 from .text import without_unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -146,14 +149,14 @@ class Rule:
         return "; ".join(
             [
                 self.values,
-                *(limits.cure for _, limits in self.branches if limits is not None and limits.cure),
+                *dict.fromkeys(cure for branch in self.branches if (cure := _cure(*branch))),
             ]
         )
 
     @property
     def limited(self) -> bool:
-        """Whether it refuses anything at all: other types than the plain ones are left to the
-        function to check.
+        """Whether it refuses anything at all: what is no type of its own (a Protocol, an object)
+        is left to the function to check.
         """
         return not any(_takes(hint, limits, self) for hint, limits in self.branches)
 
@@ -162,7 +165,7 @@ class Rule:
         one of the rule's.
         """
         if not any(_takes(hint, limits, value) for hint, limits in self.branches):
-            raise InvalidOption(f"{name} is {value!r}; expected {self.words}")
+            raise InvalidOption(f"{name} is {shortened(value)}; expected {self.words}")
 
     def parse(self, name: str, text: str, owner: str) -> Any:
         """The value that a text stands for; raises InvalidOption when it stands for none."""
@@ -187,15 +190,21 @@ def rules_of(function: Callable[..., Any]) -> Mapping[str, Rule]:
     stated = {
         name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"
     }
-    hints = typing.get_type_hints(
-        types.SimpleNamespace(__annotations__=stated), plain.__globals__, include_extras=True
-    )
-    return {name: Rule.of(hint) for name, hint in hints.items()}
+    found = {}
+    for name, hint in stated.items():
+        with suppress(NameError):  # of a library that is imported for type checkers only
+            hints = typing.get_type_hints(
+                types.SimpleNamespace(__annotations__={name: hint}),
+                plain.__globals__,
+                include_extras=True,
+            )
+            found[name] = Rule.of(hints[name])
+    return found
 
 
 def checked(function: Function) -> Function:
     """The function or dataclass, refusing values that its annotations exclude before any work
-    starts.
+    starts, and calls that do not fit its signature.
 
     Time limits of 0 or less are refused too.
 
@@ -224,9 +233,45 @@ def checked(function: Function) -> Function:
         for name, value in (*zip(places, arguments, strict=False), *options.items()):
             if name in rules:
                 rules[name].check(name, value)
-        return function(*arguments, **options)
+        try:
+            return function(*arguments, **options)
+        except TypeError:
+            if fault := misfit(function, arguments, options):
+                raise InvalidOption(fault) from None
+            raise
 
     return typing.cast("Function", call)
+
+
+def misfit(
+    function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
+) -> str:
+    """Why a call does not fit the signature of a function or class, in words; "" where it does.
+
+    The first of: a keyword that is none of its own, with the nearest; too many values without a
+    name; one that is given twice; one that is missing.
+    """
+    entries = inspect.signature(function).parameters.values()
+    owner = getattr(function, "__qualname__", "it").removesuffix(".__init__")
+    named = [entry.name for entry in entries if entry.kind in (_PLACED, _KEYWORD)]
+    places = [entry.name for entry in entries if entry.kind in (_PLACED, _ONLY_PLACED)]
+    kinds = {entry.kind for entry in entries}
+    taken = dict(zip(places, arguments, strict=False))
+    for name in options:
+        if name not in named and inspect.Parameter.VAR_KEYWORD not in kinds:
+            return f"{owner} takes no {name!r}; {suggest(name, named)}"
+        if name in taken:
+            return f"{owner} is given {name!r} twice: by its place and by its name"
+    if len(arguments) > len(places) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        rest = [name for name in named if name not in places]
+        cure = f"; name the others: {', '.join(f'{name}=...' for name in rest)}" if rest else ""
+        return f"{owner} is given {len(arguments)} values, and takes {len(places)} by place{cure}"
+    for entry in entries:
+        needed = entry.kind in (_PLACED, _KEYWORD, _ONLY_PLACED) and entry.default is entry.empty
+        if needed and entry.name not in taken and entry.name not in options:
+            meaning = meanings(inspect.getdoc(function) or "").get(entry.name, "")
+            return f"{owner} needs {entry.name!r}{meaning and f': {meaning}'}"
+    return ""
 
 
 HOUSE = frozenset({"rng", "time_limit", "start", "report", "seed", "missing", "only"})
@@ -243,19 +288,26 @@ def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Ran
             inner, next((mark for mark in marks if isinstance(mark, Range)), limits)
         )
     elif origin in (typing.Union, types.UnionType):
-        for part in typing.get_args(hint):
+        parts = typing.get_args(hint)
+        if any("_SupportsArray" in str(part) for part in parts):  # numpy's ArrayLike
+            parts = (_ARRAY, *(part for part in parts if part is type(None)))
+        for part in parts:
             yield from _branches(part, limits)
     else:
         yield hint, limits if hint in (int, float) else None
 
 
 def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
-    """Whether a value is of the type, if that is a plain one, and in the range."""
+    """Whether a value is of the type, and in the range."""
+    return _is(hint, value) and (hint not in (int, float) or (limits or _ANY).holds(value))
+
+
+def _is(hint: Any, value: Any) -> bool:
+    """Whether a value is of a type; True for types that only checkers look at."""
     if hint in (int, float):
-        number = type(value) is hint or (
+        return type(value) is hint or (
             isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
         )
-        return number and (limits or _ANY).holds(value)
     if hint is type(None):
         return value is None
     if hint is bool:
@@ -263,15 +315,46 @@ def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
             "bool",
             "bool_",
         )  # numpy's as well, without importing numpy here
-    if hint is str:
-        return isinstance(value, str)
-    if typing.get_origin(hint) is typing.Literal:
+    kind = typing.get_origin(hint) or hint
+    if kind is typing.Literal:
         return (
             isinstance(value, (str, Integral))
             and not isinstance(value, bool)
             and value in typing.get_args(hint)
         )
-    return True
+    if hint is _ARRAY or getattr(kind, "__name__", "") == "ndarray":
+        return _is_array(value)
+    if kind in _LISTS:
+        items = hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))
+        if kind is not Iterable:
+            items = items and hasattr(value, "__len__")
+        if not items or not isinstance(value, (Sequence, Set)):
+            return items  # an iterator is not used up, and numpy has types of its own
+        rule = Rule.of(next(iter(typing.get_args(hint)), object))
+        each = {type(entry): entry for entry in value}.values()  # one of each type: it may be long
+        return all(any(_is(part, entry) for part, _ in rule.branches) for entry in each)
+    if not isinstance(kind, type) or kind in (object, Any) or _only_for_checkers(kind):
+        return True
+    return isinstance(value, Mapping if kind is dict else kind)
+
+
+def _only_for_checkers(kind: type) -> bool:
+    """Whether no value is an instance of the type: it says what a value has."""
+    return typing.is_typeddict(kind) or getattr(kind, "_is_protocol", False)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether numpy makes numbers of it, or true and false; rows of unequal length are left to the
+    function.
+    """
+    import numpy as np
+
+    try:
+        return np.asarray(value).dtype.kind in "biuf"
+    except (ValueError, OverflowError):  # ragged
+        return isinstance(value, Sequence) and not isinstance(value, str)
+    except Exception:  # whatever an object's own methods raise when numpy asks them
+        return False
 
 
 def _read(hint: Any, text: str) -> tuple[bool, Any]:
@@ -303,9 +386,45 @@ def _describe(hint: Any, limits: Range | None) -> str:
         what, words = (limits.what, limits.words) if limits is not None else ("", "")
         kind = "a whole number" if hint is int else "" if what else "a number"
         return ", ".join(part for part in (what, kind, words) if part)
-    return {bool: "true or false", type(None): "none"}.get(
-        hint, "a text" if hint in (str, Any) else ""
+    if hint in _WORDS:
+        return _WORDS[hint]
+    kind = typing.get_origin(hint) or hint
+    if kind in _LISTS:
+        parts = [part for part in typing.get_args(hint) if part is not ...]
+        entries = Rule.of(parts[0]).values if parts else ""
+        return f"a list{entries and f' with {entries} in each place'}"
+    name = getattr(kind, "__name__", "")
+    if name == "ndarray":
+        return _WORDS[_ARRAY]
+    plain = {"Callable": "a function", "PathLike": "a path", "Mapping": "a dict", "type": "a class"}
+    known = isinstance(kind, type) and kind not in (object, Any) and not _only_for_checkers(kind)
+    return plain.get(name, f"a{'n' * (name[:1] in 'AEIOU')} {name}" if known else "")
+
+
+def _cure(hint: Any, limits: Range | None) -> str:
+    """What else could be done where a value is refused: of the range, or of the class."""
+    if limits is not None:
+        return limits.cure
+    return getattr(typing.get_origin(hint) or hint, "cure_for_others", "")
+
+
+def meanings(text: str) -> dict[str, str]:
+    """What the Parameters section of a numpydoc docstring says of each name; `a, b : text` says it
+    of both.
+    """
+    section = re.search(
+        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
     )
+    entries = re.findall(
+        r"^(\S[^\n]*?) : (.*?)(?=^\S|\Z)",
+        section.group(1) if section else "",
+        re.MULTILINE | re.DOTALL,
+    )
+    return {
+        name.strip(" *"): " ".join(words.split())
+        for names, words in entries
+        for name in names.split(",")
+    }
 
 
 def _number(value: float) -> str:
@@ -313,6 +432,23 @@ def _number(value: float) -> str:
 
 
 _ANY = Range(infinite=True)
+
+_PLACED = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_ONLY_PLACED = inspect.Parameter.POSITIONAL_ONLY
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+_LISTS = (Sequence, Iterable, list, tuple, set, frozenset)
+
+_ARRAY = typing.NewType("_ARRAY", object)
+"""Stands for numpy's ArrayLike in a rule."""
+
+_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    type(None): "none",
+    str: "a text",
+    Any: "a text",
+    _ARRAY: "an array of numbers",
+}
 
 SECONDS = Rule.of(typing.Annotated[float, Above(0, "seconds", infinite=True)] | None)
 """What a time limit takes."""

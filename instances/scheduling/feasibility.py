@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution
+from ..problem.rules import checked
 from .instance import Booleans, Integers, Schedule, Scheduling
 from .utility import durations
 
 
+@checked
 def check(instance: Scheduling, schedule: Schedule) -> None:
     """Decide whether a schedule is feasible, and greedy if it says so. O(j log j).
 
@@ -52,6 +54,7 @@ def check(instance: Scheduling, schedule: Schedule) -> None:
         raise InfeasibleSolution(f"the schedule claims to be greedy, but {broken}")
 
 
+@checked
 def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
     """Whether machines never idle without need before the horizon.
 
@@ -63,6 +66,7 @@ def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
     return _not_greedy(instance, schedule) is None
 
 
+@checked
 def schedule_of(
     instance: Scheduling,
     start: npt.ArrayLike,
@@ -115,6 +119,7 @@ def schedule_of(
     )
 
 
+@checked
 def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
     """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started; see
     `schedule_of`.

@@ -17,7 +17,7 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.foreign import hint
 from ..problem.reading import parse_any_json, read_lines, read_text
-from ..problem.rules import AtLeast
+from ..problem.rules import AtLeast, checked
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
 from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
@@ -30,6 +30,7 @@ _WANTED = (_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
 
 
+@checked
 def swf(
     path: PathLike,
     *,
@@ -75,6 +76,7 @@ def swf(
     return window(read_swf(path), settings).instance
 
 
+@checked
 def accounting_csv(
     path: PathLike,
     *,

@@ -42,6 +42,7 @@ def figure_2(*, horizon: Horizon = 14, rng: np.random.Generator | None = None) -
     )
 
 
+@checked
 def figure_2_schedule(instance: Scheduling) -> Schedule:
     """The schedule of figure 2."""
     start = np.array([0, 0, 0, 3, 3, 4, 6, 9, 10, 9])
@@ -142,6 +143,7 @@ def subset_sum(
     )
 
 
+@checked
 def subset_sum_size(values: str, unit_jobs: int = 16) -> int:
     """L of theorem 5.1, the length of b's huge job: 4 |S| x_tot^2 (|S| + 2)! + 1, x_tot the sum of
     S and the unit jobs.
@@ -150,6 +152,7 @@ def subset_sum_size(values: str, unit_jobs: int = 16) -> int:
     return 4 * len(numbers) * (sum(numbers) + unit_jobs) ** 2 * factorial(len(numbers) + 2) + 1
 
 
+@checked
 def subset_sum_count(values: str, target: int) -> int:
     """n_{<x}(S) of theorem 5.1 by enumeration: the orders in which a comes just after b and a
     subset of sum below x.

@@ -30,7 +30,7 @@ every utility.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scheduling(Instance):
+class Scheduling(Instance["Schedule"]):
     """Organizations that pool their machines and send jobs to the pool, in whole units of time.
 
     Time runs from 0 to `horizon`; only work done before the horizon counts. A job runs on any one

@@ -16,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidInstance
+from ..problem.rules import checked
 from .instance import Integers, Schedule, Scheduling
 
 Started = tuple[int, int, int]
 Utility = Callable[[Iterable[Started], int], int]
 
 
+@checked
 def throughput(jobs: Iterable[Started], t: int) -> int:
     """psi_sp of equation 3: every unit of work done before t is worth its age at t, t minus the
     time it began.
@@ -70,6 +72,7 @@ UTILITIES: dict[str, Utility] = {
 }
 
 
+@checked
 def psi(
     start: npt.ArrayLike, work: npt.ArrayLike, t: int, rate: npt.ArrayLike | None = None
 ) -> Integers:
@@ -145,6 +148,7 @@ def job_units(instance: Scheduling, schedule: Schedule, t: int) -> Integers:
     return units_done(schedule.start, instance.work, t, rates(instance, schedule.machine))
 
 
+@checked
 def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) -> Integers:
     """(k,) psi_sp of each organization at time t, the horizon when not given; exact."""
     worth = job_psi(instance, schedule, instance.horizon if t is None else t)

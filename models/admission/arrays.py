@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, Integers
+from ...instances.problem.rules import checked
 from ..program import LinearProgram, ProgramBuilder
 
 Objective = Literal["speed", "jobs"]
@@ -102,6 +103,7 @@ class AdmissionProgram:
         return Assignment(name[assignment.machine], assignment.cores)
 
 
+@checked
 def assignment_program(
     instance: Admission,
     keep: Booleans | None = None,

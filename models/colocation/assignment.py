@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.problem.rules import checked
 from ..program import LinearProgram, ProgramBuilder
 from .gain_sets import UNPAIRED
 
@@ -145,6 +146,7 @@ class Assignment:
         )
 
 
+@checked
 def repair_program(
     instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0
 ) -> PairingProgram:
@@ -181,6 +183,7 @@ def repair_program(
     return shared.finish(cost, lambda chosen: np.minimum(chosen[where], wanted[where]))
 
 
+@checked
 def penalty_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
     """Least total penalty over all agents (n times the mean).
 

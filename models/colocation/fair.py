@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
+from ...instances.problem.rules import checked
 from .assignment import Assignment, PairingProgram
 
 FINE = 1024
@@ -53,6 +54,7 @@ class Surroundings:
     slack: float
 
 
+@checked
 def fair_program(
     instance: Colocation,
     slack: float | None = None,

@@ -22,6 +22,7 @@ from ...instances.colocation.stability import (
     gains,
     validate_alpha,
 )
+from ...instances.problem.rules import checked
 
 UNPAIRED = -1
 """Stands among the partners for having none, where an agent may be left `unpaired`."""
@@ -61,6 +62,7 @@ class GainSets:
         return np.unique(self.size[a][self.blocks[a]])
 
 
+@checked
 def gain_sets(
     instance: Colocation,
     alpha: float = 0.0,

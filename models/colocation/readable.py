@@ -16,8 +16,10 @@ import pyomo.environ as pyo
 
 from ...instances.colocation.instance import Colocation
 from ...instances.colocation.stability import AlphaMode, gains, validate_alpha
+from ...instances.problem.rules import checked
 
 
+@checked
 def penalty_model(instance: Colocation) -> Any:
     """Least mean penalty over agents.
 
@@ -68,6 +70,7 @@ def penalty_model(instance: Colocation) -> Any:
     return model
 
 
+@checked
 def stable_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
@@ -120,6 +123,7 @@ def stable_model(
     return model
 
 
+@checked
 def fair_model(instance: Colocation) -> Any:
     """Least slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever
     bandwidth[a] < bandwidth[b].

@@ -26,6 +26,7 @@ from .assignment import Assignment, PairingProgram
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 
 
+@checked
 def stable_program(
     instance: Colocation,
     alpha: float = 0.0,

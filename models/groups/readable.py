@@ -20,6 +20,7 @@ from ...instances.problem.rules import checked
 from .columns import columns_of
 
 
+@checked
 def penalty_model(instance: Groups) -> Any:
     """Least mean penalty over jobs.
 

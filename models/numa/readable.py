@@ -10,8 +10,10 @@ import pyomo.environ as pyo
 
 from ...instances.numa.bounds import link_energy
 from ...instances.numa.instance import Numa
+from ...instances.problem.rules import checked
 
 
+@checked
 def throughput_model(instance: Numa) -> Any:
     """Most throughput [tasks/s]: variables `work[k, l, p]` and `throughput`."""
     model = _flows(instance)
@@ -21,6 +23,7 @@ def throughput_model(instance: Numa) -> Any:
     return model
 
 
+@checked
 def power_model(instance: Numa, throughput: float) -> Any:
     """Least link power [W] at a throughput [tasks/s]: variables `work[k, l, p]`."""
     model = _flows(instance)

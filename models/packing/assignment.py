@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.problem.rules import checked
+
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
@@ -78,6 +80,7 @@ class AssignmentModel:
         return taken
 
 
+@checked
 def assignment_model(
     demand: Integers,
     request: Integers,

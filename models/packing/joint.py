@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.problem.rules import checked
+
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
@@ -42,6 +44,7 @@ class JointModel:
         return [values[np.array(row, dtype=np.int64)] for row in self.number]
 
 
+@checked
 def joint_model(
     combination: list[Integers],
     uneven: list[Floats],

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 
@@ -72,6 +73,7 @@ class IntervalModel:
         return values | dict(zip(self.done, done.tolist(), strict=True))
 
 
+@checked
 def interval_model(
     instance: Scheduling,
     objective: Objective,

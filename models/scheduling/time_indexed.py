@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, psi, schedule_of, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
@@ -71,6 +72,7 @@ def entries_needed(instance: Scheduling) -> int:
     )
 
 
+@checked
 def time_indexed(
     instance: Scheduling,
     objective: Objective,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...instances.problem.errors import EngineError
+from ...instances.problem.rules import checked
 from ...models.program import LinearProgram
 from ..outcome import Status, Stop, validate_time_limit
 from .answer import EngineAnswer
@@ -20,6 +21,7 @@ GRACE = 1.0
 """Seconds a process may pass its time limit before it is ended."""
 
 
+@checked
 def solve_apart(
     program: LinearProgram, *, time_limit: float | None = None, grace: float = GRACE
 ) -> EngineAnswer:

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from ...instances.problem.rules import checked
 from ..outcome import Status, Stop
 from .answer import run_interruptibly
 
@@ -28,6 +29,7 @@ class ConvexAnswer:
     message: str
 
 
+@checked
 def solve_convex(
     problem: Any, *, time_limit: float | None = None, solver: str = "CLARABEL", **options: Any
 ) -> ConvexAnswer:

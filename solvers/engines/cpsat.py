@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import EngineError
+from ...instances.problem.rules import checked
 from ...models.program import LinearProgram
 from ..cores import cores
 from ..outcome import Clock, Report, Status, Stop
@@ -56,6 +57,7 @@ class CpSatAnswer:
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
 
 
+@checked
 def solve_cp_sat(
     model: cp_model.CpModel,
     *,

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.problem.rules import checked
 from ...models.program import LinearProgram
 from ..outcome import LEAST_SECONDS, Clock, Status
 from .answer import EngineAnswer
@@ -34,6 +35,7 @@ on much larger ones.
 _Wide = npt.NDArray[np.longdouble]
 
 
+@checked
 def solve_refined(program: LinearProgram, *, time_limit: float | None = None) -> EngineAnswer:
     """Solve a continuous program whose rows are equalities; the point and the multipliers are right
     beyond 1e-9.

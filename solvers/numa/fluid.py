@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...instances.numa.answer import (
-    POLICIES,
-    ROUNDING,
-    Flow,
-    flow_by_distance,
-    processor_work,
-    reach,
-)
+from ...instances.numa.answer import POLICIES, Flow
 from ...instances.numa.bounds import (
     Hops,
     Picojoules,
@@ -26,6 +19,7 @@ from ...instances.numa.bounds import (
     scale,
     throughput_bound,
 )
+from ...instances.numa.feasible import ROUNDING, flow_by_distance, processor_work, reach
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError

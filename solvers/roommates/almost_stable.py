@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import checked
 from ..outcome import Clock, Report, Stop, validate_time_limit
 from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch, Pair
@@ -72,6 +73,7 @@ class AlmostStable:
         return tuple((int(i), int(j)) for i, j in self.blocking)
 
 
+@checked
 def fewest_blocking_pairs(
     rank: ArrayLike,
     goal: Goal = "perfect",

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import checked
 from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
 
+@checked
 def blocking_pairs(
     rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None = None
 ) -> NDArray[np.int64]:

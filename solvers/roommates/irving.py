@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...instances.problem.rules import checked
 from .ranks import Ranks, lists_of
 
 
@@ -33,6 +34,7 @@ class RoommatesTable:
     rotations: int
 
 
+@checked
 def irving(rank: ArrayLike) -> RoommatesTable:
     """Find a stable matching, or prove that there is none and keep what is settled by then. O(n²).
 

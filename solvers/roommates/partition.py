@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from .ranks import UNRANKED, Lists, Ranks, as_ranks, lists_of, mutual_ranks
 
 Goal = Literal["perfect", "any"]
@@ -86,6 +87,7 @@ def lower_bound(odd: int, single: int, goal: Goal) -> int:
     return (odd + (single if goal == "perfect" else 0) + 1) // 2
 
 
+@checked
 def stable_partition(rank: ArrayLike) -> StablePartition:
     """Find a stable partition. O(n²).
 
@@ -137,6 +139,7 @@ def partition_from(predecessor: Ranks) -> StablePartition:
     return StablePartition(successor)
 
 
+@checked
 def is_stable_partition(
     rank: ArrayLike,
     successor: ArrayLike,

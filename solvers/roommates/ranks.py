@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.rules import checked
 
 Ranks = NDArray[np.int32]
 
@@ -101,6 +102,7 @@ class WeakLists:
         return ranks_from_cost(position)
 
 
+@checked
 def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[Any]]) -> WeakLists:
     """Turn costs into lists with ties.
 
@@ -138,6 +140,7 @@ def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[
     return WeakLists(place, certain)
 
 
+@checked
 def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     """Turn costs into strict ranks; equal costs are ordered by `keys`, then by the lower index.
 
@@ -208,6 +211,7 @@ def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[
     return matrix
 
 
+@checked
 def ranks_from_lists(lists: Sequence[Sequence[int]]) -> Ranks:
     """Turn preference lists, best first, into ranks; who is missing from a list is unacceptable.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...instances.problem.rules import checked
 from ..outcome import Clock, Report, Stop, validate_time_limit
 from .almost_stable import AlmostStable, fewest_blocking_pairs
 from .blocking import blocking_pairs, valid_partner
@@ -27,6 +28,7 @@ more.
 """
 
 
+@checked
 def fewest_with_ties(
     lists: WeakLists,
     goal: Goal = "perfect",

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 from ..outcome import Clock, Report, Stop
@@ -90,6 +91,7 @@ class Simulation:
         return Schedule(self.start, self.machine, True, self.others)
 
 
+@checked
 def simulate(
     instance: Scheduling,
     rule: str,

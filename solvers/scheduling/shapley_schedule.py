@@ -242,6 +242,7 @@ def affordable(instance: Scheduling) -> bool:
     return True
 
 
+@checked
 def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
     """REF's values and utilities, worked out once per instance and reading (the last 32 are
     kept).

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ....instances.numa.answer import POLICIES, reach
+from ....instances.numa.answer import POLICIES
+from ....instances.numa.feasible import reach
 from ....instances.numa.generators import Data, blade_server
 from ....instances.numa.instance import Numa
 from ....instances.problem import EngineError, read

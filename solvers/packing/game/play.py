@@ -79,6 +79,7 @@ def fuga(
     return played(game, choice, Stop.FINISHED, {"equilibrium": "subgame perfect", "states": states})
 
 
+@checked
 def equilibrium(
     game: Game, clock: Clock | None = None, most_states: int = MOST_STATES
 ) -> tuple[Integers, int]:

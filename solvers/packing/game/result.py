@@ -9,11 +9,13 @@ import numpy as np
 
 from ....instances.packing.game import squared_skewness
 from ....instances.packing.instance import Integers, Placement
+from ....instances.problem.rules import checked
 from ...outcome import Outcome, Status, Stop
 from .radicals import MOST_DIGITS
 from .strategies import Game
 
 
+@checked
 def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
     """v of a play (P, s), and each player's utility (eq. 14) in the order of moves."""
     instance = game.instance

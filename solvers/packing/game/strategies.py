@@ -35,6 +35,7 @@ MOST_COMBINATIONS = 2_000_000
 SHRINKING_LEAVES, SHRINKING_MOST, SHRINKING_LEAST = 100_000, 10, 2
 
 
+@checked
 def pre_combination(demand: Integers, free: Integers, cap: Integers) -> Integers:
     """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty
     one.
@@ -275,6 +276,7 @@ def game_of(
     )
 
 
+@checked
 def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
     """The same game on strategy sets of one's own, one list of combinations per class, in the same
     order of moves.

@@ -1,0 +1,62 @@
+"""Everything that a user may call: what `cotenant` and the packages of problems name, what the
+pages import, and what the catalogue, the readers and the generators are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from cotenant.analysis.registry import analysis_of
+from cotenant.catalog import METHODS
+from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+from cotenant.instances.problem.registry import resolve
+
+ROOT = Path(__file__).resolve().parents[1]
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def public() -> dict[str, Callable[..., Any]]:
+    """Each of them by the place where it stands, "module:name"; classes are called too."""
+    found = {}
+    for value in _named():
+        if callable(value) and getattr(value, "__module__", "").startswith("cotenant."):
+            found[f"{value.__module__}:{value.__qualname__}"] = value
+    return dict(sorted(found.items()))
+
+
+def _named() -> Iterator[Any]:
+    faces = [f"cotenant.instances.{name}" for name in (*PROBLEM_NAMES, "problem")]
+    faces += ["cotenant", "cotenant.solvers.roommates", "cotenant.solvers.engines"]
+    for face in map(import_module, faces):
+        yield from (getattr(face, name) for name in getattr(face, "__all__", vars(face)))
+    yield from (method.resolve() for method in METHODS)
+    for name in PROBLEM_NAMES:
+        problem, analysis = problem_named(name), analysis_of(name)
+        paths = (*problem.generators.values(), *problem.formats.values())
+        yield from map(resolve, paths)
+        yield from (analysis.metrics, analysis.record, analysis.pictures, analysis.frontiers)
+        models = import_module(f"cotenant.models.{name}")
+        for module in (models, *map(import_module, _inside(models))):
+            yield from (value for key, value in vars(module).items() if key.endswith("_model"))
+            yield from (getattr(module, key) for key in getattr(module, "__all__", ()))
+    yield from _of_pages()
+
+
+def _inside(package: Any) -> list[str]:
+    return [f"{package.__name__}.{entry.name}" for entry in iter_modules(package.__path__)]
+
+
+def _of_pages() -> Iterator[Any]:
+    """What the Python blocks of the pages import of this package."""
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for block in _PYTHON.findall(page.read_text()):
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cotenant"):
+                    module = import_module(node.module or "")
+                    yield from (getattr(module, alias.name) for alias in node.names)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -118,7 +119,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
 @checked
 def save(
     pictures: Iterable[Picture],
-    folder: Path,
+    folder: str | os.PathLike[str],
     formats: Sequence[str] = ("pdf", "png"),
     width: float | None = None,
 ) -> list[Path]:
@@ -136,8 +137,8 @@ def save(
     """
     if width is not None and not width >= LEAST_WIDTH:
         raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_WIDTH:g}")
-    if unknown := [form for form in formats if form not in FORMATS]:
-        raise InvalidOption(f"format is {unknown[0]!r}; expected one of {', '.join(FORMATS)}")
+    _require_formats(formats)
+    folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -148,21 +149,37 @@ def save(
     for picture in pictures:
         drawn = figure(picture, width)
         for form in formats:
-            stream = io.BytesIO()
-            stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
-                form, {}
-            )
-            with _look(picture):
-                drawn.savefig(
-                    stream,
-                    format=form,
-                    dpi=200,
-                    bbox_inches="tight" if width is None else None,
-                    metadata=stamp,
-                    facecolor="white",
-                )
-            written.append(write_bytes(folder / f"{picture.name}.{form}", stream.getvalue()))
+            content = _encoded(drawn, picture, form, tight=width is None)
+            written.append(write_bytes(folder / f"{picture.name}.{form}", content))
     return written
+
+
+def save_as(picture: Picture, file: Path) -> Path:
+    """Write a picture into a file whose name ends in .pdf, .png or .svg; see `save`."""
+    form = file.suffix[1:].lower()
+    _require_formats([form])
+    return write_bytes(file, _encoded(figure(picture), picture, form))
+
+
+def _require_formats(formats: Sequence[str]) -> None:
+    if unknown := [form for form in formats if form not in FORMATS]:
+        raise InvalidOption(f"format is {unknown[0]!r}; expected one of {', '.join(FORMATS)}")
+
+
+def _encoded(drawn: Figure, picture: Picture, form: str, tight: bool = True) -> bytes:
+    """A figure as the content of a file."""
+    stream = io.BytesIO()
+    stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
+    with _look(picture):
+        drawn.savefig(
+            stream,
+            format=form,
+            dpi=200,
+            bbox_inches="tight" if tight else None,
+            metadata=stamp,
+            facecolor="white",
+        )
+    return stream.getvalue()
 
 
 def _look(picture: Picture) -> AbstractContextManager[None]:

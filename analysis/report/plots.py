@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mimetypes
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from ...instances.problem.registry import check
 from ...instances.problem.rules import checked
 from ..registry import analysis_of
 from ..run import result as run
-from .drawing import figure, save, svg
+from .drawing import FORMATS, figure, save, save_as, svg
 from .picture import Chart, Picture, Series
 
 if TYPE_CHECKING:
@@ -37,9 +39,34 @@ class Plot:
         """The matplotlib figure, to be changed or saved by the reader."""
         return figure(self.picture)
 
-    def save(self, folder: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
-        """Write it into a folder, as NAME.pdf and NAME.png; or svg."""
-        return save([self.picture], Path(folder), formats)
+    @checked
+    def save(
+        self, place: str | os.PathLike[str], formats: Sequence[str] = ("pdf", "png")
+    ) -> list[Path]:
+        """Write it into a file, `save("x.png")`, or into a folder, `save("figures")`.
+
+        Parameters
+        ----------
+        place : a file whose name ends in .pdf, .png or .svg. Anything else is a folder, which is
+            made when it is not there, and gets NAME.pdf and NAME.png.
+        formats : what a folder gets, of pdf, png and svg.
+
+        Returns
+        -------
+        The files written.
+
+        Raises
+        ------
+        InvalidOption
+            A format that is none, such as that of "x.jpg".
+        InvalidFile
+            It cannot be written.
+        """
+        path = Path(place)
+        image = mimetypes.guess_type(path.name)[0] or ""
+        if not path.is_dir() and (path.suffix[1:].lower() in FORMATS or image.startswith("image/")):
+            return [save_as(self.picture, path)]
+        return save([self.picture], path, formats)
 
     def __repr__(self) -> str:
         return f"<picture: {self.picture.title}>"

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from ...instances.problem.base import Instance
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
 from ...solvers.outcome import validate_time_limit
 from .documents import require_good
@@ -105,8 +104,6 @@ def compare(
         The cluster, or the machine's last process, went away in the middle; the rows so far are in
         `out`.
     """
-    if isinstance(instances, Instance):
-        raise InvalidOption("instances is a single instance; expected a list of them")
     instances, seeds = list(instances), list(seeds)
     validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)

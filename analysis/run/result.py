@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class Result(Generic[Answer]):
     stored : the JSON document it was read from, None when it was not read.
     given : the instance it answers, None when it was read.
     """
+
+    offers: ClassVar[str] = "a result has its answer, `.solution`, and `.write(path)`"
 
     problem: str
     instance: str

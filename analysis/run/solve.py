@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from ...catalog import find
 from ...instances.problem.base import Answer, Instance
-from ...instances.problem.errors import CotenantError, InvalidOption
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
 from ...instances.problem.rules import AtLeast, checked
@@ -63,12 +63,6 @@ def solve(
     >>> result.status.value, round(result.objective, 4), result.gap
     ('optimal', 0.0425, 0.0)
     """
-    if not isinstance(instance, Instance):
-        raise CotenantError(
-            f"solve needs an instance, got {type(instance).__name__}; read one with cotenant.read"
-        )
-    if not isinstance(method, str) and not callable(method):
-        raise InvalidOption(f"method is {method!r}; expected a name of the catalogue or a function")
     if isinstance(method, str):
         entry = find(instance.problem, method)
         function, name, objective = entry.resolve(), entry.name, entry.objective_of(options)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, refuse, set_array, set_names
-from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
 from ..problem.rules import checked
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class Admission(Instance["Assignment"]):
         set_names(self, "machine_names", self.machines, "VM")
 
     @classmethod
+    @checked
     def from_frame(
         cls,
         speed: pandas.DataFrame,
@@ -136,15 +137,18 @@ class Admission(Instance["Assignment"]):
         types = labels_of(speed.columns, "speed.columns")
         machines = labels_of(cores.index, "cores.index")
         work = None if length is None else aligned(length, jobs, "length")
-        return cls(
-            cores=table(cores, machines, types, "cores"),
-            threads=aligned(threads, jobs, "threads"),  # type: ignore[arg-type]
-            speed=table(speed, jobs, types, "speed"),
-            length=work,  # type: ignore[arg-type]
-            names=names(jobs),
-            machine_names=names(machines),
-            **fields,
-        )
+        speeds, held = table(speed, jobs, types, "speed"), table(cores, machines, types, "cores")
+        wanted = aligned(threads, jobs, "threads")
+        with by_label(cores=[machines, types], speed=[jobs, types], threads=[jobs], length=[jobs]):
+            return cls(
+                cores=held,
+                threads=wanted,  # type: ignore[arg-type]
+                speed=speeds,
+                length=work,  # type: ignore[arg-type]
+                names=names(jobs),
+                machine_names=names(machines),
+                **fields,
+            )
 
     @property
     def machines(self) -> int:

@@ -20,7 +20,7 @@ from ..problem.base import (
 )
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
-from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
 from ..problem.rules import checked
 from .intervals import valid_intervals, valid_looks, valid_statement
 
@@ -158,6 +158,7 @@ class Colocation(Instance["Pairing"]):
         self._validate_partners()
 
     @classmethod
+    @checked
     def from_frame(
         cls, penalty: pandas.DataFrame, *, count: Any = 1, bandwidth: Any = None, **fields: Any
     ) -> Self:
@@ -182,13 +183,16 @@ class Colocation(Instance["Pairing"]):
             if hasattr(fields.get(name), "columns"):
                 fields[name] = table(fields[name], types, types, name)
         loads = None if bandwidth is None else aligned(bandwidth, types, "bandwidth")
-        return cls(
-            penalty=table(penalty, types, types, "penalty"),
-            count=aligned(count, types, "count"),  # type: ignore[arg-type]
-            bandwidth=loads,  # type: ignore[arg-type]
-            names=names(types),
-            **fields,
-        )
+        values, counts = table(penalty, types, types, "penalty"), aligned(count, types, "count")
+        square = dict.fromkeys(("penalty", "low", "high", "looks"), (types, types))
+        with by_label(count=[types], bandwidth=[types], **square):
+            return cls(
+                penalty=values,
+                count=counts,  # type: ignore[arg-type]
+                bandwidth=loads,  # type: ignore[arg-type]
+                names=names(types),
+                **fields,
+            )
 
     @property
     def types(self) -> int:
@@ -582,7 +586,7 @@ def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
             place,
             value,
             "a fraction of throughput lost, at most 1",
-            "Write null (inf) to forbid the pair",
+            "Write null (inf) to forbid the pair; divide percentages by 100",
         )
     ignored = ~looked_at & ~np.isfinite(penalty)
     if ignored.any():

@@ -13,6 +13,7 @@ from ..problem.errors import InvalidInstance
 from ..problem.fields import names_of, refuse, set_array
 from ..problem.frames import (
     aligned,
+    by_label,
     columns_of,
     labels_of,
     names,
@@ -20,6 +21,7 @@ from ..problem.frames import (
     require_frame,
     table,
 )
+from ..problem.rules import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -120,6 +122,7 @@ class Groups(Instance["Grouping"]):
         self._set_model()
 
     @classmethod
+    @checked
     def from_frame(
         cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
         pressure: Any = None, **fields: Any,
@@ -154,15 +157,19 @@ class Groups(Instance["Grouping"]):
         else:
             types, data = cls._labeled(frame, pressure)
         loads = None if pressure is None else aligned(pressure, types, "pressure")
-        return cls(
-            count=aligned(count, types, "count"),  # type: ignore[arg-type]
-            seats=seats,
-            machines=machines,
-            pressure=loads,  # type: ignore[arg-type]
-            names=names(types),
-            **data,
-            **fields,
-        )
+        counts, across = aligned(count, types, "count"), data.get("knots", ())
+        with by_label(
+            count=[types], pressure=[types], penalty=[types, types], sensitivity=[types, across]
+        ):
+            return cls(
+                count=counts,  # type: ignore[arg-type]
+                seats=seats,
+                machines=machines,
+                pressure=loads,  # type: ignore[arg-type]
+                names=names(types),
+                **data,
+                **fields,
+            )
 
     @staticmethod
     def _labeled(frame: pandas.DataFrame, pressure: Any) -> tuple[list[Any], dict[str, Any]]:

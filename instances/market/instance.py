@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, plain
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, refuse, require_length, set_array, set_names
-from ..problem.frames import aligned, columns_of, labels_of, names, places
+from ..problem.frames import aligned, by_label, columns_of, labels_of, names, places
 from ..problem.rules import checked
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ class Market(Instance["Allocation"]):
         set_names(self, "server_names", self.servers, "server")
 
     @classmethod
+    @checked
     def from_frame(
         cls, jobs: pandas.DataFrame, *, capacity: pandas.Series, budget: Any = 1.0, **fields: Any
     ) -> Self:
@@ -149,17 +150,19 @@ class Market(Instance["Allocation"]):
         )
         servers = labels_of(getattr(capacity, "index", capacity), "capacity")
         users = labels_of(getattr(budget, "index", dict.fromkeys(user)), "budget")
-        return cls(
-            capacity=aligned(capacity, servers, "capacity"),  # type: ignore[arg-type]
-            budget=aligned(budget, users, "budget"),  # type: ignore[arg-type]
-            user=places(user, users, "jobs.user"),  # type: ignore[arg-type]
-            server=places(server, servers, "jobs.server"),  # type: ignore[arg-type]
-            parallel_fraction=fraction,
-            work=work,
-            names=names(users),
-            server_names=names(servers),
-            **fields,
-        )
+        rows = list(jobs.index)
+        with by_label(capacity=[servers], budget=[users], parallel_fraction=[rows], work=[rows]):
+            return cls(
+                capacity=aligned(capacity, servers, "capacity"),  # type: ignore[arg-type]
+                budget=aligned(budget, users, "budget"),  # type: ignore[arg-type]
+                user=places(user, users, "jobs.user"),  # type: ignore[arg-type]
+                server=places(server, servers, "jobs.server"),  # type: ignore[arg-type]
+                parallel_fraction=fraction,
+                work=work,
+                names=names(users),
+                server_names=names(servers),
+                **fields,
+            )
 
     @property
     def users(self) -> int:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from ..problem.base import Instance, plain, set_field
 from ..problem.errors import InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
-from ..problem.frames import columns_of, labels_of, names
+from ..problem.frames import by_label, columns_of, labels_of, names
+from ..problem.rules import checked
 from .technology import EXTRA_HOP
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Numa(Instance["Simulation | Flow"]):
         set_field(self, "slowdown", _locked(self._slowdown()))
 
     @classmethod
+    @checked
     def from_frame(cls, classes: pandas.DataFrame, **fields: Any) -> Self:
         """An instance from labeled pandas.
 
@@ -161,7 +163,9 @@ class Numa(Instance["Simulation | Flow"]):
         """
         wanted = ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
         values = dict(zip(wanted, columns_of(classes, wanted, "classes"), strict=True))
-        return cls(**values, names=names(labels_of(classes.index, "classes.index")), **fields)
+        labels = labels_of(classes.index, "classes.index")
+        with by_label(**{name: [labels] for name in wanted}):
+            return cls(**values, names=names(labels), **fields)
 
     @property
     def processors(self) -> int:

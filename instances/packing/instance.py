@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..problem.base import Instance, Solution, frozen_array, plain, set_field
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import given_names, names_of, refuse, set_array, set_names
-from ..problem.frames import aligned, labels_of, names, require_frame, table
+from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
 from ..problem.rules import checked
 from .placing import (
     Limit,
@@ -161,6 +161,7 @@ class Packing(Instance["Placement"]):
         self._validate_totals()
 
     @classmethod
+    @checked
     def from_frame(
         cls,
         demand: pandas.DataFrame,
@@ -190,16 +191,25 @@ class Packing(Instance["Placement"]):
         resources = labels_of(demand.columns, "demand.columns")
         types = labels_of(demand.index, "demand.index")
         classes = labels_of(capacity.index, "capacity.index")
-        return cls(
-            demand=table(demand, types, resources, "demand"),
-            capacity=table(capacity, classes, resources, "capacity"),
-            request=aligned(request, types, "request"),  # type: ignore[arg-type]
-            servers=aligned(servers, classes, "servers"),  # type: ignore[arg-type]
-            resources=names(resources),
-            names=names(types),
-            class_names=names(classes),
-            **fields,
-        )
+        sizes = table(demand, types, resources, "demand")
+        limits = table(capacity, classes, resources, "capacity")
+        wanted, offered = aligned(request, types, "request"), aligned(servers, classes, "servers")
+        with by_label(
+            demand=[types, resources],
+            capacity=[classes, resources],
+            request=[types],
+            servers=[classes],
+        ):
+            return cls(
+                demand=sizes,
+                capacity=limits,
+                request=wanted,  # type: ignore[arg-type]
+                servers=offered,  # type: ignore[arg-type]
+                resources=names(resources),
+                names=names(types),
+                class_names=names(classes),
+                **fields,
+            )
 
     @property
     def classes(self) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
+from .documents import shortened
 from .errors import InvalidInstance, InvalidOption
 from .rules import misfit
 from .text import html_facts
@@ -196,6 +197,7 @@ def frozen_array(
     except OverflowError:
         raise InvalidInstance(owner, "a number beyond every float", "numbers below 1e308") from None
     except (ValueError, TypeError):
+        _refuse_entry(owner, value)
         raise InvalidInstance(
             owner,
             "ragged or not numeric",
@@ -222,6 +224,31 @@ def frozen_array(
     array = np.array(raw, dtype=dtype)
     array.flags.writeable = False
     return array
+
+
+def _refuse_entry(owner: str, value: Any) -> None:
+    """Raise InvalidInstance for the first entry of a regular array that is no number."""
+    try:
+        entries = np.array(value, dtype=object)
+    except (ValueError, TypeError):
+        return
+    for place, entry in np.ndenumerate(entries) if entries.ndim else ():
+        try:
+            float(entry)
+        except (ValueError, TypeError):
+            if isinstance(entry, list | tuple):
+                return
+            percent = isinstance(entry, str) and entry.rstrip().endswith("%")
+            raise InvalidInstance(
+                f"{owner}[{', '.join(map(str, place))}]",
+                repr(entry) if isinstance(entry, str) else shortened(entry),
+                "a number",
+                "Give the fraction: 5 % is 0.05"
+                if percent
+                else "Write it without a unit"
+                if isinstance(entry, str) and entry[:1].isdigit()
+                else "",
+            ) from None
 
 
 def plain(value: Any) -> Any:

@@ -36,6 +36,12 @@ class InvalidInstance(CotenantError, ValueError):
         placed.args = (f"{place}: {self}",)
         return placed
 
+    def of(self, field: str) -> InvalidInstance:
+        """The same error of a field by another name, as with labels for places."""
+        named = InvalidInstance(field, self.seen, "")
+        named.args = (str(self).replace(self.field, field, 1),)
+        return named
+
 
 class InvalidFile(CotenantError, OSError):
     """A file cannot be read, is not a document of this package, or cannot be written."""

@@ -4,10 +4,13 @@ missing or unknown is told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidInstance
+from .documents import shortened
+from .errors import InvalidInstance, suggest
 
 if TYPE_CHECKING:
     import pandas
@@ -18,7 +21,12 @@ MOST_TOLD = 5
 
 def labels_of(index: Any, owner: str) -> list[Any]:
     """The labels of an index, each of them once."""
+    if not isinstance(index, Iterable):
+        raise InvalidInstance(owner, shortened(index), "a Series or a dict, with a value by label")
     found = list(index)
+    if unnamed := [place for place, label in enumerate(found) if label != label or label is None]:
+        expected = "a name for every row" if owner.endswith("index") else "every one named"
+        raise InvalidInstance(f"{owner}[{unnamed[0]}]", "empty", expected)
     if len(set(found)) < len(found):
         twice = next(label for label in found if found.count(label) > 1)
         raise InvalidInstance(owner, f"with the label {twice!r} twice", "every label once")
@@ -51,9 +59,35 @@ def aligned(values: Any, labels: Sequence[Any], owner: str, default: Any = None)
 def table(frame: pandas.DataFrame, rows: Sequence[Any], columns: Sequence[Any], owner: str) -> Any:
     """The values of a frame with its rows and columns in the order of the labels given."""
     require_frame(frame, owner)
+    first = frame.columns[0] if len(frame.columns) else None
+    numbered = list(frame.index) == list(range(len(frame)))
+    if numbered and len(frame) and all(isinstance(name, str) for name in frame.iloc[:, 0]):
+        raise InvalidInstance(
+            f"{owner}.index",
+            f"0 to {len(frame) - 1}",
+            f"the names, which stand in the column {first!r}",
+            f"Read it with pandas.read_csv(..., index_col=0), or take {owner}.set_index({first!r})",
+        )
     _same(labels_of(frame.index, f"{owner}.index"), rows, f"{owner}.index")
     _same(labels_of(frame.columns, f"{owner}.columns"), columns, f"{owner}.columns")
-    return frame.loc[list(rows), list(columns)].to_numpy(dtype=float)
+    return frame.loc[list(rows), list(columns)].to_numpy(dtype=object)
+
+
+@contextmanager
+def by_label(**labels: Sequence[Sequence[Any]]) -> Iterator[None]:
+    """Errors about entries of these fields name them by the labels of their axes: not
+    `penalty[0, 1]`, but `penalty['web', 'batch']`.
+    """
+    try:
+        yield
+    except InvalidInstance as error:
+        field, _, rest = error.field.partition("[")
+        places = [int(place) for place in re.findall(r"\d+", rest)]
+        axes = labels.get(field, ())
+        if not places or len(places) > len(axes):
+            raise
+        inside = ", ".join(repr(axis[place]) for axis, place in zip(axes, places, strict=False))
+        raise error.of(f"{field}[{inside}]") from None
 
 
 def columns_of(frame: pandas.DataFrame, names: Sequence[str], owner: str) -> list[Any]:
@@ -76,7 +110,7 @@ def places(values: Sequence[Any], labels: Sequence[Any], owner: str) -> list[int
     """The place of each value among the labels."""
     place = {label: number for number, label in enumerate(labels)}
     if unknown := [value for value in values if value not in place]:
-        raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {_told(labels)}")
+        raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {told(labels)}")
     return [place[value] for value in values]
 
 
@@ -88,12 +122,16 @@ def names(labels: Sequence[Any]) -> tuple[str, ...]:
 def _same(found: Sequence[Any], labels: Sequence[Any], owner: str) -> None:
     known, wanted = set(found), set(labels)
     if missing := [label for label in labels if label not in known]:
-        expected = f"a value for each of {_told(labels)}"
-        raise InvalidInstance(owner, f"without {missing[0]!r}", expected)
+        expected = f"a value for each of {told(labels)}"
+        strange = [str(label) for label in found if label not in wanted]
+        near = suggest(str(missing[0]), strange) if strange else ""
+        cure = f"It has {near.removeprefix('did you mean ').rstrip('?')}" if "?" in near else ""
+        raise InvalidInstance(owner, f"without {missing[0]!r}", expected, cure)
     if unknown := [label for label in found if label not in wanted]:
-        raise InvalidInstance(owner, f"with {unknown[0]!r}", f"only {_told(labels)}")
+        raise InvalidInstance(owner, f"with {unknown[0]!r}", f"only {told(labels)}")
 
 
-def _told(labels: Sequence[Any]) -> str:
+def told(labels: Sequence[Any]) -> str:
+    """The first labels of a list, as an error has them."""
     first = ", ".join(repr(label) for label in labels[:MOST_TOLD])
     return first if len(labels) <= MOST_TOLD else f"{first}, ..."

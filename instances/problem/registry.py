@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 from .base import Instance, Solution
-from .errors import CotenantError, InfeasibleSolution, UnknownName
+from .errors import InfeasibleSolution, UnknownName
 from .rules import checked
 
 PROBLEM_NAMES: tuple[str, ...] = (
@@ -106,7 +106,7 @@ def resolve(path: str) -> Any:
 
 
 @checked
-def check(instance: Instance, solution: Solution) -> None:
+def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
     """Decide, in our own code, whether `solution` is feasible for `instance`.
 
     Raises
@@ -114,16 +114,13 @@ def check(instance: Instance, solution: Solution) -> None:
     InfeasibleSolution
         Naming the first rule that is broken, where, and by how much.
     """
-    if not isinstance(instance, Instance):
-        raise CotenantError(
-            f"check needs an instance first, got {type(instance).__name__}; read one with "
-            "cotenant.read"
-        )
     problem = problem_named(instance.problem)
     if not isinstance(solution, problem.solutions):
         wanted = " or ".join(kind.__name__ for kind in problem.solutions)
+        offers = getattr(type(solution), "offers", "")
         raise InfeasibleSolution(
             f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}"
+            f"{offers and f'; {offers}'}"
         )
     problem.check(instance, solution)
 

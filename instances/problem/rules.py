@@ -165,7 +165,10 @@ class Rule:
         one of the rule's.
         """
         if not any(_takes(hint, limits, value) for hint, limits in self.branches):
-            raise InvalidOption(f"{name} is {shortened(value)}; expected {self.words}")
+            offers = getattr(type(value), "offers", "")
+            raise InvalidOption(
+                f"{name} is {shortened(value)}; expected {self.words}{offers and f'; {offers}'}"
+            )
 
     def parse(self, name: str, text: str, owner: str) -> Any:
         """The value that a text stands for; raises InvalidOption when it stands for none."""
@@ -251,7 +254,9 @@ def misfit(
     The first of: a keyword that is none of its own, with the nearest; too many values without a
     name; one that is given twice; one that is missing.
     """
-    entries = inspect.signature(function).parameters.values()
+    entries = list(inspect.signature(function).parameters.values())
+    if entries and entries[0].name in ("self", "cls"):
+        entries, arguments = entries[1:], arguments[1:]
     owner = getattr(function, "__qualname__", "it").removesuffix(".__init__")
     named = [entry.name for entry in entries if entry.kind in (_PLACED, _KEYWORD)]
     places = [entry.name for entry in entries if entry.kind in (_PLACED, _ONLY_PLACED)]
@@ -284,6 +289,8 @@ def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Ran
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         inner, *marks = typing.get_args(hint)
+        if object in marks:  # the function itself refuses what is not of the type
+            inner = object
         yield from _branches(
             inner, next((mark for mark in marks if isinstance(mark, Range)), limits)
         )
@@ -333,6 +340,9 @@ def _is(hint: Any, value: Any) -> bool:
         rule = Rule.of(next(iter(typing.get_args(hint)), object))
         each = {type(entry): entry for entry in value}.values()  # one of each type: it may be long
         return all(any(_is(part, entry) for part, _ in rule.branches) for entry in each)
+    if kind is type:
+        known = [part for part in typing.get_args(hint) if isinstance(part, type)]
+        return isinstance(value, type) and (not known or issubclass(value, tuple(known)))
     if not isinstance(kind, type) or kind in (object, Any) or _only_for_checkers(kind):
         return True
     return isinstance(value, Mapping if kind is dict else kind)
@@ -392,7 +402,7 @@ def _describe(hint: Any, limits: Range | None) -> str:
     if kind in _LISTS:
         parts = [part for part in typing.get_args(hint) if part is not ...]
         entries = Rule.of(parts[0]).values if parts else ""
-        return f"a list{entries and f' with {entries} in each place'}"
+        return f"a list{entries and f', each entry {entries}'}"
     name = getattr(kind, "__name__", "")
     if name == "ndarray":
         return _WORDS[_ARRAY]

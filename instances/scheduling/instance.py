@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, plain, set_field
 from ..problem.errors import InvalidInstance
 from ..problem.fields import as_number, names_of, refuse, set_array
-from ..problem.frames import aligned, columns_of, labels_of, names, places
+from ..problem.frames import aligned, by_label, columns_of, labels_of, names, places
+from ..problem.rules import checked
 
 if TYPE_CHECKING:
     import pandas
@@ -197,6 +198,7 @@ class Scheduling(Instance["Schedule"]):
             )  # fmt: skip
 
     @classmethod
+    @checked
     def from_frame(
         cls, jobs: pandas.DataFrame, *, machines: pandas.Series, horizon: int, **fields: Any
     ) -> Self:
@@ -221,15 +223,17 @@ class Scheduling(Instance["Schedule"]):
         organizations = labels_of(getattr(machines, "index", machines), "machines")
         if "processors" in jobs.columns:
             fields = {"processors": columns_of(jobs, ("processors",), "jobs")[0]} | fields
-        return cls(
-            machines=aligned(machines, organizations, "machines"),  # type: ignore[arg-type]
-            organization=places(owner, organizations, "jobs.organization"),  # type: ignore[arg-type]
-            release=release,
-            processing=processing,
-            horizon=horizon,
-            names=names(organizations),
-            **fields,
-        )
+        each = {name: [list(jobs.index)] for name in ("release", "processing", "processors")}
+        with by_label(machines=[organizations], **each):
+            return cls(
+                machines=aligned(machines, organizations, "machines"),  # type: ignore[arg-type]
+                organization=places(owner, organizations, "jobs.organization"),  # type: ignore[arg-type]
+                release=release,
+                processing=processing,
+                horizon=horizon,
+                names=names(organizations),
+                **fields,
+            )
 
     @property
     def organizations(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.frames import told
 from ...instances.problem.rules import checked
 
 Ranks = NDArray[np.int32]
@@ -188,7 +190,7 @@ def _ranked(
 
 def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[np.float64]:
     """A float copy of a square matrix whose off-diagonal entries are numbers."""
-    matrix = np.array(values, dtype=np.float64)
+    matrix = np.array(numbers(name, values), dtype=np.float64)
     if matrix.size == 0 and agents in (None, 0):
         matrix = matrix.reshape(0, 0)
     if (
@@ -211,13 +213,25 @@ def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[
     return matrix
 
 
+def numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    """The values as an array, uncopied when they are one; refuses what is ragged or no numbers."""
+    try:
+        found: NDArray[Any] = np.asarray(values)
+    except ValueError:
+        raise InvalidInstance(name, "ragged", "rows of one length") from None
+    if found.size and found.dtype.kind not in "biuf":
+        raise InvalidInstance(name, f"of type {found.dtype}", "numbers")
+    return found
+
+
 @checked
-def ranks_from_lists(lists: Sequence[Sequence[int]]) -> Ranks:
+def ranks_from_lists(lists: Sequence[Sequence[int]] | Mapping[str, Sequence[str]]) -> Ranks:
     """Turn preference lists, best first, into ranks; who is missing from a list is unacceptable.
 
     Parameters
     ----------
-    lists : n lists of agents 0..n-1 without repetition and without the agent itself.
+    lists : n lists of agents 0..n-1 without repetition and without the agent itself; or the list of
+        each agent by its name, as names: agents are then numbered in the order of the names.
 
     Returns
     -------
@@ -226,20 +240,46 @@ def ranks_from_lists(lists: Sequence[Sequence[int]]) -> Ranks:
 
     Raises
     ------
-    InvalidInstance : a list names itself, a stranger, or somebody twice.
+    InvalidInstance : a list names itself, a stranger, or somebody twice, or holds a tie.
 
     Examples
     --------
     >>> ranks_from_lists([[1], [0]]).tolist()
     [[1073741824, 0], [0, 1073741824]]
+
+    With names, and the answer by name:
+
+    >>> from cotenant.solvers.roommates import irving
+    >>> lists = {"ann": ["bob", "cat"], "bob": ["ann", "cat"], "cat": ["ann"]}
+    >>> names = list(lists)
+    >>> {a: names[b] for a, b in zip(names, irving(ranks_from_lists(lists)).partner) if b >= 0}
+    {'ann': 'bob', 'bob': 'ann'}
     """
-    agents = len(lists)
+    named = isinstance(lists, Mapping)
+    place: dict[Any, int] = {who: i for i, who in enumerate(lists if named else range(len(lists)))}
+    agents = len(place)
     rank = np.full((agents, agents), UNRANKED, dtype=np.int32)
-    for i, liked in enumerate(lists):
-        for position, j in enumerate(liked):
-            if not 0 <= j < agents or j == i or rank[i, j] != UNRANKED:
+    for (who, i), liked in zip(
+        place.items(), lists.values() if isinstance(lists, Mapping) else lists, strict=True
+    ):
+        if isinstance(liked, str) or not isinstance(liked, Iterable):
+            raise InvalidInstance(f"lists[{who!r}]", shortened(liked), "a list of other agents")
+        for position, other in enumerate(liked):
+            if isinstance(other, list | tuple | set | np.ndarray):
                 raise InvalidInstance(
-                    f"lists[{i}][{position}]", j, f"another agent of 0..{agents - 1}, named once"
+                    f"lists[{who!r}][{position}]", f"{shortened(other)}, a tie", "one agent",
+                    "Lists with ties are made by weak_lists, and solved by fewest_with_ties",
+                )  # fmt: skip
+            j = place.get(other) if isinstance(other, Hashable) else None
+            if j is None or j == i or rank[i, j] != UNRANKED:
+                expected = f"another agent of {told(list(place))}, named once"
+                cure = (
+                    ""
+                    if named or not isinstance(other, str)
+                    else ('With names, give a dict: {"ann": ["bob", ...], ...}')
+                )
+                raise InvalidInstance(
+                    f"lists[{who!r}][{position}]", shortened(other), expected, cure
                 )
             rank[i, j] = position
     return rank
@@ -249,7 +289,7 @@ def as_ranks(rank: ArrayLike) -> Ranks:
     """The matrix as contiguous int32, unchanged and uncopied when it already is; its shape is
     checked, not its values.
     """
-    given: NDArray[Any] = np.asarray(rank)
+    given: NDArray[Any] = numbers("rank", rank)
     if given.size == 0:
         return np.empty((0, 0), dtype=np.int32)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from ..instances.problem.base import Solution
-from ..instances.problem.rules import AtLeast
+from ..instances.problem.rules import AtLeast, checked
 from ..solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from .metric import Sense
 
@@ -45,6 +45,7 @@ class PricePoint:
         return cls(limit, value, outcome.bound, reached, outcome.status)
 
 
+@checked
 @dataclass(frozen=True)
 class PriceFrontier:
     """What fairness (or stability) costs in one instance.

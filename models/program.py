@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..instances.problem.errors import InvalidOption
 from ..instances.problem.rules import checked
 
 if TYPE_CHECKING:
@@ -255,11 +256,15 @@ def from_pyomo(model: Any) -> LinearProgram:
 
     Raises
     ------
+    InvalidOption
+        It is no Pyomo model.
     ValueError
         The model does not have exactly one active objective.
     pyomo.common.errors.InvalidConstraintError, InvalidExpressionError
         It is not linear.
     """
+    if not hasattr(model, "block_data_objects"):
+        raise InvalidOption(f"model is a {type(model).__name__}; expected a Pyomo model")
     from pyomo.common.enums import ObjectiveSense
     from pyomo.common.errors import InfeasibleConstraintException
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler

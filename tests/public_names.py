@@ -5,6 +5,7 @@ pages import, and what the catalogue, the readers and the generators are.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Any
 
 from cotenant.analysis.registry import analysis_of
 from cotenant.catalog import METHODS
-from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, problem_named
 from cotenant.instances.problem.registry import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,10 +23,15 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def public() -> dict[str, Callable[..., Any]]:
-    """Each of them by the place where it stands, "module:name"; classes are called too."""
+    """Each of them by the place where it stands, "module:name"; also the classes that users make
+    themselves, not those that only our functions make.
+    """
     found = {}
+    made = {*filter(inspect.isclass, _of_pages())}
     for value in _named():
-        if callable(value) and getattr(value, "__module__", "").startswith("cotenant."):
+        ours = callable(value) and getattr(value, "__module__", "").startswith("cotenant.")
+        kept = not inspect.isclass(value) or issubclass(value, Instance | Solution) or value in made
+        if ours and kept and ".papers." not in value.__module__:
             found[f"{value.__module__}:{value.__qualname__}"] = value
     return dict(sorted(found.items()))
 
@@ -40,7 +46,7 @@ def _named() -> Iterator[Any]:
         problem, analysis = problem_named(name), analysis_of(name)
         paths = (*problem.generators.values(), *problem.formats.values())
         yield from map(resolve, paths)
-        yield from (analysis.metrics, analysis.record, analysis.pictures, analysis.frontiers)
+        yield from (analysis.metrics, analysis.record, analysis.frontiers)
         models = import_module(f"cotenant.models.{name}")
         for module in (models, *map(import_module, _inside(models))):
             yield from (value for key, value in vars(module).items() if key.endswith("_model"))

@@ -315,7 +315,7 @@ def test_fair_needs_bandwidths_and_names_the_cure() -> None:
     [
         (lambda i: optimal(i, time_limit=0), "time_limit"),
         (lambda i: optimal(i, engine="cplex"), "engine"),
-        (lambda i: optimal(i, start="GR"), "start is str; expected a Pairing"),
+        (lambda i: optimal(i, start="GR"), "start is 'GR'; expected a Solution"),
         (lambda i: fair(i, time_limit=-1), "time_limit"),
         (lambda i: zero_blocking(i, -0.1), "alpha"),
         (lambda i: zero_blocking(i, 0.1, "percent"), "alpha_mode"),

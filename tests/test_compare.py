@@ -408,8 +408,11 @@ def test_a_certificate_that_holds_something_else_where_its_method_has_tables_is_
         (lambda: cotenant.solve(TINY, None), "method is None"),
         (lambda: cotenant.compare([TINY], "GR"), "methods is 'GR'"),
         (lambda: cotenant.compare([TINY], []), "methods is"),
-        (lambda: cotenant.compare(TINY, ["GR"]), "single instance"),
-        (lambda: cotenant.compare(["colocation/tiny"], ["GR"]), "holds a str"),
+        (lambda: cotenant.compare(TINY, ["GR"]), "instances is Colocation.*; expected a list"),
+        (
+            lambda: cotenant.compare(["colocation/tiny"], ["GR"]),
+            "expected a list, each entry an Instance",
+        ),
         (lambda: cotenant.compare([TINY], ["GR"], seeds=[]), "seeds is empty"),
         (lambda: cotenant.compare([TINY], ["GR"], seeds=[0, -1]), "seeds holds -1"),
     ],

@@ -194,7 +194,7 @@ def test_a_start_is_kept_when_time_is_up() -> None:
         ({"engine": "abacus"}, "engine is 'abacus'"),
         ({"time_limit": -1}, "time_limit is -1"),
         ({"start": Schedule([0], [0])}, "start is not feasible"),
-        ({"start": "now"}, "start is a str; expected a Schedule"),
+        ({"start": "now"}, "start is 'now'; expected a Solution"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object], message: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import best_reply, speedup, user_utilities
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.registry import check
 from ...instances.problem.rules import checked
 from ...solvers.market.fisher import fisher
 
@@ -158,6 +159,7 @@ def stale(market: Market, price: Floats, equilibrium: Allocation) -> Stale:
     price : (m,) the old prices.
     equilibrium : of the market as it is now.
     """
+    check(market, equilibrium)
     asked = best_reply(market, price).amount
     filled = total_by(market.server, asked, market.servers) / market.capacity
     cores = asked / np.maximum(filled, 1.0)[market.server]

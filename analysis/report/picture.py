@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...instances.problem.rules import checked
 from .table import Column, Table
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ Scale = Literal["linear", "log", "symlog"]
 Style = Literal["line", "points", "line+points", "step", "step+points", "bars"]
 
 
+@checked
 @dataclass(frozen=True)
 class Series:
     """One line, cloud or group of bars.
@@ -46,6 +48,7 @@ class Series:
     strong: bool = False
 
 
+@checked
 @dataclass(frozen=True)
 class Chart:
     """Series over two axes.

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...instances.problem.emitted import csv_text
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.rules import checked
 from ...instances.problem.text import printable
 
 
@@ -19,6 +20,7 @@ def words(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
+@checked
 @dataclass(frozen=True)
 class Column:
     """One column.
@@ -44,6 +46,7 @@ class Column:
     people: bool = True
 
 
+@checked
 @dataclass(frozen=True)
 class Table:
     """Rows of values under columns. Names of instances and files stand in it: what it gives out is

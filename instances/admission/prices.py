@@ -22,6 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..problem.fields import shaped
 from ..problem.rules import checked
 from .instance import Admission, Floats, Integers
 
@@ -73,6 +74,7 @@ def price_bound(instance: Admission, prices: Floats) -> float:
     """The most total speed any assignment can have, proved by prices (V, C) of cores, 0 or more;
     see the module.
     """
+    prices = shaped("prices", prices, *instance.cores.shape)
     gain, _ = gains_at_prices(instance, prices)
     return float((prices * instance.cores).sum() + np.maximum(gain.max(axis=1), 0.0).sum())
 

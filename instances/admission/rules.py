@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..problem.fields import shaped
 from ..problem.rules import checked
 from .instance import Admission, Assignment, Booleans, Floats, Integers
 
@@ -92,6 +93,7 @@ _BLOCK = 1_000_000  # entries of the jobs x V arrays that are looked at at once
 @checked
 def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None) -> Floats:
     """(J, V) the speed of each job (or of `jobs`) on the free cores (V, C) of each VM; O(J V C)."""
+    shaped("free", free, len(free), instance.cores.shape[1])
     chosen = np.arange(instance.jobs) if jobs is None else jobs
     found = np.zeros((len(chosen), len(free)))
     orders, kind = np.unique(core_order(instance.speed[chosen]), axis=0, return_inverse=True)

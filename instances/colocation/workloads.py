@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..problem.rules import checked
 from .instance import Floats
 
 WORKLOADS: tuple[tuple[str, str, float], ...] = (
@@ -52,6 +53,7 @@ WORKLOADS: tuple[tuple[str, str, float], ...] = (
 """Name, suite, memory bandwidth [GB/s]: Cooper Table I, thesis Table 2.1."""
 
 
+@checked
 @dataclass(frozen=True)
 class ContentionModel:
     """Parameters of the synthetic penalty model; the formula is in the module's docstring.

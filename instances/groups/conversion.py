@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..problem.errors import InvalidInstance
+from ..problem.documents import shortened
+from ..problem.errors import InvalidInstance, InvalidOption
 from ..problem.rules import checked
 from .instance import UNIT, Floats, Groups, Integers
 from .residuals import residual_words
@@ -43,6 +44,10 @@ def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = N
     InvalidInstance
         Agents may be left unpaired: jobs without a place are not modeled here.
     """
+    if not hasattr(colocation, "unpaired"):
+        raise InvalidOption(
+            f"colocation is {shortened(colocation)}; expected a Colocation, as cotenant.read gives"
+        )
     if colocation.unpaired is not None:
         raise InvalidInstance("unpaired", colocation.unpaired, "a colocation that places everyone")
     diagonal = np.diag_indices(len(colocation.count))

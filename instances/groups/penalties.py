@@ -128,7 +128,7 @@ def rising(points: npt.ArrayLike) -> Floats:
     """
     from scipy.optimize import isotonic_regression
 
-    values = np.asarray(points, dtype=float)
+    values = np.atleast_1d(np.asarray(points, dtype=float))
     flat = values.reshape(-1, values.shape[-1])
     return np.round([isotonic_regression(row).x for row in flat], 12).reshape(values.shape)
 

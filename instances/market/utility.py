@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..problem.fields import shaped
 from ..problem.rules import checked
 from .instance import Booleans, Floats, Integers, Market, ratio, total_by
 
@@ -50,6 +51,7 @@ def job_utilities(market: Market, cores: Floats) -> Floats:
 @checked
 def user_utilities(market: Market, cores: Floats) -> Floats:
     """(n,) u_i, the sum over its jobs (thesis section 3.3.1); 0 for a user without jobs."""
+    cores = shaped("cores", cores, market.jobs)
     return total_by(market.user, job_utilities(market, cores), market.users)
 
 
@@ -159,6 +161,7 @@ def best_reply(market: Market, price: Floats) -> Fill:
     equally. Jobs with f = 0 get nothing here, for what they want costs as little as one likes
     (`reply_utilities` counts them at full speed).
     """
+    price = shaped("price", price, market.servers)
     asked = np.maximum(price, _FREE * max(float(price.max()), 1e-200))[market.server]
     return fill(market.work, market.parallel_fraction, asked, market.user, market.budget)
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidOption
+from ..problem.fields import shaped
 from ..problem.rules import Above, AtLeast, checked
 from .feasible import reach
 from .instance import Floats, Numa
@@ -65,7 +66,7 @@ def throughput_bound(instance: Numa, price: Floats) -> float:
     sum(price) / mean of v. The best prices, the linear program's multipliers, make this tight (weak
     duality).
     """
-    prices = np.maximum(np.asarray(price, dtype=float), 0.0)
+    prices = np.maximum(shaped("price", price, instance.processors), 0.0)
     cost = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance] * prices
     mean = float(instance.class_share @ cost.min(axis=2) @ instance.location_share)
     return float(instance.cores * prices.sum() / mean) if mean > 0 else np.inf

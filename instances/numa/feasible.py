@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem.errors import InfeasibleSolution
+from ..problem.errors import InfeasibleSolution, UnknownName
 from ..problem.rules import checked
 from .answer import CURVE, LEVELS, POLICIES, Flow, Simulation
 from .instance import Floats, Numa
@@ -137,7 +137,14 @@ def reach(instance: Numa, policy: str) -> int:
 
     On a mesh of more than two hops across, IP-2 keeps its rule in words: it refuses only another
     blade.
+
+    Raises
+    ------
+    UnknownName
+        There is no such policy.
     """
+    if policy not in POLICIES:
+        raise UnknownName("policy", policy, POLICIES)
     return {
         "Local": 0,
         "IP-1": min(1, instance.blade_distance - 1),

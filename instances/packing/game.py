@@ -22,6 +22,7 @@ from ..problem.rules import Above, checked
 from .instance import Floats, Integers, Packing
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class FairShare:
     """What eq. 4 defines: the normalized matrix, the normalized demands, and the dominant share all

@@ -38,6 +38,16 @@ def require_length(name: str, values: Any, length: int, per: str) -> None:
         )
 
 
+def shaped(name: str, values: Any, *shape: int) -> npt.NDArray[Any]:
+    """The values as an array, uncopied when they are one; raises InvalidInstance unless they have
+    the shape.
+    """
+    found: npt.NDArray[Any] = np.asarray(values)
+    if found.shape != shape:
+        raise InvalidInstance(name, f"an array of shape {found.shape}", f"the shape {shape}")
+    return found
+
+
 def refuse(
     name: str, values: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], expected: str, cure: str = ""
 ) -> None:

@@ -17,7 +17,8 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Integral, Real
+from itertools import zip_longest
+from numbers import Integral, Number, Real
 from typing import Any, TypeVar
 
 from .documents import shortened
@@ -170,6 +171,16 @@ class Rule:
                 f"{name} is {shortened(value)}; expected {self.words}{offers and f'; {offers}'}"
             )
 
+    def array(self, value: Any) -> Any:
+        """A list as an array where one is meant, everything else as it is."""
+        if not isinstance(value, list | tuple) or not any(
+            _is_ndarray(typing.get_origin(hint)) for hint, _ in self.branches
+        ):
+            return value
+        import numpy as np
+
+        return np.asarray(value)
+
     def parse(self, name: str, text: str, owner: str) -> Any:
         """The value that a text stands for; raises InvalidOption when it stands for none."""
         seen, cure = repr(text), ""
@@ -236,6 +247,14 @@ def checked(function: Function) -> Function:
         for name, value in (*zip(places, arguments, strict=False), *options.items()):
             if name in rules:
                 rules[name].check(name, value)
+        arguments = tuple(
+            rules[name].array(value) if name in rules else value
+            for name, value in zip_longest(places[: len(arguments)], arguments)
+        )
+        options = {
+            name: rules[name].array(value) if name in rules else value
+            for name, value in options.items()
+        }
         try:
             return function(*arguments, **options)
         except TypeError:
@@ -329,16 +348,21 @@ def _is(hint: Any, value: Any) -> bool:
             and not isinstance(value, bool)
             and value in typing.get_args(hint)
         )
-    if hint is _ARRAY or getattr(kind, "__name__", "") == "ndarray":
+    if hint is _ARRAY:
         return _is_array(value)
+    if _is_ndarray(kind):
+        return not isinstance(value, Number) and _is_array(value, *typing.get_args(hint)[1:])
     if kind in _LISTS:
-        items = hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))
+        items = hasattr(type(value), "__iter__") and not isinstance(value, (str, bytes, Mapping))
         if kind is not Iterable:
-            items = items and hasattr(value, "__len__")
-        if not items or not isinstance(value, (Sequence, Set)):
-            return items  # an iterator is not used up, and numpy has types of its own
+            items = items and hasattr(type(value), "__len__")
+        entries = value[:1].tolist() if hasattr(value, "tolist") and len(value) else value
+        if not items or not isinstance(entries, (Sequence, Set)):
+            return items  # an iterator is not used up
         rule = Rule.of(next(iter(typing.get_args(hint)), object))
-        each = {type(entry): entry for entry in value}.values()  # one of each type: it may be long
+        each = {
+            type(entry): entry for entry in entries
+        }.values()  # one of each type: it may be long
         return all(any(_is(part, entry) for part, _ in rule.branches) for entry in each)
     if kind is type:
         known = [part for part in typing.get_args(hint) if isinstance(part, type)]
@@ -353,18 +377,29 @@ def _only_for_checkers(kind: type) -> bool:
     return typing.is_typeddict(kind) or getattr(kind, "_is_protocol", False)
 
 
-def _is_array(value: Any) -> bool:
-    """Whether numpy makes numbers of it, or true and false; rows of unequal length are left to the
-    function.
+def _is_ndarray(kind: Any) -> bool:
+    """Whether a type is numpy's array."""
+    return getattr(kind, "__name__", "") == "ndarray"
+
+
+def _is_array(value: Any, of: Any = None) -> bool:
+    """Whether numpy makes numbers of it, or true and false.
+
+    Parameters
+    ----------
+    of : the dtype of the array that is meant; None for whatever makes one, also a single number.
     """
     import numpy as np
 
     try:
-        return np.asarray(value).dtype.kind in "biuf"
-    except (ValueError, OverflowError):  # ragged
-        return isinstance(value, Sequence) and not isinstance(value, str)
-    except Exception:  # whatever an object's own methods raise when numpy asks them
+        found = np.asarray(value)
+    except Exception:  # ragged rows, and whatever an object's own methods raise when asked
         return False
+    if of is None or not found.size:
+        return found.dtype.kind in "biuf"
+    meant = np.dtype(typing.get_args(of)[0]) if typing.get_args(of) != (Any,) else found.dtype
+    kinds = {"b": "b", "i": "biu"}.get(meant.kind, "biuf")
+    return found.ndim > 0 and found.dtype.kind in kinds
 
 
 def _read(hint: Any, text: str) -> tuple[bool, Any]:
@@ -403,9 +438,9 @@ def _describe(hint: Any, limits: Range | None) -> str:
         parts = [part for part in typing.get_args(hint) if part is not ...]
         entries = Rule.of(parts[0]).values if parts else ""
         return f"a list{entries and f', each entry {entries}'}"
-    name = getattr(kind, "__name__", "")
-    if name == "ndarray":
+    if _is_ndarray(kind):
         return _WORDS[_ARRAY]
+    name = getattr(kind, "__name__", "")
     plain = {"Callable": "a function", "PathLike": "a path", "Mapping": "a dict", "type": "a class"}
     known = isinstance(kind, type) and kind not in (object, Any) and not _only_for_checkers(kind)
     return plain.get(name, f"a{'n' * (name[:1] in 'AEIOU')} {name}" if known else "")
@@ -457,7 +492,7 @@ _WORDS: Mapping[Any, str] = {
     type(None): "none",
     str: "a text",
     Any: "a text",
-    _ARRAY: "an array of numbers",
+    _ARRAY: "an array of numbers, its rows of one length",
 }
 
 SECONDS = Rule.of(typing.Annotated[float, Above(0, "seconds", infinite=True)] | None)

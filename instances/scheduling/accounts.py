@@ -87,6 +87,7 @@ Who = Literal["account", "each-user", "user", "group", "job"]
 
 
 @checked
+@checked
 @dataclass(frozen=True)
 class Source:
     """How files become organizations; every field is an option.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution
+from ..problem.fields import shaped
 from ..problem.rules import checked
 from .instance import Booleans, Integers, Schedule, Scheduling
 from .utility import durations
@@ -87,7 +88,7 @@ def schedule_of(
     InfeasibleSolution
         More machines (of a speed) are taken at once than there are.
     """
-    begin = np.asarray(start, dtype=np.int64)
+    begin = shaped("start", start, instance.jobs).astype(np.int64, copy=False)
     machine = np.full(len(begin), -1, dtype=np.int64)
     kinds = np.zeros(len(begin), np.int64) if speed is None else np.asarray(speed, dtype=np.int64)
     pace = np.zeros(instance.total_machines, np.int64) if speed is None else instance.pace

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, Integers
+from ...instances.problem.fields import shaped
 from ...instances.problem.rules import checked
 from ..program import LinearProgram, ProgramBuilder
 
@@ -133,7 +134,9 @@ def assignment_program(
     rows = ProgramBuilder() if builder is None else builder
     # x[j, v]: job j on VM v; y[j, v, c]: cores of type c that it gets there
     possible = np.broadcast_to(instance.cores.sum(axis=1) > 0, (instance.jobs, instance.machines))
-    job, machine = np.nonzero(possible if keep is None else possible & keep)
+    if keep is not None:
+        possible = possible & shaped("keep", keep, *possible.shape)
+    job, machine = np.nonzero(possible)
     pair, kind = np.nonzero(instance.cores[machine])
     usable = instance.speed[job[pair], kind]
     scale = float(usable.max(initial=0.0)) or 1.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.problem.fields import shaped
 from ...instances.problem.rules import checked
 from ..program import LinearProgram, ProgramBuilder
 from .gain_sets import UNPAIRED
@@ -66,7 +67,9 @@ class Assignment:
         self.builder = ProgramBuilder()
         present = instance.count > 0
         usable = instance.allowed & present[:, None] & present[None, :]
-        self.first, self.second = np.nonzero(np.triu(usable if keep is None else usable & keep))
+        if keep is not None:
+            usable = usable & shaped("keep", keep, *usable.shape)
+        self.first, self.second = np.nonzero(np.triu(usable))
         self.loop = self.first == self.second
         count = instance.count
         most = np.where(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...instances.numa.answer import Flow
 from ...instances.numa.instance import Booleans, Floats, Integers, Numa
+from ...instances.problem.fields import shaped
 from ...instances.problem.rules import checked
 from ..program import LinearProgram, ProgramBuilder
 
@@ -102,6 +103,7 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
 @checked
 def off_face(instance: Numa, price: Floats) -> Booleans:
     """(K, L, P) where a task's time costs more than elsewhere at these prices."""
+    price = shaped("price", price, instance.processors)
     cost = instance.slowdown[:, instance.distance] * price
     away: Booleans = cost > cost.min(axis=2, keepdims=True) + ON_FACE * price.max()
     return away
@@ -109,6 +111,7 @@ def off_face(instance: Numa, price: Floats) -> Booleans:
 
 def _energy_cost(instance: Numa, energy: Floats) -> Floats:
     """(K L P,) joules a second of work costs the links."""
+    energy = shaped("energy", energy, instance.classes, instance.blade_distance + 1)
     cost: Floats = (energy / instance.service_mean[:, None])[:, instance.distance].reshape(-1)
     return cost
 

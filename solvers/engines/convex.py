@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
 from ..outcome import Status, Stop
 from .answer import run_interruptibly
@@ -44,6 +45,8 @@ def solve_convex(
     """
     import cvxpy
 
+    if not isinstance(problem, cvxpy.Problem):
+        raise InvalidOption(f"problem is a {type(problem).__name__}; expected a cvxpy.Problem")
     if time_limit is not None:
         options.setdefault("time_limit", float(time_limit))
     failure: list[str] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import EngineError
+from ...instances.problem.errors import EngineError, InvalidOption
 from ...instances.problem.rules import checked
 from ...models.program import LinearProgram
 from ..cores import cores
@@ -82,6 +82,8 @@ def solve_cp_sat(
     """
     from ortools.sat.python import cp_model as library
 
+    if not isinstance(model, library.CpModel):
+        raise InvalidOption(f"model is a {type(model).__name__}; expected a CpModel of OR-Tools")
     if hints:
         model.proto.ClearField("solution_hint")
         model.proto.solution_hint.vars.extend(hints.keys())

@@ -63,7 +63,8 @@ def simulate_policy(
     generator = rng or np.random.default_rng(0)
     clock = Clock(time_limit, report)
     wanted = tasks + 2 * warm
-    number = wanted if time_limit is None else min(wanted, max(FEWEST, int(FASTEST * time_limit)))
+    most = wanted if time_limit is None else min(wanted, FASTEST * time_limit)  # it may be inf
+    number = min(wanted, max(FEWEST, int(most)))
     draws = draw(instance, number, reaches, generator)
     if why := _unfit(instance, draws, min(warm, number // 12), min(warm + tasks, number - 1)):
         return Outcome(

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.rules import checked
-from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks, numbers
+from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
 
 @checked
@@ -50,7 +50,7 @@ def blocking_pairs(
 
 def valid_partner(mutual: Ranks, partner: ArrayLike) -> Ranks:
     """The matching as int32, checked: symmetric, and every pair acceptable to both in `mutual`."""
-    given = numbers("partner", partner)
+    given = np.asarray(partner)
     agents = np.arange(len(mutual))
     if given.shape != agents.shape or (given.size and given.dtype.kind not in "iu"):
         raise InvalidInstance(

@@ -190,7 +190,7 @@ def _ranked(
 
 def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[np.float64]:
     """A float copy of a square matrix whose off-diagonal entries are numbers."""
-    matrix = np.array(numbers(name, values), dtype=np.float64)
+    matrix = np.array(values, dtype=np.float64)
     if matrix.size == 0 and agents in (None, 0):
         matrix = matrix.reshape(0, 0)
     if (
@@ -211,17 +211,6 @@ def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[
             f"{name}[{i}, {j}]", matrix[i, j], "a number" if agents is None else "a finite number"
         )
     return matrix
-
-
-def numbers(name: str, values: ArrayLike) -> NDArray[Any]:
-    """The values as an array, uncopied when they are one; refuses what is ragged or no numbers."""
-    try:
-        found: NDArray[Any] = np.asarray(values)
-    except ValueError:
-        raise InvalidInstance(name, "ragged", "rows of one length") from None
-    if found.size and found.dtype.kind not in "biuf":
-        raise InvalidInstance(name, f"of type {found.dtype}", "numbers")
-    return found
 
 
 @checked
@@ -289,7 +278,7 @@ def as_ranks(rank: ArrayLike) -> Ranks:
     """The matrix as contiguous int32, unchanged and uncopied when it already is; its shape is
     checked, not its values.
     """
-    given: NDArray[Any] = numbers("rank", rank)
+    given: NDArray[Any] = np.asarray(rank)
     if given.size == 0:
         return np.empty((0, 0), dtype=np.int32)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:

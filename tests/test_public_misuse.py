@@ -1,0 +1,121 @@
+"""Every public function, called with values of the wrong kind: only errors of our own come out."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from public_names import public
+from seeds import numbers
+
+import cotenant
+from cotenant.catalog import methods
+from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, Solution
+from cotenant.instances.problem.rules import Rule, rules_of
+
+PUBLIC = public()
+_STARTS_PROCESSES = {"jobs", "dask", "workers", "hard_limit"}
+
+
+def wrong_values() -> dict[str, Any]:
+    """Values of many kinds, by what they are."""
+    jobs = cotenant.read("colocation/tiny")
+    return {
+        "None": None, "a text": "colocation/tiny", "bytes": b"x", "7": 7, "-1": -1, "half": 0.5,
+        "NaN": np.nan, "inf": np.inf, "True": True, "an empty list": [], "[1]": [1],
+        "texts": ["a", "b"], "ragged": [[1], [1, 2]], "nested": [[["a"]]], "a dict": {"a": 1},
+        "an object": object(), "a matrix": np.zeros((2, 2)), "many": np.arange(1000.0),
+        "text array": np.array(["x"]), "complex": np.array([1j]), "empty": np.zeros((0, 3)),
+        "a path": Path("nowhere"), "a function": lambda *_, **__: None, "a class": dict,
+        "colocation": jobs, "market": cotenant.read("market/tiny"),
+        "a result": cotenant.solve(jobs, "GR"), "a pairing": cotenant.solve(jobs, "GR").solution,
+        "a set": {1, 2}, "an iterator": iter([1, 2]),
+        "letters": "\x00\n'", "a generator": np.random.default_rng(0),
+    }  # fmt: skip
+
+
+WRONG = wrong_values()
+TINY = {name: cotenant.read(f"{name}/tiny") for name in PROBLEM_NAMES}
+
+
+def answers() -> Iterator[Solution]:
+    """One of each kind of answer."""
+    for name, instance in TINY.items():
+        quick = [
+            entry for entry in methods(name) if entry.kind != "exact" and entry.suits(instance)
+        ]
+        solution = cotenant.solve(instance, quick[0].name).solution
+        assert solution is not None
+        yield solution
+    flow = cotenant.solve(TINY["numa"], "fluid").solution
+    assert flow is not None
+    yield flow
+
+
+ANSWERS = list(answers())
+_BY_NAME: dict[str, Any] = {
+    "rank": [[2**30, 0], [0, 2**30]], "cost": [[0.0, 1.0], [1.0, 0.0]], "partner": [1, 0],
+    "lists": [[1], [0]], "successor": [1, 0], "method": "GR", "methods": ["GR"],
+    "instances": [TINY["colocation"]], "source": "colocation/tiny", "problem": "colocation",
+    "name": "colocation", "old": 0.2, "new": 0.1, "time_limit": 1.0, "user": 0, "policy": "Local",
+    "objective": "penalty", "progress": False, "result": WRONG["a result"], "answer": ANSWERS[0],
+    "path": "nowhere.csv", "folder": "nowhere", "seed": 0, "rng": np.random.default_rng(0),
+}  # fmt: skip
+
+
+def right_value(name: str, rule: Rule | None, default: Any) -> Any:
+    """A value that a parameter takes, as far as its annotation and name tell."""
+    kinds = [typing.get_origin(hint) or hint for hint, _ in (rule.branches if rule else ())]
+    for value in (*TINY.values(), *ANSWERS):
+        if type(value) in kinds:
+            return value
+    if default is not inspect.Parameter.empty:
+        return default
+    return _BY_NAME.get(name, TINY["colocation"] if Instance in kinds else 1)
+
+
+def calls(function: Callable[..., Any]) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """Calls with one thing wrong in each, and what it is."""
+    entries = inspect.signature(function).parameters.values()
+    rules = {} if inspect.isclass(function) else rules_of(function)
+    named = [e for e in entries if e.kind in (e.POSITIONAL_OR_KEYWORD, e.KEYWORD_ONLY)]
+    right = {e.name: right_value(e.name, rules.get(e.name), e.default) for e in named}
+    yield "no values", (), {}
+    yield "a keyword that is none", (), {**right, "no_such_name": 1}
+    yield "too many values", tuple([None] * 40), {}
+    for entry in named:
+        for what, value in WRONG.items():
+            if entry.name not in _STARTS_PROCESSES:
+                yield f"{entry.name} is {what}", (), {**right, entry.name: value}
+
+
+def faults(place: str, draw: random.Random, most: int) -> list[str]:
+    """What came out of calls that was no error of ours."""
+    function = PUBLIC[place]
+    found, all_calls = [], list(calls(function))
+    for what, values, named in draw.sample(all_calls, min(most, len(all_calls))):
+        try:
+            made = function(*values, **named)
+            if inspect.isgenerator(made):
+                next(made, None)
+        except CotenantError:
+            continue
+        except Exception as error:
+            found.append(f"{place}: {what}: {type(error).__name__}: {str(error)[:120]}")
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("most", numbers(10**6, quick=2))
+@pytest.mark.parametrize("place", PUBLIC)
+def test_only_errors_of_our_own_come_out(
+    place: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert faults(place, random.Random(place), most) == []

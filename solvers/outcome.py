@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Generic
 
 from ..instances.problem.base import Answer
-from ..instances.problem.rules import SECONDS, checked
+from ..instances.problem.rules import SECONDS
 from .stopwatch import ImportWatch, stopwatch
 
 AGREE = 1e-9
@@ -72,7 +72,6 @@ class Stop(StrEnum):
         }[self.value]
 
 
-@checked
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
     """What an exact method returns.

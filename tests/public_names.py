@@ -8,6 +8,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -17,6 +18,7 @@ from cotenant.analysis.registry import analysis_of
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, problem_named
 from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -30,7 +32,11 @@ def public() -> dict[str, Callable[..., Any]]:
     made = {*filter(inspect.isclass, _of_pages())}
     for value in _named():
         ours = callable(value) and getattr(value, "__module__", "").startswith("cotenant.")
-        kept = not inspect.isclass(value) or issubclass(value, Instance | Solution) or value in made
+        kept = (
+            not inspect.isclass(value)
+            or issubclass(value, Instance | Solution)
+            or (value in made and is_dataclass(value) and value is not Outcome)  # `solve` judges it
+        )
         if ours and kept and ".papers." not in value.__module__:
             found[f"{value.__module__}:{value.__qualname__}"] = value
     return dict(sorted(found.items()))

@@ -511,11 +511,11 @@ def _traced(outcome: Outcome[Answer], objective: float | None, seconds: float) -
 
 def _judged(
     instance: Instance,
-    outcome: Outcome,
+    outcome: Outcome[Any],
     metrics: Callable[..., dict[str, float]],
     options: Mapping[str, Any],
     method: str,
-) -> tuple[Outcome, dict[str, float]]:
+) -> tuple[Outcome[Any], dict[str, float]]:
     """The outcome, and every metric of its answer: none without one, or at Ctrl-C."""
     if outcome.solution is None:
         return outcome, {}

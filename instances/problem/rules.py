@@ -356,14 +356,14 @@ def _is(hint: Any, value: Any) -> bool:
         items = hasattr(type(value), "__iter__") and not isinstance(value, (str, bytes, Mapping))
         if kind is not Iterable:
             items = items and hasattr(type(value), "__len__")
-        entries = value[:1].tolist() if hasattr(value, "tolist") and len(value) else value
+        items = items and getattr(value, "ndim", 1) > 0
+        entries = value[:1].tolist() if items and hasattr(value, "tolist") else value
         if not items or not isinstance(entries, (Sequence, Set)):
             return items  # an iterator is not used up
-        rule = Rule.of(next(iter(typing.get_args(hint)), object))
-        each = {
-            type(entry): entry for entry in entries
-        }.values()  # one of each type: it may be long
-        return all(any(_is(part, entry) for part, _ in rule.branches) for entry in each)
+        parts = [part for part in typing.get_args(hint) if part is not ...] or [object]
+        branches = [branch for part in parts for branch, _ in Rule.of(part).branches]
+        kinds = {type(entry): entry for entry in entries}  # one of each type: there may be many
+        return all(any(_is(branch, entry) for branch in branches) for entry in kinds.values())
     if kind is type:
         known = [part for part in typing.get_args(hint) if isinstance(part, type)]
         return isinstance(value, type) and (not known or issubclass(value, tuple(known)))

@@ -58,7 +58,7 @@ def solve_convex(
                 warnings.simplefilter(
                     "ignore", UserWarning
                 )  # "may be inaccurate": the status says it too
-                problem.solve(solver=solver, verbose=False, **options)
+                problem.solve(solver=solver, verbose=False, **options)  # type: ignore[no-untyped-call]
         except cvxpy.error.SolverError as error:
             failure.append(str(error))
 

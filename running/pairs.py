@@ -10,7 +10,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..instances.problem.emitted import comment, csv_text, file_word, quoted
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.files import read
 from ..instances.problem.reading import parse_any_json, read_bytes, read_text
-from ..instances.problem.rules import checked
+from ..instances.problem.rules import AtLeast, checked
 from ..instances.problem.tables import CsvTable
 from .agents import Assessment, assess
 from .knowledge import Knowledge
@@ -153,7 +153,7 @@ def advise_pairs(
     options: Mapping[str, Any] | None = None,
     time_limit: float = 10.0,
     voids: Literal["forbid", "predict"] | None = None,
-    seed: int = 0,
+    seed: Annotated[int, AtLeast(0)] = 0,
 ) -> PairAdvice:
     """Who should share a node with whom.
 

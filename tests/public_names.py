@@ -46,7 +46,8 @@ def _named() -> Iterator[Any]:
     faces = [f"cotenant.instances.{name}" for name in (*PROBLEM_NAMES, "problem")]
     faces += ["cotenant", "cotenant.solvers.roommates", "cotenant.solvers.engines"]
     for face in map(import_module, faces):
-        yield from (getattr(face, name) for name in getattr(face, "__all__", vars(face)))
+        solving = [name for name in vars(face) if name.startswith("solve_")]  # of the engines
+        yield from (getattr(face, name) for name in getattr(face, "__all__", solving))
     yield from (method.resolve() for method in METHODS)
     for name in PROBLEM_NAMES:
         problem, analysis = problem_named(name), analysis_of(name)

@@ -146,7 +146,9 @@ def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
 
 @checked
 def guarantee(
-    organizations: int, orderings: int, confidence: float
+    organizations: Annotated[int, AtLeast(1)],
+    orderings: Annotated[int, AtLeast(1)],
+    confidence: Annotated[float, Range(above=0, below=1)],
 ) -> dict[str, float | str | bool]:
     """What theorem 5.6 promises for N orders: epsilon by the printed formula, and by two-sided
     Hoeffding.

@@ -129,6 +129,8 @@ def rising(points: npt.ArrayLike) -> Floats:
     from scipy.optimize import isotonic_regression
 
     values = np.atleast_1d(np.asarray(points, dtype=float))
+    if not values.size:
+        return values
     flat = values.reshape(-1, values.shape[-1])
     return np.round([isotonic_regression(row).x for row in flat], 12).reshape(values.shape)
 

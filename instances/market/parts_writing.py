@@ -54,10 +54,11 @@ def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> H
         where.mkdir(parents=True, exist_ok=True)
         if any(where.iterdir()):
             raise InvalidFile(f"{where} is not empty; give a new folder for the parts")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
         if isinstance(error, InvalidFile):
             raise
-        raise InvalidFile(f"{where} cannot be a folder of parts: {error.strerror}") from None
+        why = getattr(error, "strerror", None) or error
+        raise InvalidFile(f"{str(where)!r} cannot be a folder of parts: {why}") from None
     counts = np.bincount(market.user, minlength=market.users)
     sorted_already = not (market.user[1:] < market.user[:-1]).any()
     order = None if sorted_already else np.argsort(market.user, kind="stable")

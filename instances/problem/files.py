@@ -42,6 +42,7 @@ SUFFIXES = (".json", ".json.gz")
 """How the names of documents end."""
 
 
+@checked
 def bundled() -> list[str]:
     """The names of the bundled instances, `problem/name`, in order."""
     found = []
@@ -167,7 +168,10 @@ def instance_of(
 
 @checked
 def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
-    """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path."""
+    """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path.
+
+    A result writes itself: `result.write(path)`.
+    """
     content = {
         "cotenant": FORMAT,
         "problem": instance.problem,

@@ -12,7 +12,7 @@ from .base import Instance
 from .errors import InvalidFile
 from .files import SUFFIXES, document, instance_of, locate
 from .reading import read_text
-from .rules import checked
+from .rules import Rule, checked
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Gathered:
         )
 
 
+SOURCE = Rule.of(str | os.PathLike[str])
+"""What stands for instances: a path, or a name."""
+
+
 @checked
 def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
     """Read instances of any problem from files, bundled instances and folders.
@@ -62,6 +66,7 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
     results: list[str] = []
     seen: set[Path] = set()
     for source in sources:
+        SOURCE.check("sources", source)
         if not os.path.isdir(source):
             found = {os.fspath(source): locate(source)}
         elif not (found := _documents(Path(source))):

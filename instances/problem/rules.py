@@ -14,7 +14,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -369,7 +369,12 @@ def _is(hint: Any, value: Any) -> bool:
         return isinstance(value, type) and (not known or issubclass(value, tuple(known)))
     if not isinstance(kind, type) or kind in (object, Any) or _only_for_checkers(kind):
         return True
-    return isinstance(value, Mapping if kind is dict else kind)
+    if kind in (Mapping, dict):
+        parts = typing.get_args(hint)[1:]
+        return isinstance(value, Mapping) and (
+            not parts or _is(typing.Sequence[parts[0]], list(value.values()))
+        )
+    return isinstance(value, kind)
 
 
 def _only_for_checkers(kind: type) -> bool:
@@ -482,7 +487,7 @@ _PLACED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _ONLY_PLACED = inspect.Parameter.POSITIONAL_ONLY
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
-_LISTS = (Sequence, Iterable, list, tuple, set, frozenset)
+_LISTS = (Sequence, Iterable, Collection, list, tuple, set, frozenset)
 
 _ARRAY = typing.NewType("_ARRAY", object)
 """Stands for numpy's ArrayLike in a rule."""

@@ -73,9 +73,7 @@ UTILITIES: dict[str, Utility] = {
 
 
 @checked
-def psi(
-    start: npt.ArrayLike, work: npt.ArrayLike, t: int, rate: npt.ArrayLike | None = None
-) -> Integers:
+def psi(start: Integers, work: Integers, t: int, rate: Integers | None = None) -> Integers:
     """(j,) psi_sp of each job at time t (equation 3), 0 for a job that is not started (start -1) or
     starts at t or later.
 

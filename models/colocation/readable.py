@@ -1,6 +1,8 @@
 """The same programs in Pyomo, written to be read; the solvers build them as arrays, a hundred times
 faster.
 
+Indices are numbers, in the order of the instance: the type "web" is `instance.names.index("web")`.
+
 Pass a model through `cotenant.models.program.from_pyomo` and
 `cotenant.solvers.engines.solve_program`.
 """

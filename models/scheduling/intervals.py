@@ -139,6 +139,7 @@ def interval_model(
     )
 
 
+@checked
 def refuse_speeds() -> NoReturn:
     """Raise InvalidOption: intervals are of machines of one speed."""
     raise InvalidOption(

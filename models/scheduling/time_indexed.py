@@ -53,12 +53,14 @@ class TimeIndexed:
         return np.append(np.where(chosen, 1.0, 0.0), np.abs(own - self.near.psi).astype(float))
 
 
+@checked
 def columns_needed(instance: Scheduling) -> int:
     """How many columns the program has."""
     spans = int(np.maximum(instance.horizon - instance.release, 0).sum())
     return spans * len(np.unique(instance.pace))
 
 
+@checked
 def entries_needed(instance: Scheduling) -> int:
     """At most how many entries the program's matrix has."""
     spans = np.maximum(instance.horizon - instance.release, 0)

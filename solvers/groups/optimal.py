@@ -278,7 +278,7 @@ class Search:
         while not self.proved:
             possible = np.flatnonzero(self.rest < self.value - self.priced)
             if self.clock.left is not None:  # as many as there is time for
-                near = min(near, int(self.clock.left / A_COLUMN))
+                near = int(min(near, self.clock.left / A_COLUMN))  # there may be no end
             some = self.nearest(possible, near)
             last = len(some) == len(possible)
             if self.clock.over or (len(some) <= before and not last):

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.fields import shaped
 from ...instances.problem.rules import checked
 from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
@@ -42,7 +43,7 @@ def blocking_pairs(
     own = mutual_ranks(rank)
     chosen = valid_partner(own, partner)
     agents = np.arange(len(own))
-    limit = own if better is None else as_ranks(better)
+    limit = own if better is None else shaped("better", as_ranks(better), *own.shape)
     what_it_has = np.where(chosen >= 0, limit[agents, chosen] if len(own) else 0, UNRANKED)
     prefers = own < what_it_has[:, None]
     return np.argwhere(np.triu(prefers & prefers.T))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.fields import shaped
 from ...instances.problem.rules import checked
 from .ranks import UNRANKED, Lists, Ranks, as_ranks, lists_of, mutual_ranks
 
@@ -178,7 +179,7 @@ def is_stable_partition(
     together, party = following != agents, following != previous
     if (own[agents, following][together] >= UNRANKED).any():
         return False
-    certain = own if better is None else as_ranks(better)
+    certain = own if better is None else shaped("better", as_ranks(better), *own.shape)
     held = np.isin(agents, unsettled)
 
     def better_than(who: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@cache
 def public() -> dict[str, Callable[..., Any]]:
     """Each of them by the place where it stands, "module:name"; also the classes that users make
     themselves, not those that only our functions make.

@@ -59,7 +59,7 @@ def share(
     own = {name: value for name, value in options.items() if accepts(function, name)}
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
-    placement: Placement | None = outcome_of(answer, instance, name).solution  # type: ignore[assignment]
+    placement: Placement | None = outcome_of(answer, instance, name).solution
     if placement is not None:
         check(instance, placement)
     return placement

@@ -17,7 +17,7 @@ import numpy as np
 from .documents import shortened
 from .errors import InvalidInstance, InvalidOption
 from .rules import misfit
-from .text import html_facts
+from .text import html_facts, without_unit
 
 Made = TypeVar("Made")
 Value = TypeVar("Value", bound=Hashable)
@@ -238,16 +238,12 @@ def _refuse_entry(owner: str, value: Any) -> None:
         except (ValueError, TypeError):
             if isinstance(entry, list | tuple):
                 return
-            percent = isinstance(entry, str) and entry.rstrip().endswith("%")
+            cure = without_unit(entry) if isinstance(entry, str) else ""
             raise InvalidInstance(
                 f"{owner}[{', '.join(map(str, place))}]",
-                repr(entry) if isinstance(entry, str) else shortened(entry),
+                shortened(entry),
                 "a number",
-                "Give the fraction: 5 % is 0.05"
-                if percent
-                else "Write it without a unit"
-                if isinstance(entry, str) and entry[:1].isdigit()
-                else "",
+                cure.capitalize(),
             ) from None
 
 

@@ -79,6 +79,7 @@ def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: 
     cure = wanted and f"expected {wanted}"
     cure = cure or (
         f"`cotenant convert {where} --from FORMAT --out FILE.json` makes an instance of it (csv "
-        "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix)"
+        "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix); in "
+        "Python, so does `from_frame` of a problem's class"
     )
     return f"{where} is not JSON but looks like a table; {cure}"

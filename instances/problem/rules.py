@@ -370,9 +370,9 @@ def _is(hint: Any, value: Any) -> bool:
     if not isinstance(kind, type) or kind in (object, Any) or _only_for_checkers(kind):
         return True
     if kind in (Mapping, dict):
-        parts = typing.get_args(hint)[1:]
+        held = typing.get_args(hint)[1:]
         return isinstance(value, Mapping) and (
-            not parts or _is(typing.Sequence[parts[0]], list(value.values()))
+            not held or _is(types.GenericAlias(list, held), list(value.values()))
         )
     return isinstance(value, kind)
 

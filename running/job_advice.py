@@ -13,6 +13,7 @@ import numpy as np
 
 from ..analysis.colocation.recommender import Action, Alternative, recommend
 from ..instances.colocation.instance import Colocation, Pairing
+from ..instances.problem.errors import InvalidFile
 from .agents import Types
 from .decisions import PairDecider
 from .group_agents import GroupAgents, Reading, entry_of
@@ -148,12 +149,19 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         if not groups:
             return nothing
         places = {name: place for place, name in enumerate(whole.names)}
-        kinds = {
-            one.number: places[one.kind]
+        entries = [
+            one
             for _, jobs, _ in groups
             for number in jobs
             for one in ledger.entries("id = ?", (number,))
-        }
+        ]
+        for one in entries:
+            if one.kind not in places:
+                raise InvalidFile(
+                    f"{rows.path}: queued.type is {one.kind!r}; expected one of "
+                    f"{', '.join(whole.names)}, which the store measured"
+                )
+        kinds = {one.number: places[one.kind] for one in entries}
         id, mine, _ = next(group for group in groups if entry.number in group[1])
         seen = rows.rows(
             "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (id, entry.number)

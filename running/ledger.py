@@ -4,41 +4,33 @@ placed together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, Field
+
+from ..instances.groups.instance import MOST_SEATS
 from ..instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
 from .queue import QueuedJob
-from .store import Store
+from .store import QUEUE_TABLES, Store, parsed
 
 State = Literal["waiting", "running", "done", "failed", "lost"]
 """Of a job. Lost: it was begun, how it ended is not known, and it may not be begun again."""
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS queued (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, type TEXT NOT NULL, spec TEXT NOT NULL,
-    rerun INTEGER NOT NULL, age INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
-    state TEXT NOT NULL DEFAULT 'waiting'
-        CHECK (state IN ('waiting', 'running', 'done', 'failed', 'lost')),
-    reason TEXT NOT NULL DEFAULT '');
-CREATE TABLE IF NOT EXISTS epoch (
-    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session, begin REAL NOT NULL,
-    decided REAL NOT NULL, waiting INTEGER NOT NULL, machines INTEGER NOT NULL,
-    free INTEGER NOT NULL, placed INTEGER NOT NULL, penalty REAL, low REAL, high REAL,
-    certain INTEGER, possible INTEGER, note TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS placed (
-    id TEXT PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch, machine TEXT NOT NULL,
-    begin REAL NOT NULL, end REAL, visit INTEGER REFERENCES visit, reason TEXT NOT NULL DEFAULT '',
-    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended', 'lost')));
-CREATE TABLE IF NOT EXISTS seat (
-    placed TEXT NOT NULL REFERENCES placed, number INTEGER NOT NULL,
-    queued INTEGER NOT NULL REFERENCES queued, predicted REAL, measured REAL,
-    PRIMARY KEY (placed, number));
-CREATE INDEX IF NOT EXISTS seat_of_queued ON seat (queued);
-CREATE INDEX IF NOT EXISTS placed_of_epoch ON placed (epoch);
-"""
+
+class _RunSettings(BaseModel, extra="allow"):
+    """What a session of `run` keeps of its command, so far as it is read again."""
+
+    method: str = "-"
+    options: dict[str, Any] = {}
+    seats: Annotated[int, Field(ge=2, le=MOST_SEATS)] = 2
+    alpha: Annotated[float, Field(ge=0)] = 0.0
+    voids: Literal["forbid", "predict"] | None = None
+
+
+class _RunOf(BaseModel, extra="allow"):
+    run: _RunSettings
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,7 @@ class Ledger:
     def prepare(self) -> None:
         """Make the tables where they are missing."""
         with self.store.writing() as rows:
-            for statement in _TABLES.split(";"):
+            for statement in QUEUE_TABLES.split(";"):
                 rows.execute(statement)
 
     def exists(self) -> bool:
@@ -155,8 +147,9 @@ class Ledger:
 
     def jobs(self, numbers: Iterable[int]) -> dict[int, QueuedJob]:
         """The commands of jobs."""
+        where = f"{self.store.path}: queued.spec"
         return {
-            number: QueuedJob.from_document(name, kind, bool(rerun), spec)
+            number: QueuedJob.from_document(name, kind, bool(rerun), spec, where)
             for number in numbers
             for name, kind, rerun, spec in self.store.rows(
                 "SELECT name, type, rerun, spec FROM queued WHERE id = ?", (number,)
@@ -208,8 +201,10 @@ class Ledger:
             "SELECT settings FROM session WHERE json_extract(settings, '$.run') IS NOT NULL "
             "ORDER BY id DESC LIMIT 1"
         )
-        found: dict[str, Any] = json.loads(rows[0][0])["run"] if rows else {}
-        return found
+        if not rows:
+            return {}
+        found: dict[str, Any] = parsed(rows[0][0], _RunOf, f"{self.store.path}: session.settings")
+        return found["run"]
 
     def next_epoch(self) -> int:
         """The number of the epoch that follows."""

@@ -7,7 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
 
 from ..instances.problem.errors import InvalidInstance
 from .jobs import (
@@ -19,8 +21,17 @@ from .jobs import (
     require_program,
     valid_name,
 )
+from .store import parsed
 
 FIELDS = ("name", "type", "command", "rerun", "directory", "environment", "timeout", "output")
+
+
+class _Document(BaseModel, extra="forbid"):
+    command: Annotated[list[str], Field(min_length=1)]
+    directory: str
+    environment: dict[str, str]
+    timeout: Annotated[float, Field(gt=0)] | None
+    output: str
 
 
 @dataclass(frozen=True)
@@ -55,9 +66,9 @@ class QueuedJob:
         )
 
     @classmethod
-    def from_document(cls, name: str, kind: str, rerun: bool, text: str) -> QueuedJob:
-        """The job that a store keeps."""
-        content: dict[str, Any] = json.loads(text)
+    def from_document(cls, name: str, kind: str, rerun: bool, text: str, where: str) -> QueuedJob:
+        """The job that a store keeps; `where` names the store and its column."""
+        content = parsed(text, _Document, where)
         output = content.pop("output")
         fields = content | {
             "command": tuple(content["command"]),

@@ -219,7 +219,7 @@ class Observations:
         """The Theil-Sen slope of a job's times alone, and its 99 % interval, as a share an hour;
         None of fewer than five runs.
         """
-        looks = list(self.alone[job].values())
+        looks = [look for look in self.alone[job].values() if look[1] > 0]
         hours = np.array([begin for begin, _ in looks]) / 3600
         if len(looks) < _DRIFT_LOOKS or np.ptp(hours) <= 0:
             return None

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+from pydantic import BaseModel, Field
+
+from ..instances.problem.documents import in_words, shortened, wrong_field
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.reading import require_regular
 from .jobs import Job
@@ -53,11 +57,57 @@ CREATE TABLE run (
     job INTEGER NOT NULL REFERENCES job, begin REAL, wall REAL, cpu REAL, covered REAL,
     exit INTEGER, preemptions INTEGER, memory INTEGER,
     state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'void', 'failed')),
-    CHECK (state != 'failed' OR wall IS NULL), PRIMARY KEY (visit, member, number));
+    CHECK (state != 'failed' OR wall IS NULL),
+    CHECK (state = 'failed' OR (wall >= 0 AND cpu >= 0 AND covered >= 0) IS TRUE),
+    PRIMARY KEY (visit, member, number));
 {_INDEX}
 """
 # A visit's row and its runs' are added in one transaction. A run that failed has no numbers; whole
 # runs beside one that failed are void, and under too much pressure busy: kept, and never used.
+
+QUEUE_TABLES = """
+CREATE TABLE IF NOT EXISTS queued (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, type TEXT NOT NULL, spec TEXT NOT NULL,
+    rerun INTEGER NOT NULL, age INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'running', 'done', 'failed', 'lost')),
+    reason TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS epoch (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session, begin REAL NOT NULL,
+    decided REAL NOT NULL, waiting INTEGER NOT NULL, machines INTEGER NOT NULL,
+    free INTEGER NOT NULL, placed INTEGER NOT NULL, penalty REAL, low REAL, high REAL,
+    certain INTEGER, possible INTEGER, note TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS placed (
+    id TEXT PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch, machine TEXT NOT NULL,
+    begin REAL NOT NULL, end REAL, visit INTEGER REFERENCES visit, reason TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended', 'lost')));
+CREATE TABLE IF NOT EXISTS seat (
+    placed TEXT NOT NULL REFERENCES placed, number INTEGER NOT NULL,
+    queued INTEGER NOT NULL REFERENCES queued, predicted REAL, measured REAL,
+    PRIMARY KEY (placed, number));
+CREATE INDEX IF NOT EXISTS seat_of_queued ON seat (queued);
+CREATE INDEX IF NOT EXISTS placed_of_epoch ON placed (epoch);
+"""
+"""Of a queue, in a store that one was run on; see `ledger`."""
+
+_TYPES = {"INTEGER": ("integer",), "REAL": ("integer", "real"), "TEXT": ("text",)}
+_CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
+_LARGEST = 1e15
+"""Of a number in a store: seconds since 1970 have ten digits."""
+
+
+class MeasureSettings(BaseModel, extra="allow"):
+    """What a session of `measure` keeps of its command, so far as it is read again; a queue's
+    session has more.
+    """
+
+    names: list[str]
+    jobs: list[int]
+    counts: list[Annotated[int, Field(ge=1, le=2**53)]]
+    bandwidth: list[Annotated[float, Field(ge=0)] | None]
+    time: Literal["cpu", "wall"]
+    confidence: Annotated[float, Field(gt=0, lt=1)]
+    pressure: Annotated[float, Field(ge=0)]
 
 
 Failed = tuple[int, int | None, str, int, str, float]
@@ -121,12 +171,12 @@ class Store:
         InvalidFile
             The store holds measurements of another one, and `other` does not permit a second.
         """
-        known = self._rows.execute("SELECT id, fingerprint, facts FROM machine").fetchall()
+        known = self.rows("SELECT id, fingerprint, facts FROM machine")
         for number, name, _ in known:
             if name == fingerprint:
                 return int(number)
         if known and not other:
-            before = json.loads(known[-1][2])
+            before = self._parsed(known[-1][2], dict[str, str], "machine.facts")
             differs = [name for name in facts if facts[name] != before.get(name)]
             changed = "; ".join(f"{n} {before.get(n, 'unknown')}, now {facts[n]}" for n in differs)
             raise InvalidFile(
@@ -165,8 +215,9 @@ class Store:
         name, command, directory, environment = self.rows(
             "SELECT name, command, directory, environment FROM job WHERE id = ?", (row,)
         )[0]
-        words = tuple(json.loads(command))
-        return Job(name, words, Path(directory), json.loads(environment))
+        words = self._parsed(command, list[str], "job.command")
+        variables = self._parsed(environment, dict[str, str], "job.environment")
+        return Job(name, tuple(words), Path(directory), variables)
 
     def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
         """A new row of one command's work."""
@@ -190,18 +241,23 @@ class Store:
         InvalidFile
             Nothing was measured yet.
         """
-        found = self._rows.execute(
-            "SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        if found is None:
+        found = self.rows("SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1")
+        if not found:
             raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")
-        return int(found[0]), json.loads(found[1]), str(found[2])
+        machine, text, stop = found[0]
+        settings = self._parsed(text, MeasureSettings, "session.settings")
+        several = {len(settings[name]) for name in ("names", "jobs", "counts", "bandwidth")}
+        if len(several) > 1 or not set(settings["jobs"]) <= set(self.names()):
+            raise InvalidFile(
+                f"{self.path}: session.settings does not name each job once, with its count and "
+                f"bandwidth; {_DAMAGED}"
+            )
+        return machine, settings, stop
 
     def facts(self, machine: int) -> dict[str, str]:
         """The facts of a machine."""
-        found: dict[str, str] = json.loads(
-            str(self._one("SELECT facts FROM machine WHERE id = ?", (machine,)))
-        )
+        text = self._one("SELECT facts FROM machine WHERE id = ?", (machine,))
+        found: dict[str, str] = self._parsed(text, dict[str, str], "machine.facts")
         return found
 
     def add(
@@ -267,8 +323,8 @@ class Store:
     def alike(self, machine: int) -> list[int]:
         """The rows of the machines of the same kind."""
         wanted = kind_of(self.facts(machine))
-        found = self._rows.execute("SELECT id, facts FROM machine")
-        return [int(number) for number, facts in found if kind_of(json.loads(facts)) == wanted]
+        found = self.rows("SELECT id FROM machine")
+        return [number for (number,) in found if kind_of(self.facts(number)) == wanted]
 
     def commands(self) -> set[tuple[str, str, str]]:
         """Name, words and directory of every job."""
@@ -276,11 +332,11 @@ class Store:
 
     def names(self) -> dict[int, str]:
         """The name of every job, by its row."""
-        return dict(self._rows.execute("SELECT id, name FROM job").fetchall())
+        return dict(self.rows("SELECT id, name FROM job"))
 
     def _looks(self, which: str, values: Sequence[Any]) -> list[Look]:
         found: dict[int, Look] = {}
-        for row in self._rows.execute(
+        for row in self.rows(
             "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered, "
             "run.job FROM visit JOIN run ON run.visit = visit.id "
             f"WHERE visit.state = 'ok' AND {which} ORDER BY visit.id, number, member",
@@ -292,42 +348,45 @@ class Store:
                 others = (*others, row[10])
             number, first, second, kind, begin = row[1:6]
             found[row[0]] = Look(number, first, second, kind, begin, (*runs, row[6:10]), others)
+        for visit, look in found.items():
+            if not all(0 <= run[0] < len(look.jobs) for run in look.runs):
+                raise InvalidFile(
+                    f"{self.path}: visit {visit} has a run of none of its jobs; {_DAMAGED}"
+                )
         return list(found.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:
         """(first, second, kind, round, reason, begin) of every visit of a machine in a state, in
         order.
         """
-        return list(
-            self._rows.execute(
-                "SELECT first, second, kind, round, reason, begin FROM visit "
-                "WHERE machine = ? AND state = ? AND round > 0 ORDER BY id",
-                (machine, state),
-            )
+        return self.rows(
+            "SELECT first, second, kind, round, reason, begin FROM visit "
+            "WHERE machine = ? AND state = ? AND round > 0 ORDER BY id",
+            (machine, state),
         )
 
     def last_visit(self, machine: int) -> tuple[int, float]:
         """The round and the end of a machine's last visit; (0, 0.0) when there is none."""
-        found = self._rows.execute(
+        found = self.rows(
             "SELECT round, begin + seconds FROM visit WHERE machine = ? AND round > 0 "
             "ORDER BY id DESC LIMIT 1",
             (machine,),
-        ).fetchone()
-        return (0, 0.0) if found is None else (int(found[0]), float(found[1]))
+        )
+        return found[0] if found else (0, 0.0)
 
     def surroundings(self, machine: int) -> dict[str, float | None]:
         """The number of visits of a machine by state, and the median and the most of the pressure
         under which they ran.
         """
         counts = dict(
-            self._rows.execute(
+            self.rows(
                 "SELECT state, COUNT(*) FROM visit WHERE machine = ? AND round > 0 GROUP BY state",
                 (machine,),
-            ).fetchall()
+            )
         )
         pressures = sorted(
             row[0]
-            for row in self._rows.execute(
+            for row in self.rows(
                 "SELECT pressure FROM visit WHERE machine = ? AND round > 0 "
                 "AND pressure IS NOT NULL",
                 (machine,),
@@ -350,13 +409,43 @@ class Store:
             yield self._rows
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """The rows of a query; each value is of the type of its column, see `_require_sound`."""
         with told(self.path):
             return self._rows.execute(query, values).fetchall()
 
     def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
-        found = self._rows.execute(query, values).fetchone()
-        return None if found is None else found[0]
+        found = self.rows(query, values)
+        return found[0][0] if found else None
+
+    def _parsed(self, text: str, kind: Any, column: str) -> Any:
+        return parsed(text, kind, f"{self.path}: {column}")
+
+
+def parsed(text: str, kind: Any, where: str) -> Any:
+    """What a text of JSON in a store says.
+
+    Parameters
+    ----------
+    kind : its type, as an annotation.
+    where : the file, table and column.
+
+    Raises
+    ------
+    InvalidFile
+        It is not JSON, or of another type.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        found = TypeAdapter(kind).validate_json(text, strict=True)
+        return found.model_dump(exclude_unset=True) if isinstance(found, BaseModel) else found
+    except ValidationError as error:
+        place, seen, expected = wrong_field(error)
+        at = f"{where}: {in_words(place)}" if place else where
+        raise InvalidFile(f"{at} is {seen}; expected {expected}; {_DAMAGED}") from None
+
+
+_DAMAGED = "the store was changed or damaged: take an earlier copy of it"
 
 
 @contextmanager
@@ -403,20 +492,64 @@ def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise InvalidFile(f"{where} is a database, but not one that cotenant measure wrote")
     found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if not 1 <= found <= SCHEMA:
+        raise InvalidFile(
+            f"{where} is a store of version {found}; this package reads up to {SCHEMA}. Give "
+            "another --store, or use the package's version that wrote it"
+        )
+    _require_sound(connection, where)
     if found == 1 and new:
         connection.executescript(
             f"BEGIN; {_VISIT.replace('TABLE visit', 'TABLE visits')} INSERT INTO visits SELECT * "
             f"FROM visit; DROP TABLE visit; ALTER TABLE visits RENAME TO visit; {_INDEX} "
             f"PRAGMA user_version = {SCHEMA}; COMMIT;"
         )
-    elif not 1 <= found <= SCHEMA:
-        raise InvalidFile(
-            f"{where} is a store of version {found}; this package reads up to {SCHEMA}. Give "
-            "another --store, or use the package's version that wrote it"
-        )
     if new:
         # A power cut may lose the last visits, a crash of this program none.
         connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _require_sound(connection: sqlite3.Connection, where: str) -> None:
+    """Refuse a file with anything in it that this package would not have written: SQLite keeps any
+    value in any column, and views and triggers compute.
+    """
+    connection.execute("PRAGMA trusted_schema = OFF")
+    tables = set()
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+        if kind not in ("table", "index") or (sql or "").upper().startswith("CREATE VIRTUAL"):
+            raise InvalidFile(f"{where} holds the {kind} {name!r}, which no store has; {_DAMAGED}")
+        tables.add(name)
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_TABLES + (QUEUE_TABLES if "queued" in tables else ""))
+        expected = model.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+        for name, sql in expected.fetchall():
+            rules = list(_rules(model, name, sql))
+            there = {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
+            if lacking := {column for column, _ in rules} - there:
+                raise InvalidFile(f"{where}: table {name} has no {sorted(lacking)[0]}; {_DAMAGED}")
+            for column, rule in rules:
+                bad = connection.execute(
+                    f"SELECT {column} FROM {name} WHERE NOT ({rule}) LIMIT 1"
+                ).fetchone()
+                if bad is not None:
+                    raise InvalidFile(
+                        f"{where}: {name}.{column} is {shortened(bad[0])}; expected {rule}; "
+                        f"{_DAMAGED}"
+                    )
+
+
+def _rules(model: sqlite3.Connection, table: str, sql: str) -> Iterator[tuple[str, str]]:
+    """What holds of every row of a table as we make it: a column, and a condition in SQL."""
+    columns = model.execute(f"PRAGMA table_info({table})").fetchall()
+    for _, column, kind, filled, _, key in columns:
+        types = [*_TYPES[kind], *([] if filled or key else ["null"])]
+        yield column, f"typeof({column}) IN ({', '.join(map(repr, types))})"
+        if kind != "TEXT":
+            yield column, f"abs({column}) < {_LARGEST:g}"
+    for check in _CHECK.findall(sql):
+        yield next(name for _, name, *_ in columns if name in check), check
+    for _, _, other, column, key, *_ in model.execute(f"PRAGMA foreign_key_list({table})"):
+        yield column, f"{column} IN (SELECT {key or 'id'} FROM {other})"
 
 
 @contextmanager
@@ -424,7 +557,7 @@ def told(where: str) -> Iterator[None]:
     """Say what SQLite could not do, and the cure."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         words = str(error)
         cures = {
             "full": "make room and give the same command again; every row so far is kept",

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,13 @@ from simulated_machine import SimulatedMachine
 from terminal import run
 
 from cotenant.analysis.run.lock import locked
-from cotenant.instances.problem.errors import CotenantError, InvalidOption
+from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
+from cotenant.running.job_advice import job_advice
 from cotenant.running.jobs import Job
 from cotenant.running.ledger import Group, Ledger
 from cotenant.running.measure import measure
+from cotenant.running.pairs import advise_pairs
+from cotenant.running.profiles import profiles
 from cotenant.running.queue import QueuedJob, read_queue
 from cotenant.running.run import policy_of
 from cotenant.running.store import opened
@@ -50,7 +55,7 @@ def test_a_queued_job_has_all_its_fields_and_comes_back_from_a_store(tmp_path: P
     (one,) = read_queue(written(tmp_path, text))
     assert (one.name, one.job.name, one.rerun, one.output) == ("j", "0", True, "o.txt")
     assert (one.job.directory, one.job.timeout) == (tmp_path / "in", 9.0)
-    assert QueuedJob.from_document("j", "0", True, one.document()) == one
+    assert QueuedJob.from_document("j", "0", True, one.document(), "x.db") == one
     (plain,) = read_queue(written(tmp_path, GOOD.replace("yes", "no")))
     assert (plain.rerun, plain.output, plain.job.timeout) == (False, "", None)
 
@@ -173,8 +178,8 @@ def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
     assert shown[3] == "  void 7 (x264: exit 139)"
 
 
-def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
-    assert "knows of no queue" in run("advice", str(store), "--job", "1").stderr
+def enter_queue(store: Path) -> None:
+    """Write a queue of five jobs, four of them placed on two machines."""
     with opened(store, new=True) as rows:
         ledger = Ledger(rows)
         ledger.prepare()
@@ -187,6 +192,11 @@ def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
         }  # fmt: skip
         groups = [Group("g", 1, "m", (1, 2), (0.3, 0.1)), Group("h", 1, "n", (3, 4), (0.3, 0.1))]
         ledger.begin_epoch(epoch, groups, 0.0)
+
+
+def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
+    assert "knows of no queue" in run("advice", str(store), "--job", "1").stderr
+    enter_queue(store)
     done = run("advice", str(store), "--job", "j0")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
@@ -202,3 +212,94 @@ def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
     assert "was in no epoch yet; nothing to advise" in waits
     gone = run("advice", str(store), "--job", "nobody")
     assert (gone.returncode, "job is 'nobody'" in gone.stderr) == (2, True)
+
+
+VALUES: tuple[Any, ...] = (
+    "x", None, -1, 2**62, 1e300, b"\xff", "{}", "[]", '{"a": 1}', '["x", 1]', "nan", "",
+)  # fmt: skip
+
+
+def tampered(store: Path, copy: Path, table: str, column: str, value: Any) -> None:
+    """A copy of a store in which a column of a table's rows is another value, whatever it may hold
+    by its declaration.
+    """
+    copy.unlink(missing_ok=True)
+    with closing(sqlite3.connect(store)) as rows:
+        rows.execute("VACUUM INTO ?", (str(copy),))
+    with closing(sqlite3.connect(copy)) as rows:
+        rows.executescript(
+            f"CREATE TABLE loose AS SELECT * FROM {table}; DROP TABLE {table}; "
+            f"ALTER TABLE loose RENAME TO {table};"
+        )
+        rows.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        rows.commit()
+
+
+def read_whole(store: Path) -> None:
+    """Everything that is read of a store, for people and for machines."""
+    found = profiles(store)
+    json.dumps(found.document())
+    found.tables(time.time())
+    advise_pairs(str(store))
+    for job in "15":
+        job_advice(store, job)
+    with opened(store) as rows:
+        ledger = Ledger(rows)
+        ledger.jobs(range(6))
+        ledger.running()
+        ledger.run_settings()
+        json.dumps([rows.job_of(row).command for row in rows.names()])
+
+
+def columns(store: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(store)) as rows:
+        tables = rows.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return [
+            (name, row[1])
+            for (name,) in tables
+            for row in rows.execute(f"PRAGMA table_info({name})")
+        ]
+
+
+@pytest.mark.parametrize(
+    "values", [VALUES[:1], pytest.param(VALUES, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_no_value_in_a_store_is_a_traceback(
+    store: Path, tmp_path: Path, values: tuple[Any, ...]
+) -> None:
+    enter_queue(store)
+    read_whole(store)
+    copy, said, raised = tmp_path / "copy.db", list[str](), list[str]()
+    for table, column in columns(store):
+        for value in values:
+            tampered(store, copy, table, column, value)
+            try:
+                read_whole(copy)
+            except CotenantError as error:
+                said.append(str(error))
+            except Exception as error:
+                raised.append(f"{table}.{column} = {value!r}: {error!r}")
+    assert raised == []
+    assert len(said) > len(values) * len(columns(store)) / 2
+    assert not any("\n" in words for words in said)
+
+
+def test_a_store_with_changed_bytes_views_or_triggers_is_refused(
+    store: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    tampered(store, copy, "meta", "value", "x")
+    whole = copy.read_bytes()
+    copy.write_bytes(whole.replace(b"pressure REAL", b"pressur\xff REAL"))
+    with pytest.raises(InvalidFile, match=r"copy\.db"):
+        profiles(copy)
+    for statement, what in (
+        ("CREATE VIEW more AS SELECT 1", "view 'more'"),
+        ("CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END", "trigger 't'"),
+        ("ALTER TABLE run RENAME COLUMN covered TO other", "table run has no covered"),
+    ):
+        copy.write_bytes(whole)
+        with closing(sqlite3.connect(copy)) as rows:
+            rows.execute(statement)
+        with pytest.raises(InvalidFile, match=what):
+            profiles(copy)

@@ -17,6 +17,7 @@ and METHODS at the end is the table of what can be proved. Besides these a proof
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
 first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), eight million values,
 four million lists, a million objects, numbers of 4,000 digits; and what a proof may take to judge.
+A pipe is read until its end comes, however long that takes.
 """
 
 import gzip

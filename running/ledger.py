@@ -204,7 +204,8 @@ class Ledger:
         if not rows:
             return {}
         found: dict[str, Any] = parsed(rows[0][0], _RunOf, f"{self.store.path}: session.settings")
-        return found["run"]
+        run: dict[str, Any] = found["run"]
+        return run
 
     def next_epoch(self) -> int:
         """The number of the epoch that follows."""

@@ -904,3 +904,32 @@ def test_a_program_too_large_for_memory_is_left_out_and_said(
             assert result.bound is not None
             assert result.bound >= result.objective
     assert "left_out" in cotenant.solve(instance, "optimal", route="program").certificate
+
+
+def test_an_engine_that_looks_at_no_clock_runs_in_a_process_that_is_ended_with_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cotenant.solvers.admission import search
+    from cotenant.solvers.engines import EngineAnswer
+
+    given: dict[str, Any] = {}
+
+    def deaf(program: Any, **how: Any) -> EngineAnswer:
+        given.update(how)
+        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
+
+    monkeypatch.setattr(search, "KEEPS_TIME", 10)
+    monkeypatch.setattr(search, "solve_apart", deaf)
+    instance = cotenant.read("admission/hines-romano-I")
+    result = cotenant.solve(instance, "optimal", route="program", time_limit=60)
+    assert 0 < given["time_limit"] <= 60
+    assert given["start"] is not None
+    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert result.bound is not None
+
+
+def test_no_engine_gets_a_program_that_takes_more_than_its_memory() -> None:
+    """Half a million columns take HiGHS 5 GB."""
+    from cotenant.solvers.admission.search import PROGRAM_UP_TO
+
+    assert PROGRAM_UP_TO < 300 * 150 * 11

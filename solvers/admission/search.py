@@ -13,7 +13,7 @@ from ...instances.admission.prices import Stopped, pair_bounds
 from ...instances.admission.rules import scale, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
-from ..engines import EngineAnswer, EngineName, solve_program
+from ..engines import EngineAnswer, EngineName, solve_apart, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .local_search import improved
 from .prices import RELAXED_UP_TO, good_prices, raise_if_interrupted, relaxation_prices
@@ -31,8 +31,13 @@ ROUNDING = 1e-14
 """Relative: what adding speeds up in another order amounts to."""
 
 
-PROGRAM_UP_TO = 2_000_000
-"""Columns up to which the assignment program is built: these take 1.1 GB."""
+PROGRAM_UP_TO = 200_000
+"""Columns up to which the assignment program is solved: an engine takes 1 GB for these, and 5 GB
+for half a million, of which it looks at no clock.
+"""
+
+KEEPS_TIME = 50_000
+"""Columns up to which HiGHS keeps its time limit without a process of its own."""
 
 COLUMN_SECONDS = 3e-6
 """What it takes to build a column of the program and hand it to an engine, roughly."""
@@ -334,8 +339,10 @@ class Search:
             if bound is not None:
                 self.clock.note(self.value, min(self.bound, max(self.value, -bound * scale)), words)
 
-        begin = program.point(self.best)
+        begin, left = program.point(self.best), self.time.share()
+        if engine == "highs" and left is not None and program.program.columns > KEEPS_TIME:
+            return solve_apart(program.program, time_limit=left, start=begin)
         told = tell if tells else None
         return solve_program(
-            program.program, engine=engine, time_limit=self.time.share(), start=begin, report=told
+            program.program, engine=engine, time_limit=left, start=begin, report=told
         )

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy.typing as npt
+
 from ...instances.problem.errors import EngineError
 from ...instances.problem.rules import checked
 from ...models.program import LinearProgram
@@ -23,7 +25,11 @@ GRACE = 1.0
 
 @checked
 def solve_apart(
-    program: LinearProgram, *, time_limit: float | None = None, grace: float = GRACE
+    program: LinearProgram,
+    *,
+    time_limit: float | None = None,
+    start: npt.ArrayLike | None = None,
+    grace: float = GRACE,
 ) -> EngineAnswer:
     """Minimize a program with HiGHS in a process of its own; see `solve_program`.
 
@@ -33,7 +39,9 @@ def solve_apart(
     validate_time_limit(time_limit)
     hard = None if time_limit is None else time_limit + grace
     try:
-        answer = call_apart(solve_with_highs, program, time_limit=time_limit, hard_limit=hard)
+        answer = call_apart(
+            solve_with_highs, program, time_limit=time_limit, start=start, hard_limit=hard
+        )
     except KeyboardInterrupt:
         return EngineAnswer(
             Status.UNKNOWN, Stop.INTERRUPTED, message="interrupted in a process of its own"

@@ -25,11 +25,28 @@ builder.row(x[[1, 4, 5, 6]], np.array([2.0, -5.0, -1.0, 5.0]), upper=-3.0)
 print(solve_program(builder.build()).objective)
 """
 
+LOG_OF_CP_SAT = """
+import ctypes
+from ortools.sat.python import cp_model
+from cotenant.solvers.engines import solve_cp_sat
+model = cp_model.CpModel()
+model.minimize(model.new_int_var(7, 9, "x"))
+solve = cp_model.CpSolver.solve
+def logged(*given):
+    ctypes.CDLL(None).perror(b"Infeasible LNS solution!")
+    return solve(*given)
+cp_model.CpSolver.solve = logged
+print(solve_cp_sat(model).objective)
+"""
+
 GUARD = """
 import ctypes, sys, threading
 from cotenant.solvers.engines.stray import c_output_nowhere
 library = ctypes.CDLL(None)
-say = lambda text: (library.puts(text.encode()), library.fflush(None))
+def say(text):
+    library.puts(text.encode())
+    library.perror(text.encode())
+    library.fflush(None)
 say("before")
 with c_output_nowhere():
     say("stray")
@@ -51,7 +68,14 @@ def run(script: str) -> tuple[list[str], list[str]]:
 
 @needs_glibc
 def test_only_what_c_prints_meanwhile_is_dropped_and_overlapping_runs_put_the_stream_back() -> None:
-    assert run(GUARD) == (["before", "python's own", "after"], [])
+    out, err = run(GUARD)
+    assert out == ["before", "python's own", "after"]
+    assert [line.partition(":")[0] for line in err] == ["before", "after"]
+
+
+@needs_glibc
+def test_what_cp_sat_logs_whatever_its_settings_is_seen_nowhere() -> None:
+    assert run(LOG_OF_CP_SAT) == (["7.0"], [])
 
 
 @needs_glibc

@@ -16,6 +16,7 @@ from ...models.program import LinearProgram
 from ..cores import cores
 from ..outcome import Clock, Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
+from .stray import c_output_nowhere
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -110,7 +111,8 @@ def solve_cp_sat(
     watcher = Improvements() if report is not None and has_objective else None
 
     def work() -> None:
-        solver.solve(model, watcher)
+        with c_output_nowhere():
+            solver.solve(model, watcher)
 
     interrupted = run_interruptibly(
         work, solver.stop_search, time_limit=time_limit, poll=progress.tell

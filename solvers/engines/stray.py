@@ -1,9 +1,10 @@
-"""Keep what HiGHS prints past its own switch off the terminal.
+"""Keep what engines print past their own switches off the terminal.
 
 HiGHS 1.12 prints "HighsMipSolverData::transformNewIntegerFeasibleSolution tmpSolver.run();" with
 C's printf whenever it solves an integer program again with its whole numbers fixed, whatever
-`output_flag` says: about once in a thousand small programs, more often without presolve. It says
-nothing to anybody, in a pipe or beside a progress bar.
+`output_flag` says: about once in a thousand small programs, more often without presolve. CP-SAT
+9.14 logs "Infeasible LNS solution!" and its settings to C's stderr now and then, whatever
+`log_search_progress` says. Neither says anything to anybody, in a pipe or beside a progress bar.
 """
 
 from __future__ import annotations
@@ -17,30 +18,31 @@ from functools import cache
 from typing import NamedTuple
 
 _lock = threading.Lock()
-_inside: list[int | None] = []  # the stream to put back, once per run that is going on
+_inside: list[list[int | None]] = []  # the streams to put back, once per run that is going on
 
 
 class _Streams(NamedTuple):
-    out: ctypes.c_void_p
+    variables: list[ctypes.c_void_p]
     nowhere: int
 
 
 @contextmanager
 def c_output_nowhere() -> Iterator[None]:
-    """Let C's printf write to the null device meanwhile.
+    """Let what C code prints to its streams go to the null device meanwhile.
 
-    C's own variable `stdout` is pointed elsewhere, not the descriptor: what Python prints, in this
-    thread or another, goes where it always went. glibc and macOS allow it; elsewhere nothing is
-    done.
+    C's own variables `stdout` and `stderr` are pointed elsewhere, not the descriptors: what Python
+    prints, in this thread or another, goes where it always went. glibc and macOS allow it;
+    elsewhere nothing is done.
     """
     streams = _streams()
     if streams is None:
         yield
         return
-    # runs may overlap when Ctrl-C gave one up: the first saves the stream, the last puts it back
+    # runs may overlap when Ctrl-C gave one up: the first saves the streams, the last puts them back
     with _lock:
-        _inside.append(streams.out.value)
-        streams.out.value = streams.nowhere
+        _inside.append([variable.value for variable in streams.variables])
+        for variable in streams.variables:
+            variable.value = streams.nowhere
     try:
         yield
     finally:
@@ -48,22 +50,22 @@ def c_output_nowhere() -> Iterator[None]:
             first = _inside[0]
             _inside.pop()
             if not _inside:
-                streams.out.value = first
+                for variable, value in zip(streams.variables, first, strict=True):
+                    variable.value = value
 
 
 @cache
 def _streams() -> _Streams | None:
-    """C's variable `stdout` and a stream to the null device; None with a C library that may hold
-    `stdout` constant.
+    """C's variables of its output streams and a stream to the null device; None with a C library
+    that may hold them constant.
     """
     try:
         library = ctypes.CDLL(None)
-        name = (
-            "stdout" if hasattr(library, "gnu_get_libc_version") else "__stdoutp"
-        )  # glibc's, macOS's
-        out = ctypes.c_void_p.in_dll(library, name)
+        glibc = hasattr(library, "gnu_get_libc_version")
+        names = ("stdout", "stderr") if glibc else ("__stdoutp", "__stderrp")  # glibc's, macOS's
+        variables = [ctypes.c_void_p.in_dll(library, name) for name in names]
         library.fopen.restype = ctypes.c_void_p
         nowhere = library.fopen(os.devnull.encode(), b"w")
-        return _Streams(out, nowhere) if nowhere else None
+        return _Streams(variables, nowhere) if nowhere else None
     except (OSError, AttributeError, TypeError, ValueError):
         return None

@@ -422,7 +422,8 @@ def _checks(
             yield f"{name}: what is optimal is the best", not past(best, value), (seen, best)
     if result.solution is None or value is None or method.kind == "equilibrium":
         return
-    if result.status == "optimal":
+    # a user who asks for nothing is one of those that the fair share is for
+    if result.status == "optimal" and result.objective_name != "disutility":
         share, unit = known.setdefault(name, (value / scale, scale))
         grain = 1e-12 / min(scale, unit) if instance.problem == "groups" else 100 * ROUNDED
         near = abs(value / scale - share) <= 2 * NO_GAP * abs(share) + grain

@@ -47,6 +47,26 @@ def contention(types: int, agents: int, seed: int) -> Colocation:
     return Colocation(penalty, count, bandwidth=rng.uniform(0.1, 20, types))
 
 
+def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = cotenant.read("colocation/preferences-100")
+    assert isinstance(given, Colocation)
+    whole, begun = least_penalty_bound(given), stable(given, time_limit=60.0)
+
+    def refused(*given: object) -> None:
+        raise AssertionError("this takes too long")
+
+    monkeypatch.setattr("scipy.optimize.linear_sum_assignment", refused)
+    assert 0 < least_penalty_bound(given, seconds=1e-9) <= whole
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.forgiving", refused)
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.A_PAIR", 1.0)
+    monkeypatch.setattr("cotenant.solvers.colocation.bounds.A_CUBE", 1.0)
+    found = stable(given, time_limit=60.0)
+    assert (found.status, found.bound) == (begun.status, begun.bound)
+    assert found.certificate["levels"][1]["status"] == "feasible"
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
     reference: ModuleType, monkeypatch: pytest.MonkeyPatch, alpha: float

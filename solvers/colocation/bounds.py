@@ -13,11 +13,22 @@ FRACTIONAL_UP_TO = 2000
 cube.
 """
 
+A_CUBE = 5e-10
+"""Seconds that it takes for each of them to the third power, at most."""
 
-def least_penalty_bound(instance: Colocation) -> float:
-    """A bound on the mean penalty of any pairing at all, stable or not."""
+
+def least_penalty_bound(instance: Colocation, seconds: float | None = None) -> float:
+    """A bound on the mean penalty of any pairing at all, stable or not.
+
+    Parameters
+    ----------
+    seconds : what it may take; a fractional matching, which looks at no clock, is left out where it
+        could take more.
+    """
     present = instance.count > 0
-    if instance.distinct and instance.singles_allowed == 0 and instance.types <= FRACTIONAL_UP_TO:
+    matched = instance.distinct and instance.singles_allowed == 0
+    in_time = seconds is None or A_CUBE * instance.types**3 <= seconds
+    if matched and in_time and instance.types <= FRACTIONAL_UP_TO:
         return _fractional_bound(np.where(instance.allowed, instance.penalty, np.inf))
     best = np.full(instance.types, np.inf)  # everyone beside the partner it likes best, or alone
     for rows in blocks(instance.types):

@@ -260,7 +260,7 @@ class _Search:
         if whole.left is None:
             self.clock = Clock(SECOND_LEVEL_SECONDS)
         if self.too_large:
-            self.penalty_bound = least_penalty_bound(self.instance)
+            self.penalty_bound = least_penalty_bound(self.instance, whole.left)
             self._improve(slack, self.clock.left)
         else:
             # Engines round what is near their tolerance: with a little more slack their bound holds

@@ -93,7 +93,8 @@ def optimal(
     value = mean_penalty(instance, begin)
     clock.note(value, None, "start")
     if _too_large(instance, engine, clock.left):
-        known, why = least_penalty_bound(instance), {"proof": TOO_LARGE}
+        known = least_penalty_bound(instance, clock.left)
+        why = {"proof": TOO_LARGE}
         return outcome(instance, begin, value, known, Stop.TIME_LIMIT, why, clock)
     instance, unit = in_own_unit(instance)
     clock.unit = unit

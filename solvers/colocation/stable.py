@@ -83,6 +83,11 @@ EXACT_SECOND_LEVEL = 60
 not zero.
 """
 
+A_PAIR = 1e-6
+"""Seconds that it takes for each ordered pair of different agents to say which pairs the second
+level may use, at most: that looks at no clock.
+"""
+
 GRACE = 0.5
 """Seconds such a process may pass the limit before it is ended."""
 
@@ -518,6 +523,10 @@ class _Search:
         """
         if self.clock.over or self.penalty_bound is not None:
             return
+        left = self.clock.left
+        if left is not None and left < A_PAIR * self.instance.agents**2:
+            self.stop = Stop.TIME_LIMIT
+            return
         possible = forgiving(self.instance, answer.lists, self.best, self.alpha, self.alpha_mode)
         left = self._second_level_time()
         if (
@@ -657,7 +666,9 @@ class _Search:
     def _levels(self) -> list[dict[str, Any]]:
         first = Status.OPTIMAL if self.proved else Status.FEASIBLE
         bound = (
-            least_penalty_bound(self.instance) if self.penalty_bound is None else self.penalty_bound
+            least_penalty_bound(self.instance, self.clock.left)
+            if self.penalty_bound is None
+            else self.penalty_bound
         )
         met = self.proved and agree(self.penalty, bound, scale(self.instance, "penalty"))
         second = Status.OPTIMAL if met else Status.FEASIBLE

@@ -119,7 +119,7 @@ def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instan
     >>> import cotenant
     >>> jobs = cotenant.read("colocation/tiny", "colocation")  # an editor now completes `jobs.`
     >>> jobs.names
-    ('x264', 'decisiontree', 'fluidanimate', 'regression')
+    ('x264', 'fluidanimate', 'decisiontree', 'regression')
     """
     wanted = problem if isinstance(problem, str | None) else problem.problem
     if wanted is not None:

@@ -22,7 +22,7 @@ _NEAR = 1e-12
 """Differences of floats that are nearer are compared as decimals."""
 
 
-class Groups:
+class AgentGroups:
     """The agents of a pairing by type and co-runner's type.
 
     Attributes
@@ -65,7 +65,7 @@ def stable_alpha(
     least that is not below it. With "possible" gains the pairing is stable from there on for every
     matrix within the intervals. O(P^2) for P pairs of types.
     """
-    groups, (leaves, offered) = Groups(instance, pairing), compared(instance, uncertainty)
+    groups, (leaves, offered) = AgentGroups(instance, pairing), compared(instance, uncertainty)
     kind, bear = groups.kind, groups.bear(leaves)
     fall = np.where(groups.elsewhere, bear[:, None] - offered[kind], -np.inf)
 
@@ -108,7 +108,7 @@ def undecided_pairs(
     `beside` (None for nobody), by name; how many `pairs` of agents they make; `now` the two
     intervals of what they have, `then` of what they would have.
     """
-    groups = Groups(instance, pairing)
+    groups = AgentGroups(instance, pairing)
     kind, beside, number = groups.kind, groups.beside, groups.number
     highest, lowest = compared(instance, "possible")
     now = np.stack([groups.bear(lowest), groups.bear(highest)], axis=1)

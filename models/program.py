@@ -213,6 +213,19 @@ class ProgramBuilder:
         first, self._height = self._height, self._height + number
         return np.arange(first, self._height)
 
+    def at_most(self, upper: npt.ArrayLike, *terms: tuple[Integers, npt.ArrayLike]) -> None:
+        """Add rows sum of coefficients x columns <= upper, each term with an entry in each row."""
+        number = len(terms[0][0])
+        self.block(
+            np.tile(np.arange(number), len(terms)),
+            np.concatenate([columns for columns, _ in terms]),
+            np.concatenate(
+                [np.broadcast_to(np.asarray(values, float), (number,)) for _, values in terms]
+            ),
+            np.full(number, -np.inf),
+            np.broadcast_to(np.asarray(upper, dtype=float), (number,)),
+        )
+
     def products(self, product: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
         """Add product = left x right, column by column."""
         self._products.append(

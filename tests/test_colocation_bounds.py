@@ -139,7 +139,7 @@ def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
     monkeypatch.setattr(
         module, "at_most_blocking", lambda *_, **__: Outcome(None, None, answer, stop)
     )
-    assert search._decide(2) == (answer is Status.INFEASIBLE)
+    assert search._decide(2, None) == (answer is Status.INFEASIBLE)
     assert search.bound == bound
 
 

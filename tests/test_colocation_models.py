@@ -17,10 +17,16 @@ from cotenant.models.colocation import (
     blocking_program,
     fair_program,
     gain_sets,
+    order_program,
     penalty_program,
     stable_program,
 )
-from cotenant.models.colocation.readable import fair_model, penalty_model, stable_model
+from cotenant.models.colocation.readable import (
+    fair_model,
+    fewest_model,
+    penalty_model,
+    stable_model,
+)
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status
@@ -126,6 +132,49 @@ def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
             ), instance.name
 
 
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_the_order_encoding_counts_blocking_pairs_as_enumeration_does(
+    reference: ModuleType, number: int
+) -> None:
+    for place, instance in enumerate(small_instances(reference, range(4500, 4500 + number))):
+        mode = ALPHA_MODES[place % len(ALPHA_MODES)]
+        alpha = ALPHAS[place % len(ALPHAS)]
+        expected = reference.best(instance, alpha, mode)
+        exact = order_program(instance, None, alpha, mode)
+        assert same(value_of(exact.program, "cp-sat"), expected.fewest_blocking), instance.name
+        if place < 4:
+            readable = from_pyomo(fewest_model(instance, alpha, mode))
+            assert same(value_of(readable, "cp-sat"), expected.fewest_blocking), instance.name
+        if expected.fewest_blocking is None:
+            continue
+        below = value_of(order_program(instance, None, alpha, mode, steps=2).program, "cp-sat")
+        assert below is not None
+        assert below <= expected.fewest_blocking
+        for most in (0, 1, 3):
+            total = value_of(
+                order_program(instance, most, alpha, mode, objective="penalty").program, "highs"
+            )
+            assert same(
+                None if total is None else total / instance.agents, expected.penalty_within(most)
+            ), instance.name
+
+
+def test_steps_round_down_what_is_counted() -> None:
+    """Two types of which each would rather be with the other: 6 x 6 pairs of agents block when all
+    are with their like.
+    """
+    instance = Colocation([[0.5, 0.1], [0.1, 0.5]], [6, 6])
+    alike = Pairing([0, 1], [0, 1], [3, 3], [0, 0])  # type: ignore[arg-type]
+    for steps, counted in ((None, 36), (7, 36), (4, 36), (3, 36), (2, 36)):
+        program = order_program(instance, steps=steps)
+        assert program.program.objective(program.point(alike)) == counted
+    mixed = Pairing([0, 0, 1], [0, 1, 1], [2, 2, 2], [0, 0])  # type: ignore[arg-type]
+    for steps, counted in ((None, 16), (7, 16), (4, 16), (3, 9), (2, 1)):
+        program = order_program(instance, steps=steps)
+        assert program.program.objective(program.point(mixed)) == counted
+        assert program.program.holds(program.point(mixed))
+
+
 def test_all_different_agents_need_no_products_so_highs_counts_blocking_pairs_too(
     reference: ModuleType,
 ) -> None:
@@ -158,14 +207,18 @@ def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleTyp
                 penalty_program(instance),
                 fair_program(instance),
                 blocking_program(instance),
+                order_program(instance),
             ):
                 assert made.program.holds(made.point(pairing)), instance.name
                 assert made.pairing(made.point(pairing)) == pairing
             assert fair_program(instance).program.objective(
                 fair_program(instance).point(pairing)
             ) == pytest.approx(reference.slack(instance, partner), abs=1e-12)
-            counted = blocking_program(instance, objective="blocking")
-            assert counted.program.objective(counted.point(pairing)) == pytest.approx(count)
+            for counted in (
+                blocking_program(instance, objective="blocking"),
+                order_program(instance),
+            ):
+                assert counted.program.objective(counted.point(pairing)) == pytest.approx(count)
             stable = stable_program(instance)
             assert stable.program.holds(stable.point(pairing)) == (count == 0), instance.name
 

@@ -586,12 +586,13 @@ def test_every_program_of_a_large_instance_is_ended_with_the_time(
     monkeypatch.setattr(stable_module, "CHEAP_LISTS", 0)
     monkeypatch.setattr(stable_module, "LISTS_UP_TO", 0)
     monkeypatch.setattr(stable_module.Exchanges, "search", lambda *given: iter(()))
-    for name in ("zero_blocking", "at_most_blocking"):
+    for name in ("zero_blocking", "at_most_blocking", "fewest_blocking"):
         spy = lambda *given, **options: pytest.fail("in this process")  # noqa: E731
         spy.__name__ = name
         monkeypatch.setattr(stable_module, name, spy)
     found = stable(instance, time_limit=20)
-    assert asked == ["zero_blocking", *["zero_blocking"] * (types == 12), "at_most_blocking"]
+    programs = ["at_most_blocking", "fewest_blocking", "at_most_blocking"]
+    assert asked == ["zero_blocking", *["zero_blocking"] * (types == 12), *programs]
     assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from .assignment import PairingProgram, penalty_program, repair_program
 from .fair import FINE, FairProgram, Surroundings, fair_program
 from .gain_sets import UNPAIRED, GainSets, gain_sets
+from .order import order_program, order_terms
 from .stable import blocking_program, stable_program
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "blocking_program",
     "fair_program",
     "gain_sets",
+    "order_program",
+    "order_terms",
     "penalty_program",
     "repair_program",
     "stable_program",

@@ -82,26 +82,9 @@ def stable_model(
     that are 1 where there are any; sets of partners whom a would leave for c and for d, one inside
     the other, chain them.
     """
-    validate_alpha(alpha, alpha_mode)
     model = penalty_model(instance)
     penalty, count = instance.penalty, instance.count.tolist()
-    model.meetings = pyo.Set(
-        dimen=2,
-        initialize=[(a, c) for a in model.types for c in model.types if instance.allowed[a, c]],
-    )
-
-    @model.Expression(model.meetings)
-    def willing(m: Any, a: int, c: int) -> Any:
-        leaving = sum(
-            m.beside[a, b]
-            for b in m.types
-            if instance.allowed[a, b] and gains(penalty[a, b], penalty[a, c], alpha, alpha_mode)
-        )
-        left_out = instance.unpaired is not None and gains(
-            instance.unpaired, penalty[a, c], alpha, alpha_mode
-        )
-        return leaving + (m.single[a] if left_out else 0)
-
+    _add_willing(model, instance, alpha, alpha_mode)
     model.anyone = pyo.Var(model.meetings, domain=pyo.Binary)
 
     @model.Constraint(model.meetings)
@@ -123,6 +106,74 @@ def stable_model(
         return m.anyone[a, c] + m.anyone[c, a] <= 1 if a < c else pyo.Constraint.Skip
 
     return model
+
+
+@checked
+def fewest_model(
+    instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
+) -> Any:
+    """Fewest blocking pairs, by the order encoding.
+
+    Adds `willing[a, c]`, the a-agents who would leave for c; the 0/1 variables `reached[a, c, t]`,
+    1 where there are t of them or more; and `both[a, c, t, u]`, 1 where t a-agents would leave for
+    c and u c-agents for a. Every such pair of a t and a u is a blocking pair.
+    """
+    model = penalty_model(instance)
+    count = instance.count.tolist()
+    _add_willing(model, instance, alpha, alpha_mode)
+    model.steps = pyo.Set(
+        dimen=3, initialize=[(a, c, t) for a, c in model.meetings for t in range(1, count[a] + 1)]
+    )
+    model.grids = pyo.Set(
+        dimen=4,
+        initialize=[
+            (a, c, t, u) for a, c, t in model.steps if a < c for u in range(1, count[c] + 1)
+        ],
+    )
+    model.reached = pyo.Var(model.steps, domain=pyo.Binary)
+    model.both = pyo.Var(model.grids, domain=pyo.Binary)
+
+    @model.Constraint(model.steps)
+    def reached_from_there(m: Any, a: int, c: int, t: int) -> Any:
+        return t * m.reached[a, c, t] <= m.willing[a, c]
+
+    @model.Constraint(model.steps)
+    def not_reached_below(m: Any, a: int, c: int, t: int) -> Any:
+        return m.willing[a, c] <= t - 1 + (count[a] - t + 1) * m.reached[a, c, t]
+
+    @model.Constraint(model.grids)
+    def both_are_reached(m: Any, a: int, c: int, t: int, u: int) -> Any:
+        return m.both[a, c, t, u] >= m.reached[a, c, t] + m.reached[c, a, u] - 1
+
+    model.mean_penalty.deactivate()
+    model.blocking_pairs = pyo.Objective(
+        expr=sum(model.both[grid] for grid in model.grids)
+        + sum((t - 1) * model.reached[a, c, t] for a, c, t in model.steps if a == c),
+        sense=pyo.minimize,
+    )
+    return model
+
+
+def _add_willing(model: Any, instance: Colocation, alpha: float, alpha_mode: AlphaMode) -> None:
+    """Add `meetings`, the ordered pairs of types that may meet, and `willing` over them."""
+    validate_alpha(alpha, alpha_mode)
+    penalty = instance.penalty
+    model.meetings = pyo.Set(
+        dimen=2,
+        initialize=[(a, c) for a in model.types for c in model.types if instance.allowed[a, c]],
+    )
+
+    @model.Expression(model.meetings)
+    def willing(m: Any, a: int, c: int) -> Any:
+        leaving = sum(
+            m.beside[a, b]
+            for b in m.types
+            if instance.allowed[a, b] and gains(penalty[a, b], penalty[a, c], alpha, alpha_mode)
+        )
+        left_out = instance.unpaired is not None and gains(
+            instance.unpaired, penalty[a, c], alpha, alpha_mode
+        )
+        return leaving + (m.single[a] if left_out else 0)
 
 
 @checked

@@ -59,9 +59,11 @@ def stable_program(
     flag[chains.own] = chains.own_column
     here, there = (side[several] for side in chains.own)
     flag[here, there] = own_flags = shared.builder.columns(len(here), upper=1.0, integer=True)
-    _below(shared.builder, chains.own_column[several], own_flags, chains.own_most[several])
+    shared.builder.at_most(
+        0.0, (chains.own_column[several], 1.0), (own_flags, -chains.own_most[several])
+    )
     a, c = np.nonzero(np.triu(sets.blocks, 1))
-    _at_most_one(shared.builder, flag[a, c], flag[c, a])
+    shared.builder.at_most(1.0, (flag[a, c], 1.0), (flag[c, a], 1.0))
 
     def others(chosen: Floats) -> Floats:
         sums = chains.sums(chosen)
@@ -299,45 +301,16 @@ def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[In
     several = needed & (chain.most > 1)
     z = chain.s.copy()
     z[several] = builder.columns(int(several.sum()), upper=1.0, integer=True)
-    _below(builder, chain.s[several], z[several], chain.most[several])  # s <= most z
+    builder.at_most(0.0, (chain.s[several], 1.0), (z[several], -chain.most[several]))
     inner = several[:-1] & several[1:]
-    _below(builder, z[:-1][inner], z[1:][inner], np.ones(int(inner.sum())))
+    builder.at_most(0.0, (z[:-1][inner], 1.0), (z[1:][inner], -1.0))
     return z, several
-
-
-def _below(builder: ProgramBuilder, low: Integers, high: Integers, factor: Floats) -> None:
-    """low <= factor high, row by row."""
-    number = np.arange(len(low))
-    values = np.concatenate([np.ones(len(low)), -factor])
-    builder.block(
-        np.tile(number, 2),
-        np.concatenate([low, high]),
-        values,
-        np.full(len(low), -np.inf),
-        np.zeros(len(low)),
-    )
-
-
-def _at_most_one(builder: ProgramBuilder, left: Integers, right: Integers) -> None:
-    """left + right <= 1, row by row."""
-    number = np.arange(len(left))
-    builder.block(
-        np.tile(number, 2),
-        np.concatenate([left, right]),
-        1.0,
-        np.full(len(left), -np.inf),
-        np.ones(len(left)),
-    )
 
 
 def _product_of_flags(
     builder: ProgramBuilder, product: Integers, left: Integers, right: Integers
 ) -> None:
     """product = left right for 0/1 columns, as three rows each."""
-    ones = np.ones(len(product))
-    _below(builder, product, left, ones)
-    _below(builder, product, right, ones)
-    number = np.arange(len(product))
-    values = np.concatenate([ones, ones, -ones])
-    columns = np.concatenate([left, right, product])
-    builder.block(np.tile(number, 3), columns, values, np.full(len(product), -np.inf), ones)
+    builder.at_most(0.0, (product, 1.0), (left, -1.0))
+    builder.at_most(0.0, (product, 1.0), (right, -1.0))
+    builder.at_most(1.0, (left, 1.0), (right, 1.0), (product, -1.0))

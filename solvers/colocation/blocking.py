@@ -4,7 +4,7 @@ types.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,14 @@ from ...instances.colocation.stability import (
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.problem.rules import AtLeast, checked
-from ...models.colocation import PairingProgram, blocking_program, fair_program, stable_program
+from ...models.colocation import (
+    PairingProgram,
+    blocking_program,
+    fair_program,
+    order_program,
+    order_terms,
+    stable_program,
+)
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .common import (
@@ -39,6 +46,9 @@ from .common import (
 from .feasible import NO_PAIRING
 from .penalty import optimal
 from .shares import MANY, solve_in_shares
+
+MOST_TERMS = 100_000
+"""Pairs of steps up to which the order encoding is made: beyond, that alone takes seconds."""
 
 KINDS: dict[Uncertainty, str] = {"none": "", "certain": "certainly ", "possible": "possibly "}
 """What such blocking pairs are called."""
@@ -132,7 +142,9 @@ def at_most_blocking(
             instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty
         )
     else:
-        program = blocking_program(
+        # for agents all different both are the same but for prefix sums, which are far sparser
+        several = int(instance.count.max()) > 1 and order_terms(instance, most) <= MOST_TERMS
+        program = (order_program if several else blocking_program)(
             instance, most, alpha, alpha_mode, uncertainty=uncertainty,
             objective="penalty" if penalty else "none",
         )  # fmt: skip
@@ -152,26 +164,40 @@ def fewest_blocking(
     *,
     uncertainty: Uncertainty = "none",
     most: int | None = None,
+    encoding: Literal["products", "order"] = "products",
+    steps: int | None = None,
     time_limit: float | None = None,
     engine: EngineName | None = None,
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The fewest blocking pairs by the plain bilinear program over types: the slow, obvious way,
-    for checking others.
+    """The fewest blocking pairs by one program over types.
 
-    Bound and trace are on the number of blocking pairs. `most`: only pairings with no more than so
-    many are looked at; infeasible then proves that more are needed. Uncertainty and engines as in
+    Bound and trace are on the number of blocking pairs. Uncertainty and engines as in
     `at_most_blocking`.
+
+    Parameters
+    ----------
+    most : only pairings with no more than so many are looked at; infeasible then proves that more
+        are needed.
+    encoding : "products", the plain bilinear program, the obvious way, for checking others; or
+        "order" (`order_program`), for which CP-SAT raises the bound by unsatisfiable cores.
+    steps : of the order encoding, for a bound from below: see `order_program`.
     """
     validate_alpha(alpha, alpha_mode)
     clock = Clock(time_limit, report)
-    program = blocking_program(
-        instance, most, alpha, alpha_mode, uncertainty=uncertainty, objective="blocking"
-    )
-    chosen = engine or ("cp-sat" if len(program.program.products) else "highs")
+    if encoding == "order":
+        program = order_program(
+            instance, most, alpha, alpha_mode, uncertainty=uncertainty, steps=steps
+        )
+    else:
+        program = blocking_program(
+            instance, most, alpha, alpha_mode, uncertainty=uncertainty, objective="blocking"
+        )
+    cp_sat = encoding == "order" or len(program.program.products)
+    chosen = engine or ("cp-sat" if cp_sat else "highs")
     begin = _usable(instance, start, most, alpha, alpha_mode, uncertainty)
-    answer = run(program, clock, engine=chosen, start=begin)
+    answer = run(program, clock, engine=chosen, start=begin, by_cores=encoding == "order")
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(
             clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer"
@@ -181,10 +207,8 @@ def fewest_blocking(
         return float(blocking_pairs(instance, pairing, alpha, alpha_mode, uncertainty).count)
 
     best = best_of(instance, program, answer, begin, count)
-    certificate: dict[str, Any] = {
-        "proof": "bilinear integer program over types",
-        **size(program, chosen),
-    }
+    kind = "bilinear integer program" if encoding == "products" else "order encoding"
+    certificate: dict[str, Any] = {"proof": f"{kind} over types", **size(program, chosen)}
     bound = None if answer.bound is None else float(np.ceil(answer.bound - 1e-6))
     value = None if best is None else count(best)
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")

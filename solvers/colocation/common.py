@@ -100,13 +100,14 @@ def run(
     parts: int = 1,
     most: float | None = None,
     apart: bool = False,
+    by_cores: bool = False,
 ) -> EngineAnswer:
     """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, or
     `most` seconds, its progress told divided by `scale`.
 
     A time that is up gives the start back at once, so that every caller has one path. `apart`:
     under a time limit in a process of its own, which is ended when the time is up; what it had
-    found by then is lost, and its progress is not told.
+    found by then is lost, and its progress is not told. `by_cores`: see `solve_program`.
     """
     if clock.over:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
@@ -129,7 +130,9 @@ def run(
         return found or EngineAnswer(
             Status.UNKNOWN, Stop.TIME_LIMIT, message="ended when the time was up"
         )
-    return solve_program(program.program, engine=engine, time_limit=left, start=begin, report=tell)
+    return solve_program(
+        program.program, engine=engine, time_limit=left, start=begin, report=tell, by_cores=by_cores
+    )
 
 
 def best_of(

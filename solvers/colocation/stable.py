@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from ...instances.colocation.stability import (
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.rules import checked
+from ...models.colocation import order_terms
 from ..engines import EngineName, call_apart
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from ..roommates import WeakLists
@@ -30,7 +32,7 @@ from .as_roommates import (
     solve_roommates,
     without_blocking,
 )
-from .blocking import KINDS, at_most_blocking, fewest_blocking, zero_blocking
+from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, zero_blocking
 from .bounds import least_penalty_bound
 from .common import INSIDE, outcome
 from .exchanges import Exchanges
@@ -72,6 +74,25 @@ PATIENCE = 32
 """Calls of the kernel of exchanges in a row that improve nothing, and agents beyond which there are
 as many as an eighth of them, after which exchanges end.
 """
+
+STEPS = (3, 5, 9, 17, None)
+"""Steps a type of the order encodings, one after the other; None for all."""
+
+FIRST_TERMS = 9_000
+"""Pairs of steps that the first of them may have, if the least has not more: with fewer the bound
+that it can reach is low, with more it takes long to reach any.
+"""
+
+FEW_BLOCKING = 8
+"""Blocking pairs up to which it is first decided whether they are enough: whether more are, the
+bounds of the order encoding say sooner.
+"""
+
+DECISION_SECONDS = 10.0
+"""Time for each of these decisions when there is no limit; a quarter of it when there is one."""
+
+STEPS_SECONDS = 30.0
+"""Time for each of them when there is no limit."""
 
 APART_FROM = 60
 """Types from which a decision under a time limit runs in a process of its own: making its T^2/2
@@ -296,8 +317,7 @@ class _Search:
             self._zero_of_different(lists)
         if not self.proved and not self.clock.over:
             answer = self._by_deletions(lists, self._share_of_ties())
-        while not self.proved and not self.clock.over and self._decide(self.bound):
-            pass
+        self._decide_all()
         return answer
 
     def _by_deletions(self, lists: WeakLists, seconds: float | None) -> RoommatesAnswer:
@@ -375,10 +395,14 @@ class _Search:
         if not self.proved and (few or not listed):
             self._set_agents_aside()
         self._exchange()
-        if not self.proved and listed and (not few or self.instance.agents <= CHEAP_LISTS):
-            self._search_agents()
-        while not self.proved and not self.clock.over and self._decide(self.bound):
-            pass
+        agents = listed and (not few or self.instance.agents <= CHEAP_LISTS)
+        if agents:
+            self._search_agents(min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS))
+        self._decide_all(self.clock.share(4) or DECISION_SECONDS, FEW_BLOCKING)
+        if agents and not few:
+            self._search_agents(self._share_of_ties())
+        self._count_in_steps()
+        self._decide_all()
         if not self.proved and self.clock.over:
             self.stop = Stop.TIME_LIMIT
         self._cheapest_general()
@@ -469,32 +493,68 @@ class _Search:
             }
             self.offer(pairing, "one agent of each odd type set aside")
 
-    def _search_agents(self) -> None:
+    def _search_agents(self, seconds: float) -> None:
         """Agents one by one, those of one type tied in every list."""
+        if self.proved or self.clock.over:
+            return
         lists = lists_of_agents(self.instance, self.alpha, self.alpha_mode)
         if lists is not None:
-            self._by_deletions(lists, self._share_of_ties())
+            self._by_deletions(lists, seconds)
 
-    def _decide(self, most: int) -> bool:
+    def _count_in_steps(self) -> None:
+        """Raise the bound by the order encoding, with more steps each time its bound is reached."""
+        few = [steps for steps in STEPS if order_terms(self.instance, steps=steps) <= FIRST_TERMS]
+        for steps in STEPS[max(len(few) - 1, 0) :]:
+            if (
+                self.proved
+                or self.clock.over
+                or order_terms(self.instance, steps=steps) > MOST_TERMS
+            ):
+                return
+            left = self.clock.share() or STEPS_SECONDS
+            found = self._ask(fewest_blocking, left, encoding="order", steps=steps, start=self.best)
+            if found is None:
+                self.stop = Stop.TIME_LIMIT
+                return
+            self._took(found, "order encoding")
+            if found.bound is not None and found.bound > self.bound:
+                kind = "all steps" if steps is None else f"{steps} steps a type"
+                self.certificate["proof"] = f"bound of the order encoding over types, with {kind}"
+                self.prove(int(found.bound), f"order encoding with {kind}")
+            if found.stop is not Stop.FINISHED:
+                return
+
+    def _ask(
+        self, function: Callable[..., Outcome], seconds: float | None, **how: Any
+    ) -> Outcome | None:
+        """What a program over types says within the time; in a process of its own with many types.
+
+        None when that had to be ended.
+        """
+        given: dict[str, Any] = {
+            "alpha": self.alpha, "alpha_mode": self.alpha_mode, "uncertainty": self.uncertainty,
+            "engine": "cp-sat", "time_limit": seconds, **how
+        }  # fmt: skip
+        if self.instance.types < APART_FROM or seconds is None:
+            return function(self.instance, **given)
+        return call_apart(function, self.instance, **given, hard_limit=seconds + GRACE)
+
+    def _decide_all(self, seconds: float | None = None, upto: int | None = None) -> None:
+        """Decide whether so many blocking pairs are enough: more and more, until there are more
+        than `upto`, one number cannot be decided within so many seconds, or the time is up.
+        """
+        while not self.proved and not self.clock.over:
+            most = min(2 * self.bound, (self.bound + self.value) // 2)
+            if upto is not None and most > upto:
+                return
+            if not self._decide(most, self.clock.share(1, seconds)):
+                return
+
+    def _decide(self, most: int, seconds: float | None) -> bool:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not
         tell.
         """
-        given = (self.instance, most, self.alpha, self.alpha_mode)
-        how: dict[str, Any] = {
-            "uncertainty": self.uncertainty, "penalty": False, "engine": "cp-sat"
-        }  # fmt: skip
-        found: Outcome | None
-        left = self.clock.share()
-        if self.instance.types < APART_FROM or left is None:
-            found = at_most_blocking(*given, **how, time_limit=left)
-        else:
-            found = call_apart(
-                at_most_blocking,
-                *given,
-                **how,
-                time_limit=left,
-                hard_limit=left + GRACE,
-            )
+        found = self._ask(at_most_blocking, seconds, most=most, penalty=False)
         if found is None:
             self.stop = Stop.TIME_LIMIT
             return False
@@ -505,8 +565,7 @@ class _Search:
                 "over types"
             )
             self.prove(most + 1, f"{most} blocking pairs are too few")
-            return True
-        return self.proved
+        return found.status is Status.INFEASIBLE or found.solution is not None
 
     def _took(self, found: Outcome, text: str) -> None:
         """Keep what a program found, remember why it stopped, and let an interrupt through."""

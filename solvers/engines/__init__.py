@@ -54,6 +54,7 @@ def solve_program(
     report: Report | None = None,
     heuristics: bool = True,
     tolerance: float | None = None,
+    by_cores: bool = False,
 ) -> EngineAnswer:
     """Minimize a mixed-integer linear program with the engine named.
 
@@ -72,6 +73,7 @@ def solve_program(
         small program itself.
     tolerance : of HiGHS, instead of its 1e-9: for programs whose coefficients are all near 1, on
         which presolve with the least tolerance is at times mistaken.
+    by_cores : of CP-SAT: raise the bound, see `solve_cp_sat`.
 
     Returns
     -------
@@ -94,7 +96,9 @@ def solve_program(
             None if start is None or not program.holds(program.rounded(start)) else start,
         )
     elif engine == "cp-sat":
-        answer = solve_with_cp_sat(program, time_limit=time_limit, start=start, report=report)
+        answer = solve_with_cp_sat(
+            program, time_limit=time_limit, start=start, report=report, by_cores=by_cores
+        )
     elif len(program.products):
         raise InvalidOption(
             "engine is 'highs'; this program multiplies columns, which needs engine='cp-sat'"

@@ -5,6 +5,7 @@ valid bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,13 @@ by: below the 1e-9 of a value that proofs are held to.
 MOST_WORKERS = 8
 """Search threads when nothing else is said, where there are as many cores."""
 
+BY_CORES = ("core", "lb_tree_search")
+"""CP-SAT's workers that raise bounds, best first."""
+
 # the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
 _ROOM = 2**60
+# float noise of a row's bounds, beside 1 and beside the bound
+_NOISE = 1e-9
 # so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
 _ULPS = 4.0
 
@@ -67,6 +73,7 @@ def solve_cp_sat(
     seed: int = 0,
     report: Report | None = None,
     hints: dict[int, int] | None = None,
+    by_cores: bool = False,
 ) -> CpSatAnswer:
     """Solve a CP-SAT model.
 
@@ -80,6 +87,8 @@ def solve_cp_sat(
         differ.
     report : progress.
     hints : variable index -> value, a start that need not be complete.
+    by_cores : raise the bound by unsatisfiable cores, with lower-bound tree search beside it, and
+        look for no good points: for objectives of very many 0/1 columns that start at zero.
     """
     from ortools.sat.python import cp_model as library
 
@@ -92,6 +101,11 @@ def solve_cp_sat(
     solver = library.CpSolver()
     settings = solver.parameters
     settings.num_workers = workers or min(MOST_WORKERS, cores())
+    if by_cores:
+        settings.num_workers = min(settings.num_workers, len(BY_CORES))
+        settings.subsolvers[:] = BY_CORES
+        # what a single worker goes by, which looks at no list; linear relaxations only slow it down
+        settings.optimize_with_core, settings.linearization_level = True, 0
     settings.random_seed = seed
     settings.catch_sigint_signal = (
         False  # Ctrl-C is heard by the waiting thread, for every engine alike
@@ -109,6 +123,14 @@ def solve_cp_sat(
             progress.note(self.objective_value, self.best_objective_bound)
 
     watcher = Improvements() if report is not None and has_objective else None
+    bounds: list[float] = []
+
+    def note_bound(bound: float) -> None:
+        bounds.append(bound)
+        progress.note(None, bound)
+
+    if by_cores:
+        solver.best_bound_callback = note_bound
 
     def work() -> None:
         with c_output_nowhere():
@@ -117,7 +139,8 @@ def solve_cp_sat(
     interrupted = run_interruptibly(
         work, solver.stop_search, time_limit=time_limit, poll=progress.tell
     )
-    return _read(solver, has_objective, interrupted, progress)
+    # a run cut before its first point reports the bound 0, whatever the objective
+    return _read(solver, has_objective, interrupted, progress, bounds[-1] if bounds else None)
 
 
 def solve_with_cp_sat(
@@ -127,15 +150,17 @@ def solve_with_cp_sat(
     start: npt.ArrayLike | None = None,
     report: Report | None = None,
     workers: int | None = None,
+    by_cores: bool = False,
 ) -> EngineAnswer:
-    """Minimize a linear program with CP-SAT; see `solve_program`."""
+    """Minimize a linear program with CP-SAT; see `solve_program` and `solve_cp_sat`."""
     clock = Clock(time_limit)  # translating a large program takes seconds too
     translated = WholeProgram(program)
     hints = None if start is None else translated.hints(start)
     report = translated.report(report)
     answer = solve_cp_sat(
-        translated.model, time_limit=clock.share(), workers=workers, report=report, hints=hints
-    )
+        translated.model, time_limit=clock.share(), workers=workers, report=report, hints=hints,
+        by_cores=by_cores,
+    )  # fmt: skip
     bound = None if answer.bound is None else translated.true_bound(answer.bound)
     raw = None if answer.values is None else answer.values / translated.grid
     trace = tuple(
@@ -229,32 +254,48 @@ class WholeProgram:
         return dict(enumerate(values))
 
     def _rows(self) -> None:
-        program = self.program
+        # rows of whole numbers as they are, all at once: the loop over the others is slow
+        program, matrix = self.program, self.program.matrix
         extent = np.maximum(np.abs(self._low), np.abs(self._high)).astype(float)
-        for row in range(program.rows):
-            part = slice(program.matrix.indptr[row], program.matrix.indptr[row + 1])
-            where = program.matrix.indices[part]
-            exact = program.matrix.data[part] / self.grid[where]
-            lower, upper = program.row_lower[row], program.row_upper[row]
-            widen = float(np.abs(program.matrix.data[part]) @ self._step[where])
-            scale = _scale(exact, extent[where], self.grid[where], f"row {row}")
-            whole = np.round(exact * scale)
-            widen = widen * scale + float(np.abs(_leftover(exact * scale, whole)) @ extent[where])
-            widen += 1e-9 * (
-                1 + abs(scale * lower if np.isfinite(lower) else 0.0)
-            )  # float noise of the bounds themselves
-            least, most = (
-                _outward(np.ceil(lower * scale - widen)),
-                _outward(np.floor(upper * scale + widen)),
-            )
+        fraction = (matrix.data != np.round(matrix.data)) | ~program.integer[matrix.indices]
+        of = np.repeat(np.arange(program.rows), np.diff(matrix.indptr))
+        plain = np.bincount(of[fraction], minlength=program.rows) == 0
+        plain &= abs(matrix) @ extent <= _ROOM
+        noise = _NOISE * (
+            1 + np.abs(np.where(np.isfinite(program.row_lower), program.row_lower, 0))
+        )
+        least = _outward(np.ceil(program.row_lower - noise)).tolist()
+        most = _outward(np.floor(program.row_upper + noise)).tolist()
+        columns, values = matrix.indices.tolist(), matrix.data.tolist()
+        for row, (first, last) in enumerate(pairwise(matrix.indptr.tolist())):
+            low, high, whole = least[row], most[row], values[first:last]
+            if not plain[row]:
+                low, high, whole = self._whole_row(row, extent)
             constraint = self.model.proto.constraints.add()
             # no whole number in between: an empty clause is false (CP-SAT refuses empty domains)
-            if least > most:
+            if low > high:
                 constraint.bool_or.SetInParent()
                 continue
-            constraint.linear.vars.extend(where.tolist())
-            constraint.linear.coeffs.extend(whole.astype(np.int64).tolist())
-            constraint.linear.domain.extend((least, most))
+            constraint.linear.vars.extend(columns[first:last])
+            constraint.linear.coeffs.extend([int(value) for value in whole])
+            constraint.linear.domain.extend((low, high))
+
+    def _whole_row(self, row: int, extent: Floats) -> tuple[int, int, list[float]]:
+        """The bounds and coefficients of a row multiplied until they are whole, and widened by what
+        rounding can amount to.
+        """
+        program = self.program
+        part = slice(program.matrix.indptr[row], program.matrix.indptr[row + 1])
+        where = program.matrix.indices[part]
+        exact = program.matrix.data[part] / self.grid[where]
+        lower, upper = program.row_lower[row], program.row_upper[row]
+        widen = float(np.abs(program.matrix.data[part]) @ self._step[where])
+        scale = _scale(exact, extent[where], self.grid[where], f"row {row}")
+        whole = np.round(exact * scale)
+        widen = widen * scale + float(np.abs(_leftover(exact * scale, whole)) @ extent[where])
+        widen += _NOISE * (1 + abs(scale * lower if np.isfinite(lower) else 0.0))
+        least, most = _outward(np.ceil([lower * scale - widen, -(upper * scale + widen)])).tolist()
+        return least, -most, whole.tolist()
 
     def _objective(self) -> None:
         program = self.program
@@ -320,11 +361,14 @@ def _grid(program: LinearProgram, reach: Floats) -> Floats:
     )
 
 
-def _outward(bound: float) -> int:
-    return int(np.clip(bound, -(2**62), 2**62))
+def _outward(bounds: Floats) -> npt.NDArray[np.int64]:
+    return np.clip(bounds, -(2.0**62), 2.0**62).astype(np.int64)
 
 
-def _read(solver: Any, has_objective: bool, interrupted: bool, progress: Progress) -> CpSatAnswer:
+def _read(
+    solver: Any, has_objective: bool, interrupted: bool, progress: Progress, bound: float | None
+) -> CpSatAnswer:
+    """What CP-SAT says; `bound` is the last it gave on its way."""
     response = solver.response_proto
     word = str(solver.status_name())
     status = {
@@ -341,10 +385,8 @@ def _read(solver: Any, has_objective: bool, interrupted: bool, progress: Progres
         stop = Stop.FINISHED
     else:
         stop = Stop.TIME_LIMIT
-    objective = bound = None
-    if (
-        has_objective and found
-    ):  # a run cut before its first point reports the bound 0, whatever the objective
+    objective = None
+    if has_objective and found:
         objective, bound = float(response.objective_value), float(response.best_objective_bound)
     elif found:
         objective = bound = 0.0

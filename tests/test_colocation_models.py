@@ -168,6 +168,11 @@ def test_steps_round_down_what_is_counted() -> None:
     for steps, counted in ((None, 36), (7, 36), (4, 36), (3, 36), (2, 36)):
         program = order_program(instance, steps=steps)
         assert program.program.objective(program.point(alike)) == counted
+    own = instance.replace(penalty=1 - instance.penalty)  # each would rather be with its like
+    apart = Pairing([0], [1], [6], [0, 0])  # type: ignore[arg-type]
+    for steps, counted in ((None, 30), (7, 30), (3, 30), (2, 30)):
+        program = order_program(own, steps=steps)
+        assert program.program.objective(program.point(apart)) == counted
     mixed = Pairing([0, 0, 1], [0, 1, 1], [2, 2, 2], [0, 0])  # type: ignore[arg-type]
     for steps, counted in ((None, 16), (7, 16), (4, 16), (3, 9), (2, 1)):
         program = order_program(instance, steps=steps)

@@ -130,7 +130,9 @@ class _Counts:
         self.of_pair = np.full(sets.size.shape, -1)
         nothing = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         parts: list[tuple[Integers, Integers, Floats]] = [nothing]
-        types, most, inner, outer = [], [], [nothing[0]], [nothing[0]]
+        types: list[int] = []
+        most: list[float] = []
+        inner, outer = [nothing[0]], [nothing[0]]
         for a in np.flatnonzero(sets.blocks.any(axis=1)).tolist():
             partner, column, agents = shared.beside(a)
             rank = np.full(instance.types + 1, instance.types + 1)

@@ -424,9 +424,11 @@ def _checks(
         return
     # a user who asks for nothing is one of those that the fair share is for
     if result.status == "optimal" and result.objective_name != "disutility":
-        share, unit = known.setdefault(name, (value / scale, scale))
+        costs = result.objective_name == "cost"  # whole numbers, of scale 1, but in a unit
+        one = instance.price[instance.available > 0].min() if costs else scale
+        share, unit = known.setdefault(name, (value / one, scale))
         grain = 1e-12 / min(scale, unit) if instance.problem == "groups" else 100 * ROUNDED
-        near = abs(value / scale - share) <= 2 * NO_GAP * abs(share) + grain
+        near = abs(value / one - share) <= 2 * NO_GAP * abs(share) + grain
         yield f"{name}: the same in every unit", near, (seen, share, unit)
     if bound is None:
         return

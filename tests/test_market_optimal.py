@@ -5,6 +5,7 @@ routes.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +28,7 @@ from cotenant.instances.market.welfare import nash_welfare as welfare_of
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.models.program import ProgramBuilder
-from cotenant.solvers.engines import solve_convex, solve_program
+from cotenant.solvers.engines import EngineAnswer, solve_convex, solve_program
 from cotenant.solvers.market import (
     fisher,
     least_envy,
@@ -319,7 +320,28 @@ def test_a_level_that_is_left_out_is_seen() -> None:
     document = cotenant.solve(market, "leximin").document()
     del document["certificate"]["levels"][1]
     broken = recheck(market, cotenant.Result.from_document(document)).broken
-    assert "1 levels are claimed; the answer's ratios have 2" in broken
+    assert "certificate: leximin is False, not True as claimed" in broken
+
+
+@pytest.mark.parametrize(("counted", "levels"), [(0, 0), (2, 1)])
+def test_leximin_that_ends_between_levels_says_what_is_known_of_the_first(
+    monkeypatch: pytest.MonkeyPatch, counted: int, levels: int
+) -> None:
+    module = importlib.import_module("cotenant.solvers.market.leximin")
+    counts = iter([True] * counted)
+
+    def slow(program: Any, *, engine: str, time_limit: float | None) -> Any:
+        if engine == "cp-sat" and not next(counts, False):
+            return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
+        return solve_program(program, engine=engine, time_limit=time_limit)
+
+    monkeypatch.setattr(module, "solve_program", slow)
+    market = LEXIMIN[1][1]
+    result = cotenant.solve(market, "leximin")
+    assert (result.status, result.stop, result.gap) == (Status.OPTIMAL, Stop.TIME_LIMIT, 0.0)
+    assert len(result.certificate["levels"]) == levels
+    assert result.certificate["leximin"] is False
+    assert recheck(market, result).broken == ()
 
 
 @pytest.mark.parametrize("servers", [1, 7])

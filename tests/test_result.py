@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.tables import result_table
 from cotenant.analysis.run.recheck import recheck
-from cotenant.catalog import METHODS, Method
+from cotenant.analysis.run.result import run
+from cotenant.catalog import METHODS, Method, find
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
-from cotenant.solvers.outcome import Status, Stop
+from cotenant.instances.problem.base import Instance
+from cotenant.solvers.outcome import Outcome, Status, Stop
 
 GIVEN = {
     "colocation": ("colocation/tiny",),
@@ -163,3 +166,40 @@ def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at
     part = Clock(1000.0).share(4)
     assert part is not None
     assert 200.0 < part <= 250.0
+
+
+@pytest.mark.parametrize(
+    ("given", "method"),
+    [
+        ("colocation/tiny", "optimal"),
+        ("colocation/tiny", "fair"),
+        ("colocation/tiny", "stable"),
+        ("admission/tiny", "optimal"),
+        ("groups/tiny", "least-alpha"),
+        ("market/tiny", "leximin"),
+        ("numa/tiny", "fluid"),
+        ("packing/paper-example", "max-min-share"),
+        ("scheduling/tiny", "max-utility"),
+    ],
+)
+def test_what_value_and_bound_prove_is_optimal_whatever_the_method_says(
+    given: str, method: str
+) -> None:
+    instance, entry = cotenant.read(given), find(given.split("/")[0], method)
+    proved = cotenant.solve(instance, method)
+
+    def modest(_: Instance) -> Outcome[Any]:
+        metrics = proved.metrics
+        levels = [
+            level | ({"status": "feasible"} if level["objective"] in metrics else {})
+            for level in proved.certificate.get("levels", [])
+        ]
+        certificate = {**proved.certificate, **({"levels": levels} if levels else {})}
+        return replace(proved.outcome, status=Status.FEASIBLE, certificate=certificate)
+
+    seen = run(
+        instance, modest, method=method, objective_name=entry.objective,
+        metrics=analysis_of(instance.problem).metrics, options=proved.options,
+    )  # fmt: skip
+    assert (seen.status, seen.certificate) == (Status.OPTIMAL, proved.certificate)
+    assert recheck(instance, seen).broken == ()

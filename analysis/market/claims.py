@@ -77,7 +77,8 @@ def _ratios(found: Findings, instance: Market, cores: Floats, stored: Stored) ->
     every = sorted(WholeRatios(instance).all(cores))
     own = [(float(ratio), len(list(users))) for ratio, users in itertools.groupby(every)]
     levels = stored.certificate.get("levels", [])
-    if len(levels) > len(own) or (stored.status is Status.OPTIMAL and len(levels) < len(own)):
+    found.compare(stored.certificate, {"leximin": len(levels) == len(own)}, ["leximin"])
+    if len(levels) > len(own):
         found.broken.append(
             f"{len(levels)} levels are claimed; the answer's ratios have {len(own)}"
         )

@@ -250,8 +250,4 @@ def _shares(
                 f"worth {own}"
             )
     done = len(levels) == len(shares) and all(level["status"] == Status.OPTIMAL for level in levels)
-    if certificate.get("leximin") is not done:
-        found.broken.append(
-            f"leximin is {certificate.get('leximin')!r}, but {'all' if done else 'not all'} "
-            "levels are settled"
-        )
+    found.compare(certificate, {"leximin": done}, ["leximin"])

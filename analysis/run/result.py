@@ -444,12 +444,16 @@ def run(
         outcome, measured = _judged(instance, kept, metrics, given, method)
     with deferred() as late:
         objective = None if objective_name is None else measured.get(objective_name)
-        unit = 1.0 if objective_name is None else scale(instance, objective_name, **given)
+
+        def unit(name: str) -> float:
+            return scale(instance, name, **given)
+
+        judged = _consistent(outcome, measured, objective_name, unit, method)
         result = Result(
             problem=instance.problem,
             instance=instance.name,
             method=method,
-            outcome=_traced(_consistent(outcome, objective, unit, method), objective, seconds),
+            outcome=_traced(judged, objective, seconds),
             objective_name=objective_name,
             objective=objective,
             metrics=measured,
@@ -458,7 +462,7 @@ def run(
             options=given,
             versions=versions(),
             fingerprint=fingerprint(instance),
-            scale=unit,
+            scale=1.0 if objective_name is None else unit(objective_name),
             given=instance,
         )
         if late.interrupted:
@@ -569,28 +573,51 @@ def proves(value: float, bound: float, scale: float, tolerance: float | None = N
 
 
 def _consistent(
-    outcome: Outcome[Answer], objective: float | None, scale: float, method: str
+    outcome: Outcome[Answer],
+    measured: Mapping[str, float],
+    objective_name: str | None,
+    unit: Callable[[str], float],
+    method: str,
 ) -> Outcome[Answer]:
-    """A claim of optimality must be borne out by the recomputed objective; otherwise it is
-    withdrawn, with the reason.
+    """The outcome with the statuses that recomputed values and bounds decide: optimal where they
+    agree; a claim of it where they do not is withdrawn, with the reason.
     """
-    if outcome.status is not Status.OPTIMAL or objective is None:
+    name = objective_name or ""
+    objective = measured.get(name)
+    if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE) or objective is None:
         return outcome
-    if outcome.bound is not None and proves(objective, outcome.bound, scale, outcome.tolerance):
+    bound, certificate = outcome.bound, dict(outcome.certificate)
+    if bound is not None and proves(objective, bound, unit(name), outcome.tolerance):
+        if levels := certificate.get("levels"):
+            certificate["levels"] = _settled(levels, measured, unit)
+        return replace(outcome, status=Status.OPTIMAL, certificate=certificate)
+    if outcome.status is Status.FEASIBLE:
         return outcome
     why = (
-        f"{method} said optimal with bound {outcome.bound}, but its answer is worth "
-        f"{objective}; not accepted as a proof"
+        f"{method} said optimal with bound {bound}, but its answer is worth {objective}; "
+        "not accepted as a proof"
     )
-    status = Status.FEASIBLE
     return Outcome(
-        outcome.solution,
-        None,
-        status,
-        outcome.stop,
-        {**outcome.certificate, "withdrawn": why},
+        outcome.solution, None, Status.FEASIBLE, outcome.stop, {**certificate, "withdrawn": why},
         outcome.trace,
-    )
+    )  # fmt: skip
+
+
+def _settled(
+    levels: list[dict[str, Any]], measured: Mapping[str, float], unit: Callable[[str], float]
+) -> list[dict[str, Any]]:
+    """The levels of a certificate: optimal are those, too, whose value and bound agree, and all
+    before them are. Of a level that is no metric the method's own code decides.
+    """
+    optimal, settled = True, list[dict[str, Any]]()
+    for level in levels:
+        name, bound = level["objective"], level["bound"]
+        if optimal and bound is not None and name in measured:
+            optimal = agree(measured[name], bound, unit(name))
+            level = level | ({"status": Status.OPTIMAL.value} if optimal else {})
+        optimal = optimal and level["status"] == Status.OPTIMAL
+        settled.append(level)
+    return settled
 
 
 @cache

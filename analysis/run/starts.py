@@ -89,7 +89,8 @@ class Starts:
 
     def kept(self, outcome: Outcome, measured: Mapping[str, float]) -> Outcome:
         """The outcome, or, where its answer is worse than the best start, that start with its
-        bound; a claim that the start contradicts is withdrawn.
+        bound, which is not yet compared with its value; a claim that the start contradicts is
+        withdrawn.
         """
         start, mine = self.best, None
         if start is None or (outcome.solution is not None and not measured):
@@ -100,7 +101,7 @@ class Starts:
                 return outcome
         place = len(start.worth) - len(self.levels)
         value = self.signs[0] * start.worth[place]
-        bound, status, stop = outcome.bound, Status.FEASIBLE, outcome.stop
+        bound = outcome.bound
         certificate: dict[str, Any] = {"answer_by": start.policy}
         if mine is None:
             certificate |= outcome.certificate
@@ -115,26 +116,25 @@ class Starts:
                 f"{value}; not accepted as a proof"
             )
             bound = None
-        elif bound is not None and agree(value, bound, self.units[0]):
-            status = Status.OPTIMAL
         if levels := outcome.certificate.get("levels"):
             certificate["levels"] = self._revalued(levels, bound)
-        return Outcome(start.solution, bound, status, stop, certificate, outcome.trace)
+        return Outcome(
+            start.solution, bound, Status.FEASIBLE, outcome.stop, certificate, outcome.trace
+        )
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
-        """The levels of an outcome with the values of the best start; none where they are not
-        metrics.
+        """The levels of an outcome with the values of the best start, none of them proved yet; none
+        where they are not metrics.
         """
         assert self.best is not None
         if tuple(level["objective"] for level in levels) != self.levels[: len(levels)]:
             return []
-        worth = self.best.worth[-len(self.levels) :]
-        proved, made = True, []
-        for number, level in enumerate(levels):
-            value, least = self.signs[number] * worth[number], level["bound"] if number else bound
-            proved = proved and least is not None and agree(value, least, self.units[number])
-            status = (Status.OPTIMAL if proved else Status.FEASIBLE).value
-            made.append(level | {"value": value, "bound": least, "status": status})
+        values = zip(self.signs, self.best.worth[-len(self.levels) :], levels, strict=False)
+        made = [
+            level | {"value": sign * worth, "status": Status.FEASIBLE.value}
+            for sign, worth, level in values
+        ]
+        made[0]["bound"] = bound
         return made
 
     def _ask(self, policy: Method, seconds: float | None) -> None:

@@ -52,7 +52,8 @@ def leximin(
     fractions on the decimals as written (`instances.market.exact`), and only equal ratios tie,
     however near others are. Small cases: the program has a column for every core of every job,
     50,000 at most, and beyond 500 a time limit must be given. The levels reached stand in
-    `certificate["levels"]`.
+    `certificate["levels"]`, and whether they are all in `certificate["leximin"]`; the status is
+    that of the first.
 
     Examples
     --------
@@ -71,14 +72,18 @@ def leximin(
             stop = search.next_level()
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    proved = search.settled == len(search.ratios.users)
-    certificate: dict[str, Any] = {"levels": [level.document() for level in search.levels]}
-    if proved and not search.borne_out():  # an engine was wrong somewhere
-        proved, certificate["withdrawn"] = False, "the answer's own ratios are not the levels"
-    status = Status.OPTIMAL if proved else Status.FEASIBLE
-    return Outcome(
-        Allocation(search.best), search.bound, status, stop, certificate, tuple(search.clock.trace)
-    )
+    answer, trace = Allocation(search.best), tuple(search.clock.trace)
+    complete = search.settled == len(search.ratios.users)
+    certificate: dict[str, Any] = {
+        "levels": [level.document() for level in search.levels], "leximin": complete
+    }  # fmt: skip
+    if complete and not search.borne_out():  # an engine was wrong somewhere
+        why = "the answer's own ratios are not the levels"
+        certificate = {"levels": [], "leximin": False, "withdrawn": why}
+        return Outcome(answer, None, Status.FEASIBLE, stop, certificate, trace)
+    # the status is that of the first level
+    status = Status.OPTIMAL if search.levels else Status.FEASIBLE
+    return Outcome(answer, search.bound, status, stop, certificate, trace)
 
 
 @dataclass(frozen=True)

@@ -526,7 +526,7 @@ def main(offered: Problems = PROBLEMS, about: str | None = __doc__) -> int:
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--minutes", type=float, default=10.0, help="of processor time")
     parser.add_argument(
         "--problem", choices=offered, action="append", help="repeat for more; all when none"
     )
@@ -539,9 +539,9 @@ def main(offered: Problems = PROBLEMS, about: str | None = __doc__) -> int:
     problems = args.problem or list(offered)
     counts: dict[str, Counter[str]] = {problem: Counter() for problem in problems}
     cases: Counter[str] = Counter()
-    end, number, wrong = time.monotonic() + 60 * args.minutes, args.seed << 32, 0
+    end, number, wrong = time.process_time() + 60 * args.minutes, args.seed << 32, 0
     try:
-        while time.monotonic() < end:
+        while time.process_time() < end:
             for problem in problems:
                 case = number if args.case is None else args.case
                 found = one_case(problem, case, counts[problem], offered)

@@ -44,8 +44,9 @@ def order_program(
     most : K; None for no limit. Steps above K + 2 say nothing then and are left out.
     uncertainty : as in `stable_program`.
     objective : "blocking" (number of blocking pairs), "penalty" (total over agents), or "none".
-    steps : of each type: 1, and evenly up to the number of its agents. What is counted is then a
-        bound from below on the blocking pairs. All steps when not given.
+    steps : of each type: 1, and the others evenly below the number of its agents (of 20 agents 1,
+        5, 10, 15 are four). What is counted is then a bound from below on the blocking pairs. All
+        steps when not given.
     """
     # 1. W, a column for each different gain set of a type
     shared = Assignment(instance)
@@ -165,9 +166,8 @@ class _Counts:
 
 def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Floats:
     """The steps of a W that is at most `upto`, of a type of so many agents."""
-    number = agents + 1 if steps is None else min(steps, agents + 1)
-    taken = np.unique(np.ceil(agents * np.arange(1, number) / (number - 1)))
-    taken = np.unique(np.append(taken, 1.0))
+    parts = agents + 1 if steps is None else min(steps, agents + 1)
+    taken = np.unique(np.append(-(-agents * np.arange(1, parts) // parts), 1)).astype(float)
     return taken[taken <= min(upto, np.inf if most is None else most + 2)]
 
 

@@ -75,7 +75,7 @@ PATIENCE = 32
 as many as an eighth of them, after which exchanges end.
 """
 
-STEPS = (3, 5, 9, 17, None)
+STEPS = (2, 4, 8, 16, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
 FIRST_TERMS = 9_000
@@ -115,11 +115,6 @@ GRACE = 0.5
 MOST_PAIRS = 25_000
 """Ordered pairs of different agents up to which the program without blocking pairs keeps its time
 limit.
-"""
-
-FEWEST_SECONDS = 10.0
-"""Time for the fewest possibly blocking pairs when there is no limit and zero is impossible: they
-are mostly tens of thousands, and the least alpha without any tells more.
 """
 
 COUNTED: dict[Uncertainty, str] = {
@@ -326,7 +321,8 @@ class _Search:
         known = self.bound if all_said else 0
 
         def report(_: float, value: float | None, bound: float | None, text: str) -> None:
-            self.clock.note(value, bound if all_said else float(self.bound), text)
+            best = self.value if value is None else min(value, self.value)
+            self.clock.note(best, bound if all_said else float(self.bound), text)
 
         answer = solve_roommates(
             self.instance, lists, seconds=seconds, rng=self.rng, start=self.best, known=known,
@@ -386,15 +382,11 @@ class _Search:
         )
         if few or self.uncertainty == "possible":
             self._zero_over_types()
-        if self.uncertainty == "possible":
-            self._exchange()
-            if not self.proved:
-                self._fewest_possible()
-            self._cheapest_general()
-            return
-        if not self.proved and (few or not listed):
+        if not self.proved and (few or not listed) and self.uncertainty != "possible":
             self._set_agents_aside()
         self._exchange()
+        if self.uncertainty == "possible" and not self.proved:
+            self._robust_start()
         agents = listed and (not few or self.instance.agents <= CHEAP_LISTS)
         if agents:
             self._search_agents(min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS))
@@ -435,31 +427,19 @@ class _Search:
             self.certificate["proof"] = self._own_proof
             self.penalty_bound = found.bound
 
-    def _fewest_possible(self) -> None:
-        """Zero is impossible, or was not decided: the pairing of the least alpha at which it is
-        possible, then the fewest over types.
-        """
-        if not self.clock.over and self.alpha_mode == "penalty-points":
-            least = robust_alpha(
-                self.instance, time_limit=self.clock.share(3), engine=self.engine, start=self.best
-            )
-            self.offer(least.pairing, "stable for every matrix at a larger alpha")
-            self.certificate["robust_alpha"] = {
-                "alpha": least.alpha, "below": least.below, "status": least.status.value
-            }  # fmt: skip
-            if least.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
-        if not self.clock.over and self.bound > 0:
-            found = fewest_blocking(
-                self.instance, self.alpha, self.alpha_mode, uncertainty=self.uncertainty,
-                time_limit=self.clock.share() or FEWEST_SECONDS, engine="cp-sat", start=self.best,
-            )  # fmt: skip
-            self._took(found, "fewest over types")
-            if found.bound is not None and found.bound > self.bound:
-                self.certificate["proof"] = (
-                    "bound of the bilinear program over types on possibly blocking pairs"
-                )
-                self.prove(int(found.bound), "fewest over types")
+    def _robust_start(self) -> None:
+        """The pairing of the least alpha at which no pair possibly blocks."""
+        if self.clock.over or self.alpha_mode != "penalty-points":
+            return
+        least = robust_alpha(
+            self.instance, time_limit=self.clock.share(3), engine=self.engine, start=self.best
+        )
+        self.offer(least.pairing, "stable for every matrix at a larger alpha")
+        self.certificate["robust_alpha"] = {
+            "alpha": least.alpha, "below": least.below, "status": least.status.value
+        }  # fmt: skip
+        if least.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
 
     def _exchange(self) -> None:
         """Exchanges between pairs, until time is up or they have long brought nothing."""
@@ -512,7 +492,10 @@ class _Search:
             ):
                 return
             left = self.clock.share() or STEPS_SECONDS
-            found = self._ask(fewest_blocking, left, encoding="order", steps=steps, start=self.best)
+            found = self._ask(
+                fewest_blocking, left, self._note_bound, encoding="order", steps=steps,
+                start=self.best
+            )  # fmt: skip
             if found is None:
                 self.stop = Stop.TIME_LIMIT
                 return
@@ -524,10 +507,19 @@ class _Search:
             if found.stop is not Stop.FINISHED:
                 return
 
+    def _note_bound(self, _: float, __: float | None, bound: float | None, text: str) -> None:
+        if bound is not None and bound > self.bound:
+            self.clock.note(float(self.value), min(np.ceil(bound - 1e-6), self.value), text)
+
     def _ask(
-        self, function: Callable[..., Outcome], seconds: float | None, **how: Any
+        self,
+        function: Callable[..., Outcome],
+        seconds: float | None,
+        report: Report | None = None,
+        **how: Any,
     ) -> Outcome | None:
-        """What a program over types says within the time; in a process of its own with many types.
+        """What a program over types says within the time; with many types in a process of its own,
+        which does not report.
 
         None when that had to be ended.
         """
@@ -536,7 +528,7 @@ class _Search:
             "engine": "cp-sat", "time_limit": seconds, **how
         }  # fmt: skip
         if self.instance.types < APART_FROM or seconds is None:
-            return function(self.instance, **given)
+            return function(self.instance, **given, report=report)
         return call_apart(function, self.instance, **given, hard_limit=seconds + GRACE)
 
     def _decide_all(self, seconds: float | None = None, upto: int | None = None) -> None:

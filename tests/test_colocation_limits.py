@@ -60,8 +60,8 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
     monkeypatch.setattr("scipy.optimize.linear_sum_assignment", refused)
     assert 0 < least_penalty_bound(given, seconds=1e-9) <= whole
     monkeypatch.setattr("cotenant.solvers.colocation.stable.forgiving", refused)
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.A_PAIR", 1.0)
-    monkeypatch.setattr("cotenant.solvers.colocation.bounds.A_CUBE", 1.0)
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.A_FORGIVEN_PAIR", 1.0)
+    monkeypatch.setattr("cotenant.solvers.colocation.bounds.AN_AGENT_CUBED", 1.0)
     found = stable(given, time_limit=60.0)
     assert (found.status, found.bound) == (begun.status, begun.bound)
     assert found.certificate["levels"][1]["status"] == "feasible"
@@ -133,7 +133,7 @@ def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(
     instance = contention(30, 100, 0)
     proved = optimal(instance)
     for options in ({"engine": "highs"}, {"engine": "cp-sat"}):
-        monkeypatch.setattr("cotenant.solvers.colocation.penalty.A_PAIR", 1e6)
+        monkeypatch.setattr("cotenant.solvers.colocation.penalty.A_PRICED_PAIR", 1e6)
         monkeypatch.setattr("cotenant.solvers.colocation.penalty.MOST_PAIRS", 1)
         found = optimal(instance, time_limit=60.0, **options)  # type: ignore[arg-type]
         assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)

@@ -13,6 +13,7 @@ from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import least_penalty_bound
 from .common import (
+    A_PRICED_PAIR,
     MOST_PAIRS,
     best_of,
     in_own_unit,
@@ -25,11 +26,6 @@ from .common import (
 )
 from .feasible import starting_pairing
 from .matching import least_penalty_matching
-
-A_PAIR = 1.5e-7
-"""Seconds that a round of pricing takes for a type beside another, with what is made before the
-first.
-"""
 
 TOO_LARGE = (
     "every agent beside the partner it likes best; making the tables of all pairs takes longer "
@@ -126,7 +122,7 @@ def _too_large(instance: Colocation, engine: EngineName, left: float | None) -> 
     if left is None:
         return False
     if engine == "highs":
-        return A_PAIR * instance.types**2 > left
+        return A_PRICED_PAIR * instance.types**2 > left
     return pairs_of(instance) > MOST_PAIRS
 
 

@@ -34,7 +34,7 @@ from .as_roommates import (
 )
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, zero_blocking
 from .bounds import least_penalty_bound
-from .common import INSIDE, outcome
+from .common import A_FORGIVEN_PAIR, INSIDE, outcome
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
@@ -102,11 +102,6 @@ products and CP-SAT's presolve of them look at no clock (400 types: a minute).
 EXACT_SECOND_LEVEL = 60
 """Agents (or types) up to which the least penalty among all optima is asked for when the fewest is
 not zero.
-"""
-
-A_PAIR = 1e-6
-"""Seconds that it takes for each ordered pair of different agents to say which pairs the second
-level may use, at most: that looks at no clock.
 """
 
 GRACE = 0.5
@@ -575,7 +570,7 @@ class _Search:
         if self.clock.over or self.penalty_bound is not None:
             return
         left = self.clock.left
-        if left is not None and left < A_PAIR * self.instance.agents**2:
+        if left is not None and left < A_FORGIVEN_PAIR * self.instance.agents**2:
             self.stop = Stop.TIME_LIMIT
             return
         possible = forgiving(self.instance, answer.lists, self.best, self.alpha, self.alpha_mode)

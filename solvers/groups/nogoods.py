@@ -338,17 +338,15 @@ class Tree:
         self._learn(reasons)
         return reasons
 
-    def _kept(self, limits: Integers, settled: Booleans, point: Integers) -> Integers:
-        """Limits that a point keeps, and that settle every group: of those of each group the one
-        that is kept most easily.
+    def _kept(self, number: Integers) -> Integers:
+        """Limits that machines (N,) of each group keep, and that settle every group: of those of
+        each group the one that is kept most easily.
         """
-        number, seat = self._willing(point)[~settled], np.arange(np.count_nonzero(~settled))
-        easiest = number.argmin(axis=1)
-        more = limits.copy()
-        held = self._held[~settled][seat, easiest] - 1
-        of, prefix = (part[~settled][seat, easiest] for part in (self._of, self._prefix))
-        np.maximum.at(more, (of, held), prefix)
-        return more
+        easiest = self._willing(number).argmin(axis=1)
+        seat = np.arange(len(easiest)), easiest
+        limits: Integers = np.zeros(self._shape, dtype=np.int64)
+        np.maximum.at(limits, (self._of[seat], self._held[seat] - 1), self._prefix[seat])
+        return limits
 
     def _stable(self, limits: Integers) -> bool:
         """Whether the groups that limits leave open are proved to hold no grouping that no group
@@ -391,8 +389,7 @@ class Tree:
             return None
         if least_alpha_of(self.instance, grouping) <= self.least:
             self.found = grouping
-            none = np.zeros(self._shape, dtype=np.int64)
-            self._cheapen(self._kept(none, self._settled(none), number), number)
+            self._cheapen(self._kept(number), number)
             raise _Found
         return number
 

@@ -14,38 +14,44 @@ Array = np.ndarray[Any, Any]
 
 
 @compiled
+def _count_up(demand: Array, cap: Array, count: Array, left: Array, place: int) -> bool:
+    """Count one VM more of the type in this place, like an odometer: a type of which no more fit
+    goes back to 0, and the one before it counts. False after the last combination.
+    """
+    resources = demand.shape[1]
+    while place >= 0:
+        fits = count[place] < cap[place]
+        if fits:
+            for j in range(resources):
+                if demand[place, j] > left[j]:
+                    fits = False
+                    break
+        if fits:
+            count[place] += 1
+            for j in range(resources):
+                left[j] -= demand[place, j]
+            return True
+        for j in range(resources):
+            left[j] += count[place] * demand[place, j]
+        count[place] = 0
+        place -= 1
+    return False
+
+
+@compiled
 def combinations(demand: Array, cap: Array, free: Array, most: int) -> Any:
     """Every combination of VMs that fits, except the empty one, in lexicographic order.
 
     demand (s, k), cap (s,) most copies, free (k,). Returns (table (n, s), whole): whole False when
     there are more than `most`.
     """
-    types, resources = demand.shape
+    types = demand.shape[0]
     table = np.zeros((1024, types), dtype=np.int64)
     number = 0
     count = np.zeros(types, dtype=np.int64)
     left = free.copy()
     while True:
-        # count one up, the last type first, like an odometer; a type that does not fit once more
-        # goes back to 0
-        place = types - 1
-        while place >= 0:
-            fits = count[place] < cap[place]
-            if fits:
-                for j in range(resources):
-                    if demand[place, j] > left[j]:
-                        fits = False
-                        break
-            if fits:
-                count[place] += 1
-                for j in range(resources):
-                    left[j] -= demand[place, j]
-                break
-            for j in range(resources):
-                left[j] += count[place] * demand[place, j]
-            count[place] = 0
-            place -= 1
-        if place < 0:
+        if not _count_up(demand, cap, count, left, types - 1):
             return table[:number], True
         # write it down, in a table that doubles when it is full
         if number == most:
@@ -95,23 +101,6 @@ def maximal_combinations(
                 table[number, i] = count[i]
             table[number, last] = most
             number += 1
-        # count one up, the type before the last first, as `combinations` does
-        place = last - 1
-        while place >= 0:
-            fits = count[place] < cap[place]
-            for j in range(resources):
-                if demand[place, j] > left[j]:
-                    fits = False
-                    break
-            if fits:
-                count[place] += 1
-                for j in range(resources):
-                    left[j] -= demand[place, j]
-                break
-            for j in range(resources):
-                left[j] += count[place] * demand[place, j]
-            count[place] = 0
-            place -= 1
-        if place < 0:
+        if not _count_up(demand, cap, count, left, last - 1):
             return number, True
     return number, False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -84,127 +86,158 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 0.985
     """
-    # the cluster, and what users are owed
     clock = Clock(time_limit, report)
-    cluster = fixed_cluster(instance)
-    owed = vms_owed(instance, least_share)
-    servers, cap = instance.available.astype(np.int64), instance.wanted.astype(float)
-    # what a VM of each type adds to utilization, exactly; every answer is worth whole steps
-    space = [int(amount) for amount in (instance.start * servers[:, None]).sum(axis=0)]
-    busy = [
-        int(amount)
-        for amount in ((instance.start - instance.capacity) * servers[:, None]).sum(axis=0)
-    ]
-    there = [j for j, amount in enumerate(space) if amount > 0]
-    weight = [
-        sum((Fraction(int(row[j]), space[j]) for j in there), Fraction(0)) / len(there)
-        for row in instance.demand
-    ]
-    step = Fraction(
-        math.gcd(*(part.numerator for part in weight)),
-        math.lcm(*(part.denominator for part in weight)),
-    )
-    begin = sum((Fraction(busy[j], space[j]) for j in there), Fraction(0)) / len(there)
-    unit = max(weight)
-
-    def worth(placement: Placement) -> Fraction:
-        return sum(
-            (
-                n * part
-                for n, part in zip(placement.totals(instance.types).tolist(), weight, strict=True)
-            ),
-            Fraction(0),
-        )
-
-    shares = np.array([float(part / unit) for part in weight])
-    # an answer before anything that may take long: the better of the start and an even filling
-    best = None
-    for given in (start, evenly_filled(instance, cluster)):
-        if (
-            given is not None
-            and (given.totals(instance.types) >= owed).all()
-            and (best is None or worth(given) > worth(best))
-        ):
-            best = given
-    # at most all that is asked for, or all there is, of each resource
-    free = [int(amount) for amount in (instance.capacity * servers[:, None]).sum(axis=0)]
-    asked = [
-        sum(
-            min(int(n), space[j] + 1) * int(row[j])
-            for n, row in zip(cluster.cap, instance.demand, strict=True)
-        )
-        for j in range(len(space))
-    ]
-    top = sum((Fraction(min(free[j], asked[j]), space[j]) for j in there), Fraction(0)) / len(there)
-    if best is not None and worth(best) == top:
-        return Outcome(best, float(begin + top), Status.OPTIMAL, certificate={"engine": "none"})
-    # maximal combinations of VMs for each server class
+    search = _Utilization(instance, least_share)
+    # 1. an answer and a bound before anything that may take long
+    for given in (start, evenly_filled(instance, search.cluster)):
+        search.offer(given)
+    top = search.together()
+    if search.best is not None and search.worth(search.best) == top:
+        return search.outcome(top, Status.OPTIMAL, Stop.FINISHED, "none")
+    # 2. maximal combinations of VMs for each server class
     try:
-        tables = combinations(instance, cluster, clock)
+        tables = combinations(instance, search.cluster, clock)
     except KeyboardInterrupt:
         tables = Stop.INTERRUPTED
     if isinstance(tables, Stop):
-        found = Status.UNKNOWN if best is None else Status.FEASIBLE
-        return Outcome(best, float(begin + top), found, tables, {"engine": NOT_LISTED})
-    # the program in floats
-    program, number, _ = utilization_program(tables, servers, cap, shares, owed)
-    answer = _solved(program, clock, report)
-    status, stop = answer.status, answer.stop
-    # the better of its answer and that in hand, compared exactly
-    reached = _placement(instance, tables, number, answer, cluster)
-    best = reached if best is None or (reached and worth(reached) >= worth(best)) else best
-    certificate = {"engine": answer.message}
-    if answer.bound is None or best is None:
-        known = (
-            None
-            if status is Status.INFEASIBLE
-            else float(begin + top)
-            if answer.bound is None
-            else float(begin - Fraction(answer.bound) * unit)
+        return search.outcome(top, Status.UNKNOWN, tables, NOT_LISTED)
+    # 3. the program in floats
+    answer = search.solved(tables, lambda program: _solved(program, clock, report))
+    status, stop, trace = answer.status, answer.stop, answer.trace
+    if search.best is None and status is Status.INFEASIBLE:
+        return search.outcome(None, status, stop, answer.message, trace)
+    if search.best is None or answer.bound is None:
+        near = top if answer.bound is None else Fraction(-answer.bound) * search.unit
+        known = Status.UNKNOWN if search.best is None else Status.FEASIBLE
+        return search.outcome(near, known, stop, answer.message, trace)
+    # 4. its bound, rounded down to whole steps: VMs are worth whole steps
+    near = Fraction(-answer.bound) * search.unit
+    error = Fraction(PRECISION * (1 + abs(answer.bound))) * search.unit
+    highest = (near + error) // search.step * search.step
+    # 5. too near for floats: once more in whole numbers
+    below = search.worth(search.best) < highest
+    if below and stop is Stop.FINISHED and search.whole_fits(tables):
+        limit = clock.share() or MOST_SECONDS
+        again = search.solved(
+            tables, partial(solve_program, engine="cp-sat", time_limit=limit), whole=True
         )
-        return Outcome(
-            best,
-            known,
-            status if best is None else Status.FEASIBLE,
-            stop,
-            certificate,
-            answer.trace,
-        )
-    # its bound, rounded down to whole steps
-    near = Fraction(-answer.bound) * unit
-    highest = (
-        (near + Fraction(PRECISION * (1 + abs(answer.bound))) * unit) // step * step
-    )  # whole VMs are worth whole steps
-    whole = [int(part / step) for part in weight]
-    most = sum(
-        n * int(row.max(initial=0)) for n, row in zip(whole, np.concatenate(tables).T, strict=True)
-    ) * int(servers.sum())
-    if (
-        worth(best) < highest and most < 2**53 and stop is Stop.FINISHED
-    ):  # too near for floats: once more in whole numbers
-        program, number, _ = utilization_program(
-            tables, servers, cap, np.array(whole, dtype=float), owed, whole=True
-        )
-        answer = solve_program(program, engine="cp-sat", time_limit=clock.share() or MOST_SECONDS)
-        better, stop = _placement(instance, tables, number, answer, cluster), answer.stop
-        best = best if better is None or worth(better) <= worth(best) else better
-        if answer.bound is not None:
-            most_whole = math.floor(-answer.bound + 0.5) * step
-            near, highest = min(near, most_whole), min(highest, most_whole)
-    # what is proved
-    value = worth(best)
+        stop = again.stop
+        if again.bound is not None:
+            most = math.floor(-again.bound + 0.5) * search.step
+            near, highest = min(near, most), min(highest, most)
+    # 6. what is proved
+    value = search.worth(search.best)
     bound = value if highest <= value else max(near, value)
-    met = agree(float(begin + value), float(begin + bound), scale(instance, "utilization"))
+    unit = scale(instance, "utilization")
+    met = agree(float(search.begin + value), float(search.begin + bound), unit)
     proved = highest <= value or (status is Status.OPTIMAL and met)
     stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
-    return Outcome(
-        best,
-        float(begin + bound),
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        stop,
-        certificate,
-        answer.trace,
-    )
+    known = Status.OPTIMAL if proved else Status.FEASIBLE
+    return search.outcome(bound, known, stop, answer.message, trace)
+
+
+class _Utilization:
+    """The best placement so far, and what utilization is worth, exactly.
+
+    Attributes
+    ----------
+    begin : utilization by what is in use before any VM is placed.
+    weight : what a VM of each type adds to it.
+    step : every placement is worth a whole number of these.
+    unit : the largest weight, in which programs in floats count.
+    """
+
+    def __init__(self, instance: Packing, least_share: Share) -> None:
+        self.instance = instance
+        self.best: Placement | None = None
+        self.cluster = fixed_cluster(instance)
+        self.owed = vms_owed(instance, least_share)
+        self.servers = instance.available.astype(np.int64)
+        self._free = self._all(instance.capacity)
+        self._space = self._all(instance.start)
+        self._there = [j for j, amount in enumerate(self._space) if amount > 0]
+        self.begin = self._mean(np.subtract(self._space, self._free, dtype=object).tolist())
+        self.weight = [self._mean(row) for row in instance.demand.tolist()]
+        self.step = Fraction(
+            math.gcd(*(part.numerator for part in self.weight)),
+            math.lcm(*(part.denominator for part in self.weight)),
+        )
+        self.unit = max(self.weight)
+        self._whole = [int(part / self.step) for part in self.weight]
+
+    def _all(self, amount: Integers) -> list[int]:
+        """(k,) of each resource on all servers together."""
+        return [int(each) for each in (amount * self.servers[:, None]).sum(axis=0)]
+
+    def _mean(self, amount: Sequence[int]) -> Fraction:
+        """The mean over resources of the share that amounts (k,) are of what is there."""
+        shares = (Fraction(amount[j], self._space[j]) for j in self._there)
+        return sum(shares, Fraction(0)) / len(self._there)
+
+    def worth(self, placement: Placement) -> Fraction:
+        """Utilization that its VMs add."""
+        total = placement.totals(self.instance.types).tolist()
+        return sum((n * part for n, part in zip(total, self.weight, strict=True)), Fraction(0))
+
+    def offer(self, placement: Placement | None, *, ties: bool = False) -> None:
+        """Keep a placement that gives users what they are owed, if it is worth more; with `ties`
+        also one that is worth as much.
+        """
+        if placement is None or (placement.totals(self.instance.types) < self.owed).any():
+            return
+        value = self.worth(placement)
+        best = None if self.best is None else self.worth(self.best)
+        if best is None or value > best or (ties and value == best):
+            self.best = placement
+
+    def together(self) -> Fraction:
+        """What all servers together could add: of each resource all that is asked for, or free."""
+        cap, demand = self.cluster.cap, self.instance.demand
+        asked = [
+            sum(min(int(n), space + 1) * int(row[j]) for n, row in zip(cap, demand, strict=True))
+            for j, space in enumerate(self._space)
+        ]
+        return self._mean([min(pair) for pair in zip(self._free, asked, strict=True)])
+
+    def whole_fits(self, tables: list[Integers]) -> bool:
+        """Whether the program in whole steps has no number that a float would not hold."""
+        row = np.concatenate(tables).max(axis=0, initial=0).tolist()
+        most = sum(n * vms for n, vms in zip(self._whole, row, strict=True))
+        return bool(most * int(self.servers.sum()) < 2**53)
+
+    def solved(
+        self,
+        tables: list[Integers],
+        engine: Callable[[LinearProgram], EngineAnswer],
+        *,
+        whole: bool = False,
+    ) -> EngineAnswer:
+        """What an engine makes of the program over maximal combinations, in whole steps or in
+        floats; the better placement of its own and that in hand is kept.
+        """
+        shares = self._whole if whole else [float(part / self.unit) for part in self.weight]
+        cap = self.instance.wanted.astype(float)
+        program, number, _ = utilization_program(
+            tables, self.servers, cap, np.array(shares, dtype=float), self.owed, whole=whole
+        )
+        answer = engine(program)
+        found = _placement(self.instance, tables, number, answer, self.cluster)
+        self.offer(found, ties=not whole)
+        return answer
+
+    def outcome(
+        self,
+        bound: Fraction | None,
+        status: Status,
+        stop: Stop,
+        engine: str,
+        trace: tuple[tuple[float, float | None, float | None], ...] = (),
+    ) -> Outcome:
+        """The outcome, with a bound on what VMs add."""
+        if self.best is not None and status is Status.UNKNOWN:
+            status = Status.FEASIBLE
+        known = None if bound is None else float(self.begin + bound)
+        return Outcome(self.best, known, status, stop, {"engine": engine}, trace)
 
 
 @checked

@@ -137,7 +137,7 @@ METHODS: tuple[Method, ...] = (
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", ("penalty",),
                asks="solvers.colocation.fair:fair_enough", prover="solvers.proofs.colocation:fair",
-               claimed="answers with the option slack", instead=(("slack", ANY, "penalty"),)),
+               instead=(("slack", ANY, "penalty"),)),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=2000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",

@@ -978,7 +978,7 @@ def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[P
     return program, cost
 
 
-def colocation_fair(case: Case) -> list[Found]:
+def colocation_fair(case: Case, within: bool = False) -> list[Found]:
     """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
 
     Then the least mean penalty of an answer with no more slack than this one. A flow says how much
@@ -987,8 +987,12 @@ def colocation_fair(case: Case) -> list[Found]:
     flow[a] mean[a] is at most slack x (all that is carried). It is a sum of weights x penalties,
     which `pairing_bound` bounds from below, alone or together with the total penalty. Or else a
     tree shows that no pairing has less slack, or costs less at as little ("prop").
+
+    Within an allowance of slack there is one level, the least mean penalty of an answer with no
+    more slack than that; without an answer the steps are those of least slack, which is above it.
     """
     given = Colocation(case)
+    allowed = rational(case.options.get("slack"), "slack") if within else Fraction(0)
     if no_pairing(given, case.steps[0]):
         return [Found(infeasible=True)]
     band = bandwidths(given)
@@ -1003,8 +1007,11 @@ def colocation_fair(case: Case) -> list[Found]:
     for types in ranks.values():
         slack = max(slack, above - min(mean[b] for b in types))
         above = max(above, *(mean[b] for b in types))
-    found = [Found(slack, Fraction(0)), Found(given.mean())]
-    for level, step in [(k, step) for k, steps in enumerate(case.steps) for step in steps]:
+    found, first = [Found(slack, Fraction(0)), Found(given.mean())], 0
+    if within and given.answered:
+        refuse(slack > allowed, "the answer has more slack than is allowed")
+        slack, first = allowed, 1
+    for level, step in [(k, step) for k, steps in enumerate(case.steps, first) for step in steps]:
         kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
         kind, made = step_of(step, **kinds)
         if kind == "prop":
@@ -1032,6 +1039,8 @@ def colocation_fair(case: Case) -> list[Found]:
             found[1].at_least((total - carried * slack) / (over * given.agents))
         else:
             found[0].at_least(total / carried)
+    if within:
+        return [found[1] if given.answered else Found(infeasible=(found[0].bound or 0) > allowed)]
     return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
 
 
@@ -2881,6 +2890,8 @@ def groups_optimal(case: Case) -> list[Found]:
 _METHODS = (
     ("colocation", "optimal", "", "penalty min", colocation_optimal),
     ("colocation", "fair", "", "slack min, penalty min", colocation_fair),
+    ("colocation", "fair-within", "slack", "penalty min",
+     lambda case: colocation_fair(case, True)),
     ("colocation", "stable", "alpha alpha_mode", "blocking_pairs min, penalty min",
      colocation_stable),
     ("market", "fisher fisher-convex", "", "equilibrium_error min", market_equilibrium),

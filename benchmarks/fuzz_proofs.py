@@ -86,6 +86,7 @@ ODD: list[Any] = [
 
 OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("colocation", "stable"): ({}, {"alpha": 0.1}),
+    ("colocation", "fair"): ({}, {"slack": 0.0}, {"slack": 0.15}),
     ("market", "utilitarian"): ({}, {"whole": True}),
     ("market", "nash-welfare"): ({}, {"whole": True}),
     ("packing", "FUGA"): ({}, {"alpha": 2.5}),
@@ -124,7 +125,7 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
             for document in nobody(drawn // 2):
                 content = json.dumps(document).encode()
                 documents.append((document, content))
-                optima[content] = dict.fromkeys(["optimal", "fair", "stable"])
+                optima[content] = dict.fromkeys(["optimal", "fair", "fair-within", "stable"])
         elif problem == "market":
             for document in map(market_cases.drawn, range(drawn)):
                 documents.append((document, json.dumps(document).encode()))
@@ -371,7 +372,11 @@ def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str,
         "blocking_pairs": lambda t: Fraction(t.blocking(alpha, mode)),
     }  # fmt: skip
     among = start.truths
+    if "slack" in options:
+        among = [truth for truth in among if truth.slack <= Fraction(options["slack"])]
     for claim in levels:
+        if not among:
+            return "" if claim["says"] == "infeasible" else "that there is an answer"
         values = [worth[claim["objective"]](truth) for truth in among]
         value = None if claim["value"] is None else Fraction(claim["value"])
         if claim["bound"] is not None and Fraction(claim["bound"]) > min(values):

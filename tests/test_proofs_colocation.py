@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -287,6 +288,24 @@ def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
     assert all("optimal" in text.split("then")[0] for text in said)
 
 
+def test_what_is_proved_within_an_allowance_of_slack_is_true() -> None:
+    """The cheapest answer within it; or that none is within it."""
+    said = Counter[str]()
+    for document in cases(4) + cases(6, start=1010):
+        found = truths(document)
+        least = float(min(truth.slack for truth in found))
+        for slack in {0.0, 0.2, max(0.0, round(least - 0.005, 3))}:
+            content, proof = proved(document, "fair", slack=slack)
+            within = [truth.mean for truth in found if truth.slack <= Fraction(str(slack))]
+            (level,) = proof.levels
+            said[level.says] += 1
+            verify.verify(content, json.dumps(written(content, proof)).encode())
+            assert level.infeasible == (not within)
+            if within:
+                assert level.bound == level.value == min(within)
+    assert said["infeasible"] > 1 < said["optimal"] == said.total() - said["infeasible"]
+
+
 BUNDLED = ["tiny", "no-stable-4", "cooper-1000", "preferences-100"]
 
 
@@ -341,6 +360,8 @@ def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
         "alone": proved({**odd, "machines": 4}, "optimal"),
         "slack": proved(cases(1, start=1013)[0], "fair"),
         "nobody": proved(nobody(1)[0], "optimal"),
+        "within": proved(cases(1, start=1013)[0], "fair", slack=0.2),
+        "too little": proved(cases(1, start=1013)[0], "fair", slack=0.0),
     }.items():
         made[name] = content, written(content, proof)
     prop(made["prop"][1])["cuts"] = [[2, 0, 2]]  # a row that the program has
@@ -403,6 +424,21 @@ FORGERIES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     ),
     "an answer where there is none": ("nobody", lambda d: d["claim"].update(value=0)),
     "slack that is not there": ("slack", lambda d: prop(d).update(below=prop(d)["below"] + 1)),
+    "an allowance that the answer does not keep": (
+        "within",
+        lambda d: d["options"].update(slack="1/1000"),
+    ),
+    "a larger allowance": ("within", lambda d: d["options"].update(slack="1")),
+    "no allowance": ("within", lambda d: d["options"].clear()),
+    "an allowance of least slack": ("within", lambda d: d.update(method="fair", options={})),
+    "a cheaper answer within it": ("within", _raise),
+    "an answer within too little": ("too little", lambda d: d["options"].update(slack="1/5")),
+    "too little of another program": (
+        "too little",
+        lambda d: (
+            d["steps"][0].update(below=-1) if "below" in d["steps"][0] else d["steps"].clear()
+        ),
+    ),
     "a tree that ends early": ("prop", lambda d: prop(d)["tree"].pop()),
     "a tree of nothing": ("prop", lambda d: prop(d).update(tree=[])),
     "a tree that goes on": ("prop", lambda d: prop(d)["tree"].append(-1)),

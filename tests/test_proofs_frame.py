@@ -275,7 +275,9 @@ def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> No
 
 
 def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
-    assert {(m.problem, m.name) for m in catalog.METHODS if m.prover} == set(verify.METHODS)
+    within = {("colocation", "fair-within")}  # fair with an allowance of slack
+    made = {(m.problem, m.name) for m in catalog.METHODS if m.prover}
+    assert made | within == set(verify.METHODS)
     for method in catalog.METHODS:
         if method.prover:
             assert callable(resolve(method.prover))

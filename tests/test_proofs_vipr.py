@@ -30,13 +30,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Certificates of every kind of tree: of pairings, with cuts and leaves, and of fillings."""
     cooper: Any = json.loads(read_bytes(locate("colocation/cooper-gaussian-1000")))
     found = []
-    for document, method in [
-        (cooper, "stable"),
-        (drawn_with_types(), "stable"),
-        (drawn(1002), "fair"),
-        (drawn(1013), "fair"),
+    for document, method, options in [
+        (cooper, "stable", {}),
+        (drawn_with_types(), "stable", {}),
+        (drawn(1002), "fair", {}),
+        (drawn(1013), "fair", {}),
+        (drawn(1013), "fair", {"slack": 0.2}),
     ]:
-        content, proof = proved(document, method)
+        content, proof = proved(document, method, **options)
         found += certificates(content, json.dumps(written(content, proof)).encode())
     for instance, method in (
         (gap(), "min-servers"),
@@ -51,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_certificates_follow_by_the_rules(made: list[str]) -> None:
-    assert len(made) == 12
+    assert len(made) == 13
     assert all(infeasible(text) for text in made)
     used = {word for text in made for word in re.findall(r"\{ (\w+)", text)}
     assert used == {"asm", "lin", "rnd", "uns"}

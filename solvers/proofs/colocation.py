@@ -212,9 +212,11 @@ def _least_mean(
 
 
 def fair(task: Task) -> Proof:
-    """Of `fair`: multipliers of either level's linear program; a slack of 0 is its own proof."""
+    """Of `fair`: multipliers of the linear program of either level; a slack of 0 is its own proof.
+    Within an allowance the second level alone, or that every pairing has more slack.
+    """
     if task.options.get("slack") is not None:
-        raise Claimed("answers within an allowance of slack are not proved as a file")
+        return _fair_within(task, option(task.options["slack"]))
     if task.outcome.solution is None:
         return _nobody(task, "fair", "slack")
     steps: list[list[dict[str, Any]]] = [[], []]
@@ -237,17 +239,47 @@ def fair(task: Task) -> Proof:
     return Proof("colocation", "fair", tuple(levels), {}, task.witness)
 
 
+def _fair_within(task: Task, slack: int | str) -> Proof:
+    """Why no pairing within an allowance of slack costs less, or has so little slack."""
+    if task.outcome.solution is None and "least_slack" not in task.outcome.certificate:
+        return _nobody(task, "fair-within", "penalty")
+    options, allowed = {"slack": slack}, Fraction(slack)
+    steps: list[dict[str, Any]] = []
+
+    def found() -> verify.Found:
+        return verify.colocation_fair(task.case(options, steps), within=True)[0]
+
+    given = verify.Colocation(task.case(options, steps))
+    with suppress(KeyboardInterrupt):
+        steps = _flow(task, float(allowed) if given.answered else None)
+        one = found()
+        if one.value is not None and one.value != one.bound:
+            steps = _fair_tree(task, one.value, allowed, 1) or steps
+        elif not given.answered and not one.infeasible:
+            steps = _fair_tree(task, allowed + Fraction(1, _parts(given)), allowed, 0) or steps
+    one = found()
+    if one.value is None and not one.infeasible:
+        raise Claimed("that every pairing has more slack is not shown, or not in this time")
+    level = Level("penalty", "min", one.value, one.bound, tuple(steps), one.infeasible)
+    return Proof("colocation", "fair-within", (level,), options, task.witness)
+
+
 def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list[dict[str, Any]]:
     """Why no pairing has less slack, or costs less at this slack, if time allows."""
     given = verify.Colocation(task.case({}, []))
     if given.size > MOST_TYPES:
         return []
-    parts = given.unit * math.lcm(*(n for n in given.count if n))
+    parts = _parts(given)
     below = int(value * (given.unit * given.agents if level else parts))
     most = int(slack * parts) if level else below - 1
     program, cost = verify.slack_program(given, verify.bandwidths(given), most)
     found = tree_step(program, (cost, below - 1) if level else None, task.clock)
     return [] if found is None else [{"kind": "prop", "below": below, **found}]
+
+
+def _parts(given: verify.Colocation) -> int:
+    """Of how many of these slack is a whole number."""
+    return given.unit * math.lcm(*(n for n in given.count if n))
 
 
 def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:

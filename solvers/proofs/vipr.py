@@ -281,6 +281,8 @@ def _program(
         program, cost_of = verify.stable_program(given, gains, int(few))
     else:
         parts = given.unit * math.lcm(*(n for n in given.count if n))
+        if made["method"] == "fair-within" and given.answered:
+            level, value = 1, made["options"]["slack"]
         slack = verify.rational(value, "value") * parts if level else step["below"] - 1
         program, cost_of = verify.slack_program(given, verify.bandwidths(given), int(slack))
     if level:

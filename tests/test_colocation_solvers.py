@@ -33,7 +33,6 @@ from cotenant.solvers.colocation import (
     fair,
     feasible_pairing,
     fewest_blocking,
-    least_penalty_given,
     matching,
     optimal,
     zero_blocking,
@@ -183,7 +182,7 @@ def test_the_size_of_penalties_decides_nothing(
         first, second = found.certificate["levels"]
         least = expected.penalty_at_slack(first["value"] / size) * size
         assert second["value"] == pytest.approx(least, rel=0, abs=near), instance.name
-        limited = least_penalty_given(instance, slack=first["value"] + near, engine=engine)
+        limited = fair(instance, slack=first["value"] + near, engine=engine)
         assert isinstance(limited.solution, Pairing)
         assert attribution_slack(instance, limited.solution) <= first["value"] + 2 * near
 
@@ -296,14 +295,14 @@ def test_fair_can_need_slack_and_says_how_much() -> None:
     assert (
         fair(instance.replace(bandwidth=[3.0, 3.0])).bound == 0.0
     )  # equals owe each other nothing
-    assert least_penalty_given(instance, slack=0.4).status is Status.INFEASIBLE
+    assert fair(instance, slack=0.4).status is Status.INFEASIBLE
 
 
 def test_fair_needs_bandwidths_and_names_the_cure() -> None:
     instance = Colocation([[0.1]], [2])
     for call in (
         lambda: fair(instance),
-        lambda: least_penalty_given(instance, slack=0.1),
+        lambda: fair(instance, slack=0.1),
         lambda: frontier(instance, "slack"),
     ):
         with pytest.raises(InvalidOption, match="Give bandwidth"):
@@ -319,9 +318,8 @@ def test_fair_needs_bandwidths_and_names_the_cure() -> None:
         (lambda i: fair(i, time_limit=-1), "time_limit"),
         (lambda i: zero_blocking(i, -0.1), "alpha"),
         (lambda i: zero_blocking(i, 0.1, "percent"), "alpha_mode"),
-        (lambda i: least_penalty_given(i, blocking=1, slack=0.1), "one of them"),
-        (lambda i: least_penalty_given(i, blocking=-1), "most"),
-        (lambda i: least_penalty_given(i, slack=-0.1), "slack"),
+        (lambda i: at_most_blocking(i, -1), "most"),
+        (lambda i: fair(i, slack=-0.1), "slack"),
         (lambda i: frontier(i, "machines"), "against"),
         (lambda i: frontier(i, points=1), "points"),
         (lambda i: frontier(i, values=[-1]), "values"),
@@ -654,6 +652,13 @@ def test_a_frontier_falls_and_ends_at_the_least_penalty() -> None:
             point.bound is None or point.penalty is None or point.bound <= point.penalty
             for point in found.points
         )
+
+
+def test_points_of_a_frontier_keep_their_slack_to_the_last_decimal() -> None:
+    instance = contention(5, 20, 3)
+    for point in frontier(instance, "slack", points=4).points:
+        assert point.pairing is not None
+        assert keeps_slack(instance, point.pairing, point.limit)
 
 
 def test_chosen_limits_are_kept() -> None:

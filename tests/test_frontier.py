@@ -221,7 +221,7 @@ def test_two_points_are_enough(problem: str) -> None:
 @pytest.mark.parametrize(
     ("problem", "name", "where"),
     [
-        ("colocation", "cooper-1000", "analysis.colocation.frontier:least_penalty_given"),
+        ("colocation", "cooper-1000", "analysis.colocation.frontier:at_most_blocking"),
         pytest.param(
             "admission",
             "hines-romano-I",

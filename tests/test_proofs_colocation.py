@@ -170,10 +170,14 @@ def test_the_program_of_little_slack_has_exactly_the_answers_with_so_little() ->
     assert seen == {False, True}
 
 
-@pytest.mark.parametrize("method", ["optimal", "stable", "fair"])
-def test_that_there_is_no_pairing_is_proved_and_of_no_other_instance(method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "options"), [("optimal", {}), ("stable", {}), ("fair", {}), ("fair", {"slack": 0.1})]
+)
+def test_that_there_is_no_pairing_is_proved_and_of_no_other_instance(
+    method: str, options: dict[str, float]
+) -> None:
     for document in nobody(3):
-        content, proof = proved(document, method)
+        content, proof = proved(document, method, **options)
         told = verify.verify(content, json.dumps(written(content, proof)).encode())
         assert told.endswith("there is no answer at all")
     rng = random.Random(0)

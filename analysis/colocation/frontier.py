@@ -19,7 +19,7 @@ from ...baselines.colocation import (
 )
 from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.objective import attribution_slack, mean_penalty
+from ...instances.colocation.objective import least_allowance, mean_penalty, scale
 from ...instances.colocation.stability import (
     UNCERTAINTIES,
     Alpha,
@@ -32,8 +32,8 @@ from ...instances.colocation.stability import (
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...instances.problem.rules import checked
 from ...solvers.colocation import (
+    at_most_blocking,
     fair,
-    least_penalty_given,
     optimal,
     require_bandwidth,
     zero_blocking,
@@ -41,7 +41,7 @@ from ...solvers.colocation import (
 from ...solvers.colocation.robust import robust_alpha
 from ...solvers.colocation.stable import stable
 from ...solvers.engines import EngineName
-from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+from ...solvers.outcome import Clock, Outcome, Report, Status, Stop, agree
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 
 Against = Literal["blocking", "alpha", "slack"]
@@ -465,7 +465,8 @@ class _Sweep:
         allowed = limit if self.against != "alpha" else 0.0
         if self._reached(self.cheapest, limit) <= allowed:
             return self.free  # the limit does not bind
-        if allowed < self.fewest - 1e-9:
+        unit = scale(self.instance, "slack" if self.against == "slack" else "blocking_pairs")
+        if allowed < self.fewest and not agree(allowed, self.fewest, unit):
             return Outcome(None, None, Status.INFEASIBLE)
         fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
         start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
@@ -487,17 +488,18 @@ class _Sweep:
                 start=start,
             )
         if self.against == "slack":
-            return least_penalty_given(
-                self.instance, slack=limit, time_limit=time_limit, engine=self.engine, start=start
-            )
-        return least_penalty_given(
-            self.instance, blocking=int(limit), alpha=self.alpha, alpha_mode=self.alpha_mode,
-            time_limit=time_limit, engine=self.engine, start=start,
+            return fair(
+                self.instance, slack=limit, time_limit=time_limit, engine=self.engine or "highs",
+                start=start,
+            )  # fmt: skip
+        return at_most_blocking(
+            self.instance, int(limit), self.alpha, self.alpha_mode, time_limit=time_limit,
+            engine=self.engine, start=start,
         )  # fmt: skip
 
     def _reached(self, pairing: Pairing, limit: float) -> float:
         if self.against == "slack":
-            return attribution_slack(self.instance, pairing)
+            return least_allowance(self.instance, pairing)
         alpha = limit if self.against == "alpha" else self.alpha
         read = (alpha, self.alpha_mode, self.uncertainty)
         return float(blocking_pairs(self.instance, pairing, *read).count)

@@ -100,6 +100,13 @@ def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
     return slack
 
 
+def least_allowance(instance: Colocation, pairing: Pairing) -> float:
+    """The least allowance of slack that a pairing keeps: `keeps_slack` of it, and of none below."""
+    exact = exact_slack(instance, pairing)
+    near = float(exact)
+    return near if decimal(near) >= exact else float(np.nextafter(near, np.inf))
+
+
 def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
     """Whether the slack is at most this, exactly: floats decide where they are far apart, fractions
     elsewhere.

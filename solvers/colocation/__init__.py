@@ -4,7 +4,7 @@ for any partial one.
 
 from __future__ import annotations
 
-from .blocking import at_most_blocking, fewest_blocking, least_penalty_given, zero_blocking
+from .blocking import at_most_blocking, fewest_blocking, zero_blocking
 from .common import require_bandwidth
 from .fair import fair
 from .feasible import complete, feasible_pairing
@@ -16,7 +16,6 @@ __all__ = [
     "fair",
     "feasible_pairing",
     "fewest_blocking",
-    "least_penalty_given",
     "optimal",
     "require_bandwidth",
     "zero_blocking",

@@ -4,12 +4,12 @@ types.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing, check
-from ...instances.colocation.objective import attribution_slack, mean_penalty
+from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import (
     AlphaMode,
     Uncertainty,
@@ -17,34 +17,19 @@ from ...instances.colocation.stability import (
     validate_alpha,
 )
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.errors import InfeasibleSolution
+from ...instances.problem.rules import checked
 from ...models.colocation import (
     PairingProgram,
     blocking_program,
-    fair_program,
     order_program,
     order_terms,
     stable_program,
 )
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status, Stop
-from .common import (
-    KEEPS_TIME,
-    MOST_PAIRS,
-    NOT_GIVEN,
-    best_of,
-    in_own_unit,
-    infeasible,
-    out_of_unit,
-    outcome,
-    pairs_of,
-    require_bandwidth,
-    run,
-    size,
-)
+from ..outcome import Clock, Outcome, Report, Status
+from .common import NOT_GIVEN, best_of, infeasible, outcome, run, size
 from .feasible import NO_PAIRING
-from .penalty import optimal
 from .shares import MANY, solve_in_shares
 
 MOST_TERMS = 100_000
@@ -212,85 +197,6 @@ def fewest_blocking(
     bound = None if answer.bound is None else float(np.ceil(answer.bound - 1e-6))
     value = None if best is None else count(best)
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
-
-
-@checked
-def least_penalty_given(
-    instance: Colocation,
-    *,
-    blocking: int | None = None,
-    slack: Annotated[float, AtLeast(0, "points of penalty", infinite=True)] | None = None,
-    alpha: float = 0.0,
-    alpha_mode: AlphaMode = "penalty-points",
-    time_limit: float | None = None,
-    engine: EngineName | None = None,
-    start: Solution | None = None,
-    report: Report | None = None,
-) -> Outcome:
-    """Least mean penalty under one epsilon-constraint: at most so many blocking pairs, or at most
-    so much slack.
-
-    Parameters
-    ----------
-    blocking : most blocking pairs at `alpha`; None for no such limit.
-    slack : most attribution slack (needs bandwidths); None for no such limit.
-    others : as in `zero_blocking`.
-
-    Raises
-    ------
-    InvalidOption
-        Both limits are given, one is negative, or slack is given without bandwidths.
-    """
-    # one limit at most; on blocking pairs and on nothing these are methods of their own
-    if blocking is not None and slack is not None:
-        raise InvalidOption("blocking and slack are both given; expected one of them")
-    if blocking is not None:
-        return at_most_blocking(
-            instance,
-            blocking,
-            alpha,
-            alpha_mode,
-            time_limit=time_limit,
-            engine=engine,
-            start=start,
-            report=report,
-        )
-    if slack is None:
-        return optimal(
-            instance, time_limit=time_limit, engine=engine or "highs", start=start, report=report
-        )
-    # a given pairing is of use where it keeps the limit
-    require_bandwidth(instance)
-    clock = Clock(time_limit, report)
-    begin = start if isinstance(start, Pairing) and _feasible(instance, start) else None
-    if begin is not None and attribution_slack(instance, begin) > slack:
-        begin = None
-    # a program too large to be made in time
-    pairs = pairs_of(instance)
-    if pairs > MOST_PAIRS and clock.left is not None:
-        value = None if begin is None else mean_penalty(instance, begin)
-        certificate = {"proof": f"none: there is no time for a program of {pairs} pairs of types"}
-        return outcome(instance, begin, value, None, Stop.TIME_LIMIT, certificate, clock)
-    # the program, and the better of its checked pairing and the given one
-    instance, unit = in_own_unit(instance)
-    clock.unit = unit
-    program = fair_program(instance, slack / unit)
-    answer = run(
-        program, clock, engine=engine or "highs", scale=instance.agents, start=begin,
-        apart=pairs > KEEPS_TIME
-    )  # fmt: skip
-    if answer.status is Status.INFEASIBLE and begin is None:
-        return infeasible(clock, f"no pairing has a slack of {slack:g} or less")
-    best = best_of(
-        instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing)
-    )
-    bound = None if answer.bound is None else answer.bound / instance.agents
-    certificate = {
-        "proof": NOT_GIVEN if best is None else "integer program over types",
-        **size(program, engine or "highs"),
-    }
-    value = None if best is None else mean_penalty(instance, best)
-    return out_of_unit(outcome(instance, best, value, bound, answer.stop, certificate, clock), unit)
 
 
 def _within(

@@ -241,9 +241,9 @@ def fair(task: Task) -> Proof:
 
 def _fair_within(task: Task, slack: int | str) -> Proof:
     """Why no pairing within an allowance of slack costs less, or has so little slack."""
-    if task.outcome.solution is None and "least_slack" not in task.outcome.certificate:
-        return _nobody(task, "fair-within", "penalty")
     options, allowed = {"slack": slack}, Fraction(slack)
+    if task.outcome.solution is None and "least_slack" not in task.outcome.certificate:
+        return replace(_nobody(task, "fair-within", "penalty"), options=options)
     steps: list[dict[str, Any]] = []
 
     def found() -> verify.Found:

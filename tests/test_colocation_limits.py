@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
 ) -> None:
     instance = contention(4, 12, 0)
     here = fair(instance, slack=0.3)
-    monkeypatch.setattr("cotenant.solvers.colocation.fair.KEEPS_TIME", 1)
+    monkeypatch.setattr(import_module("cotenant.solvers.colocation.fair"), "KEEPS_TIME", 1)
     calls = []
 
     def call_apart(function: Any, *given: Any, hard_limit: float, **options: Any) -> Any:

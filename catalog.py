@@ -40,6 +40,8 @@ class Method:
         better; "" where every feasible answer is one, and nothing comes before.
     no_starts : why no policy's answer is one to an exact method's question; "" where the quick
         policies of the problem are its starts.
+    begins : "module:function" of an instance: the names of exact methods whose answers are starts
+        too, each in a part of the time; "" for none.
     quick : of a policy, the size of instances that it takes about a second for; 0 for one that is
         nobody's start.
     aliases : other names it answers to.
@@ -62,6 +64,7 @@ class Method:
     levels: tuple[str, ...] = ()
     asks: str = ""
     no_starts: str = ""
+    begins: str = ""
     quick: int = 5000
     aliases: tuple[str, ...] = ()
     needs: str = ""
@@ -171,7 +174,8 @@ METHODS: tuple[Method, ...] = (
            "vector packing portfolio", prover="solvers.proofs.prices:min_servers",
            claimed=_TOLD_APART),
     _whole("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
-           "vector packing portfolio", prover="solvers.proofs.prices:min_cost",
+           "vector packing portfolio", begins="solvers.packing.minimum:cheap_starts",
+           prover="solvers.proofs.prices:min_cost",
            claimed=_TOLD_APART),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", prover="solvers.proofs.prices:cp_sat"),

@@ -26,10 +26,12 @@ from cotenant.analysis.run.starts import Starts
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import gavel
 from cotenant.instances.market.generators import population
+from cotenant.instances.packing import Packing
 from cotenant.instances.packing.generators import cluster
 from cotenant.instances.problem import Instance, scale
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
 from cotenant.solvers.outcome import AGREE, Clock, Outcome, Status
+from cotenant.solvers.packing.minimum import cheap_starts
 
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
@@ -245,6 +247,54 @@ def test_a_policy_that_takes_longer_than_a_tenth_of_the_time_is_not_asked(
     assert "SR" not in asks
     starts.look(Clock())
     assert asks[-1] == "SR"
+
+
+def priced(seed: int) -> Iterator[Packing]:
+    """Clusters and other packings whose server classes differ in cost."""
+    rng = np.random.default_rng(seed)
+    vms = cluster(nodes=12, vms=40, types=8, rng=rng)
+    for instance in (vms, packing(seed), packing(seed, limited=True)):
+        yield instance.replace(cost=rng.integers(1, 9, size=instance.classes))
+
+
+def costs_of(instance: Packing, limit: float) -> dict[str, float]:
+    """What the servers of each method's answer cost; infinite without one."""
+    found = {}
+    for name in ("min-servers", "fewest-moves", "min-cost"):
+        if catalog.find("packing", name).suits(instance):
+            result = cotenant.solve(instance, name, time_limit=limit)
+            found[name] = result.metrics.get("cost", np.inf)
+    return found
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("seed", seeds(20, 2))
+def test_the_cheapest_servers_are_never_dearer_than_the_fewest(
+    seed: int, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor than those of the fewest moves; also where the time is over before anything begins."""
+    if late:
+        monkeypatch.setattr(Clock, "over", property(lambda self: True))
+    for instance in priced(seed):
+        found = costs_of(instance, 0.01 if late else LIMIT)
+        assert found["min-cost"] == min(found.values())
+
+
+def test_a_method_begins_with_the_answers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry, resolve = catalog.find("packing", "min-cost"), catalog.Method.resolve
+    instance = next(priced(1))
+    others = costs_of(instance, LIMIT)
+    monkeypatch.setattr(
+        catalog.Method, "resolve",
+        lambda one: (lambda instance: UNANSWERED) if one is entry else resolve(one),
+    )  # fmt: skip
+    result = cotenant.solve(instance, "min-cost", time_limit=LIMIT)
+    assert result.objective <= min(others["min-servers"], others["fewest-moves"])
+    assert result.certificate["answer_by"] in ("min-servers", "fewest-moves")
+    assert cheap_starts(instance.replace(cost=np.full(instance.classes, 3))) == ()
+
+
+UNANSWERED = Outcome(None, None, Status.UNKNOWN)
 
 
 def test_metrics_that_nobody_needs_are_left_out_but_those_needed_are_the_same() -> None:

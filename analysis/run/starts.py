@@ -1,4 +1,6 @@
-"""The quick policies of a problem as starts of its exact methods, none of which ends behind one."""
+"""The quick policies of a problem as starts of its exact methods, none of which ends behind one; of
+some methods also the answers of others.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...catalog import Method
+from ...catalog import Method, find
 from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
 from ...instances.problem.options import accepts
@@ -21,6 +23,11 @@ SHARE = 10
 
 LATE = 4
 """After one part in so many no policy is begun, on a machine slower than was guessed."""
+
+BEGINNING, BEGINNING_SECONDS = 4, 5.0
+"""Of what is left of a limit, a method that another begins with gets one part in so many; and its
+seconds where there is no limit.
+"""
 
 Worth = tuple[Any, ...]
 
@@ -81,6 +88,10 @@ class Starts:
                 if policy.suits(self.instance):
                     spent += guess
                     self._ask(policy, None if limit is None else left)
+            for name in resolve(self.method.begins)(self.instance) if self.method.begins else ():
+                method = find(self.instance.problem, name)
+                if method.suits(self.instance):  # however little time: it keeps its limit
+                    self._ask(method, clock.share(BEGINNING) or BEGINNING_SECONDS)
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -141,6 +152,8 @@ class Starts:
         """Compare the answer of a policy with the best so far."""
         function = policy.resolve()
         given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
+        if policy.kind == "exact" and self.best is not None:
+            given["start"] = self.best.solution
         known = {name: value for name, value in given.items() if accepts(function, name)}
         try:
             answer = function(self.instance, **known)

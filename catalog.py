@@ -42,7 +42,7 @@ class Method:
         policies of the problem are its starts.
     begins : "module:function" of an instance: the names of exact methods whose answers are starts
         too, each in a part of the time; "" for none.
-    quick : of a policy, the size of instances that it takes about a second for; 0 for one that is
+    quick : of a policy, the `Instance.size` that it takes about a second for; 0 for one that is
         nobody's start.
     aliases : other names it answers to.
     needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
@@ -65,7 +65,7 @@ class Method:
     asks: str = ""
     no_starts: str = ""
     begins: str = ""
-    quick: int = 5000
+    quick: int = 20_000_000
     aliases: tuple[str, ...] = ()
     needs: str = ""
     needed: str = ""
@@ -142,7 +142,7 @@ METHODS: tuple[Method, ...] = (
                asks="solvers.colocation.fair:fair_enough", prover="solvers.proofs.colocation:fair",
                instead=(("slack", ANY, "penalty"),)),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
-           f"{_COOPER} III.C, IV.C", quick=2000),
+           f"{_COOPER} III.C, IV.C", quick=12_000_000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",
            "blocking_pairs", f"{_COOPER} III.C, IV.C"),
     _bandwidth("SMP", "colocation", "baselines.colocation:marriage_partition", "heuristic",
@@ -161,7 +161,7 @@ METHODS: tuple[Method, ...] = (
            f"{_HINES} III.A, as a MIP", ("total_speed",),
            prover="solvers.proofs.job_prices:most_jobs"),
     Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
-           "total_speed", "this package", quick=1000),
+           "total_speed", "this package", quick=19_000_000),
     Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed",
            f"{_HINES} IV"),
     Method("DA1", "admission", "baselines.admission:deferred_quotas", "heuristic", "total_speed",
@@ -253,20 +253,20 @@ METHODS: tuple[Method, ...] = (
     Method("PF", "market", "baselines.market:proportional_share", "heuristic", "total_utility",
            f"{_MARKET} 3.4.1"),
     Method("G-I", "market", "baselines.market:greedy_filtered", "heuristic", "total_utility",
-           f"{_MARKET} 3.4.1"),
+           f"{_MARKET} 3.4.1", quick=5_000_000),
     Method("G-II", "market", "baselines.market:greedy_oracle", "heuristic", "total_utility",
            f"{_MARKET} 3.4.1"),
     Method("XC", "market", "baselines.market:exchange", "heuristic", "total_utility",
            f"{_MARKET} 3.4.1"),
     Method("XC-M", "market", "baselines.market:exchange_modified", "heuristic", "total_utility",
-           f"{_MARKET} 3.4.1"),
+           f"{_MARKET} 3.4.1", quick=2_000_000),
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness",
            f"{_FAIR} 3, fig. 1 and 3",
            no_starts="a rule that says each start: its schedule is what others are measured by",
            prover="solvers.proofs.recompute:ref",
            claimed=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
-           f"{_FAIR} 5.1, fig. 6"),
+           f"{_FAIR} 5.1, fig. 6", quick=4_000_000),
     Method("DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic",
            "unfairness", f"{_FAIR} 7.1, fig. 9"),
     Method("ROUNDROBIN", "scheduling", "baselines.scheduling:round_robin", "heuristic",
@@ -307,14 +307,14 @@ METHODS: tuple[Method, ...] = (
     Method("least-alpha", "groups", "solvers.groups.core:least_alpha", "exact", "least_alpha",
            "this package: the least epsilon-core", ("penalty",)),
     Method("hierarchical", "groups", "baselines.groups:hierarchical", "heuristic", "penalty",
-           f"{_MARKET} 6, pairs of pairs", quick=800),
+           f"{_MARKET} 6, pairs of pairs", quick=1_000_000),
     Method("serpentine", "groups", "baselines.groups:serpentine", "heuristic", "penalty",
            f"{_COOPER} IV.C (CO), for groups"),
     Method("GR", "groups", "baselines.groups:greedy", "heuristic", "penalty", f"{_COOPER} IV.C"),
     Method("threshold", "groups", "baselines.groups:threshold", "heuristic", "penalty",
            f"{_COOPER} IV.C"),
     Method("local-search", "groups", "baselines.groups:local_search", "heuristic", "penalty",
-           "this package", quick=800),
+           "this package", quick=1_000_000),
     Method("sorted", "groups", "baselines.groups:sorted_by_pressure", "heuristic",
            "blocking_groups", "Banerjee, Konishi and Sonmez (2001)"),
     Method("random", "groups", "baselines.groups:random_grouping", "heuristic", "penalty",

@@ -234,19 +234,61 @@ def test_what_a_policy_contradicts_is_withdrawn(
         assert starts.best.policy in result.certificate["withdrawn"]
 
 
-def test_a_policy_that_takes_longer_than_a_tenth_of_the_time_is_not_asked(
+def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    instance, asks = cotenant.read("colocation/cooper-1000"), []
-    monkeypatch.setattr(Starts, "_ask", lambda self, policy, seconds: asks.append(policy.name))
-    starts = Starts(instance, STABLE, {}, seed=0)
-    starts.look(Clock(0.1))
-    assert asks == []
-    starts.look(Clock(1.0))
-    assert "SMR" in asks
-    assert "SR" not in asks
-    starts.look(Clock())
-    assert asks[-1] == "SR"
+    """Different agents: SR takes some twelve million list entries a second, the others more."""
+    instance = cotenant.read("colocation/preferences-100")
+    here: list[str] = []
+    apart: list[str] = []
+
+    def ask(self: Starts, policy: catalog.Method, seconds: float) -> bool:
+        here.append(policy.name)
+        return True
+
+    monkeypatch.setattr(Starts, "_ask", ask)
+    monkeypatch.setattr(
+        Starts, "_ask_apart", lambda self, those, clock, last: apart.extend(p.name for p in those)
+    )
+    for seconds, size, where in (
+        (None, instance.size, (["GR", "SMR", "SR", "threshold"], [])),
+        (1.0, 1e6, (["GR", "SMR", "SR", "threshold"], [])),
+        (20.0, 6e7, ([], ["GR", "SMR", "SR", "threshold"])),
+        (20.0, 19e7, ([], ["GR", "SMR", "threshold"])),
+        (1.0, 1e9, ([], [])),
+    ):
+        monkeypatch.setattr(type(instance), "size", property(lambda self, size=size: size))
+        here.clear()
+        apart.clear()
+        Starts(instance, STABLE, {}, seed=0).look(Clock(seconds))
+        assert (sorted(here), sorted(apart)) == where, (seconds, size)
+
+
+def test_a_policy_in_a_process_of_its_own_has_the_same_answer_and_can_be_given_up() -> None:
+    instance = cotenant.read("colocation/no-stable-4")
+    starts, apart = (Starts(instance, STABLE, {}, seed=0) for _ in range(2))
+    policies = [catalog.find("colocation", name) for name in ("SR", "GR")]
+    for policy in policies:
+        assert starts._ask(policy, 1.0)
+    apart._ask_apart(policies, Clock(), last=60.0)
+    assert apart.best is not None
+    assert apart.best == starts.best
+    late = Starts(instance, STABLE, {}, seed=0)
+    late._ask_apart(policies, Clock(), last=1e-6)
+    assert late.best is None
+
+
+def test_a_policy_that_refuses_so_short_a_limit_is_asked_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = cotenant.read("colocation/no-stable-4")
+    slow: list[str] = []
+    monkeypatch.setattr("cotenant.baselines.colocation.matching.AN_ENTRY", 1.0)
+    monkeypatch.setattr(
+        Starts, "_ask_apart", lambda self, those, clock, last: slow.extend(p.name for p in those)
+    )
+    Starts(instance, STABLE, {}, seed=0).look(Clock(10.0))
+    assert slow == ["SR"]
 
 
 def priced(seed: int) -> Iterator[Packing]:

@@ -39,8 +39,8 @@ def solve(
     seed : of the random generator handed to the method.
     time_limit : seconds, above 0; the best answer so far is returned when they are up.
     start : an answer to begin from; when none is given, exact methods get the best that the quick
-        policies of the problem find in a tenth of the time, by the method's own objective, and end
-        no worse.
+        policies of the problem find in half of the time at most, by the method's own objective, and
+        end no worse.
     report : called with (seconds, objective, bound, text) as the method goes on.
     **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs
         for every method).

@@ -4,7 +4,7 @@ some methods also the answers of others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,30 @@ import numpy as np
 
 from ...catalog import Method, find
 from ...instances.problem.base import Instance, Solution
-from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ...instances.problem.errors import (
+    InvalidInstance,
+    InvalidOption,
+    NoSolution,
+    TimeLimitTooShort,
+)
 from ...instances.problem.options import accepts
 from ...instances.problem.registry import check, resolve, scale
+from ...solvers.engines.child import Child
 from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop, agree
 from ..registry import analysis_of
 
-SHARE = 10
-"""Of a time limit, policies get one part in so many."""
+SHARE, HERE_SECONDS = 10, 0.5
+"""Of a time limit, policies get one part in so many, or so many seconds of short ones: few look at
+a clock.
+"""
 
-LATE = 4
-"""After one part in so many no policy is begun, on a machine slower than was guessed."""
+APART = 2
+"""After one part in so many of a time limit no policy is begun, and what runs in a process of its
+own is given up there: policies that are guessed to take longer than the others' share.
+"""
+
+UNHURRIED = 20.0
+"""What stands for a time limit where there is none."""
 
 BEGINNING, BEGINNING_SECONDS = 4, 5.0
 """Of what is left of a limit, a method that another begins with gets one part in so many; and its
@@ -72,22 +85,25 @@ class Starts:
         self.units = [scale(instance, level, **options) for level in self.levels]
 
     def look(self, clock: Clock) -> Stop:
-        """Ask the policies that suit, the quickest first, as long as one part in `SHARE` of the
-        time allows; Ctrl-C keeps the best so far, and is raised while there is none.
+        """Ask the policies that suit, the quickest first, in half of the time at most; Ctrl-C keeps
+        the best so far, and is raised while there is none.
 
-        How long a policy takes is guessed, as few look at a clock. None is begun after `LATE`.
+        How long a policy takes is guessed. Those that may take long for this limit run in a process
+        of their own, which can be ended.
         """
-        limit, spent = clock.left, 0.0
-        most, late = (np.inf, np.inf) if limit is None else (limit / SHARE, limit / LATE)
+        limit = clock.left or UNHURRIED
+        last = limit / APART
+        here = max(limit / SHARE, min(last, HERE_SECONDS))
+        slow: list[Method] = []
         try:
             for policy in self.method.starts:
-                guess = (self.instance.size / policy.quick) ** 2
-                left = late - clock.seconds
-                if (guess > 1.0 and limit is None) or spent + guess > most or left <= 0:
+                guess, seconds = self.instance.size / policy.quick, last - clock.seconds
+                if guess > seconds or not policy.suits(self.instance):
                     continue
-                if policy.suits(self.instance):
-                    spent += guess
-                    self._ask(policy, None if limit is None else left)
+                little = clock.seconds + guess > here
+                if little or not self._ask(policy, min(seconds, here)):
+                    slow.append(policy)
+            self._ask_apart(slow, clock, last)
             for name in resolve(self.method.begins)(self.instance) if self.method.begins else ():
                 method = find(self.instance.problem, name)
                 if method.suits(self.instance):  # however little time: it keeps its limit
@@ -97,6 +113,29 @@ class Starts:
                 raise
             return Stop.INTERRUPTED
         return Stop.FINISHED
+
+    def _ask_apart(self, policies: Sequence[Method], clock: Clock, last: float) -> None:
+        """Ask policies in a process of its own until the clock says `last`."""
+        if not policies:
+            return
+        try:
+            child = Child()
+        except OSError:  # the machine starts no more processes: there are fewer starts then
+            return
+        try:
+            for policy in policies:
+                left = last - clock.seconds
+                if left <= 0:
+                    return
+                given = (self.instance, self.method.name, self.asked, self.seed, policy.name, left)
+                child.ask(answer_of, *given, limit=left)
+                reply = child.answer(left)
+                if reply.kind not in ("done", "raised"):  # it cannot be asked again
+                    return
+                if reply.kind == "done":
+                    self._offer(reply.value)
+        finally:
+            child.end()
 
     def kept(self, outcome: Outcome, measured: Mapping[str, float]) -> Outcome:
         """The outcome, or, where its answer is worse than the best start, that start with its
@@ -148,8 +187,10 @@ class Starts:
         made[0]["bound"] = bound
         return made
 
-    def _ask(self, policy: Method, seconds: float | None) -> None:
-        """Compare the answer of a policy with the best so far."""
+    def _ask(self, policy: Method, seconds: float) -> bool:
+        """Compare the answer of a policy with the best so far; False where it refuses to begin with
+        so little time.
+        """
         function = policy.resolve()
         given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
         if policy.kind == "exact" and self.best is not None:
@@ -157,8 +198,10 @@ class Starts:
         known = {name: value for name, value in given.items() if accepts(function, name)}
         try:
             answer = function(self.instance, **known)
-        except (NoSolution, InvalidOption, InvalidInstance):  # this policy has no answer here
-            return
+        except TimeLimitTooShort:
+            return False
+        except (NoSolution, InvalidOption, InvalidInstance):  # it has no answer here
+            return True
         interrupted = False
         if isinstance(answer, Outcome):
             interrupted, answer = answer.stop is Stop.INTERRUPTED, answer.solution
@@ -166,10 +209,15 @@ class Starts:
             check(self.instance, answer)
             measured = self.metrics(self.instance, answer, only=self.levels, **self.options)
             worth = self.worth(answer, measured)
-            if worth is not None and (self.best is None or worth < self.best.worth):
-                self.best = Start(policy.name, answer, worth)
+            self._offer(None if worth is None else Start(policy.name, answer, worth))
         if interrupted:  # it kept its answer, but what it was to begin is not begun
             raise KeyboardInterrupt
+        return True
+
+    def _offer(self, start: Start | None) -> None:
+        """Keep a start that is better than the best so far."""
+        if start is not None and (self.best is None or start.worth < self.best.worth):
+            self.best = start
 
     def worth(self, answer: Solution, measured: Mapping[str, float]) -> Worth | None:
         """What the method compares; None for an answer that is none to its question, or that has no
@@ -194,3 +242,13 @@ class Starts:
             if not agree(mine, theirs, unit):
                 return bool(mine < theirs)
         return False
+
+
+def answer_of(
+    instance: Instance, method: str, options: Mapping[str, Any], seed: int, policy: str,
+    seconds: float,
+) -> Start | None:  # fmt: skip
+    """A policy's answer to a method's question, and what it is worth; None where it has none."""
+    starts = Starts(instance, find(instance.problem, method), options, seed)
+    starts._ask(find(instance.problem, policy), seconds)
+    return starts.best

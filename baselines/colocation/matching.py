@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance, TimeLimitTooShort
 from ...instances.problem.rules import checked
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
 from .draft import Draft, runs
@@ -207,7 +207,7 @@ def roommates(
     lists = instance.types if ties == "index" else len(types)
     seconds = (AN_ENTRY * lists + A_PROPOSAL * len(types)) * len(types)
     if time_limit is not None and seconds > time_limit:
-        raise InvalidOption(
+        raise TimeLimitTooShort(
             f"time_limit is {time_limit:g} s; {lists} lists over {len(types)} agents may take "
             f"SR {seconds:.2g} s. Give more "
             "time, group agents into fewer types, or use SMR, SMP or GR, which go by types"

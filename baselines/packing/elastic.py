@@ -6,7 +6,7 @@ import numpy as np
 
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
-from ...instances.problem.errors import InvalidOption
+from ...instances.problem.errors import TimeLimitTooShort
 from ...instances.problem.rules import checked
 from ...solvers.packing.cluster import Cluster, fixed_cluster
 
@@ -31,7 +31,7 @@ def first_fit(
     ------
     InvalidInstance
         The number of servers is not fixed, or a finite request must be served whole.
-    InvalidOption
+    TimeLimitTooShort
         So many VMs fit that placing them one by one would pass the time limit, or `MOST_SECONDS`.
 
     Examples
@@ -130,12 +130,12 @@ def require_time(vms: float, each: float, time_limit: float | None) -> None:
 
     Raises
     ------
-    InvalidOption
+    TimeLimitTooShort
         It would take longer than the time limit, or `MOST_SECONDS` without one.
     """
     most = MOST_SECONDS if time_limit is None else time_limit
     if vms * each > most:
-        raise InvalidOption(
+        raise TimeLimitTooShort(
             f"up to {vms:.2g} VMs, one by one, may take {vms * each:.2g} s, and there are "
             f"{most:.2g} s. Give more time, a larger unit and larger VMs, or use a method that "
             "places many at once (max-min-share for elastic requests, FFD for others)"

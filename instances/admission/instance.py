@@ -167,8 +167,8 @@ class Admission(Instance["Assignment"]):
 
     @property
     def size(self) -> int:
-        """The number of jobs."""
-        return self.jobs
+        """All core types of all VMs for each job, and what is done for a job besides."""
+        return self.jobs * (self.cores.size + 200)
 
     @property
     def fastest(self) -> float:

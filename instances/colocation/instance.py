@@ -206,8 +206,8 @@ class Colocation(Instance["Pairing"]):
 
     @property
     def size(self) -> int:
-        """The number of agents."""
-        return self.agents
+        """A list of all types for each agent."""
+        return self.types * self.agents
 
     @property
     def distinct(self) -> bool:

@@ -181,8 +181,8 @@ class Market(Instance["Allocation"]):
 
     @property
     def size(self) -> int:
-        """The number of jobs."""
-        return self.jobs
+        """A hundred rounds over the jobs."""
+        return 100 * self.jobs
 
     @property
     def useful(self) -> Booleans:

@@ -286,9 +286,13 @@ class Packing(Instance["Placement"]):
 
     @property
     def size(self) -> int:
-        """VMs wanted, as far as that is a number, and at least the number of types."""
-        finite = self.wanted[~self.elastic]
-        return max(int(finite.sum()), self.types)
+        """All types for each VM wanted, as far as that is a number, or for a thousand VMs on each
+        server there is.
+        """
+        vms, servers = self.wanted[~self.elastic].sum(), 0.0
+        if self.elastic.any() or self.partial:
+            servers = self.available[np.isfinite(self.available)].sum()
+        return self.types * int(max(vms, 1000 * servers, self.types))
 
     def summary(self) -> dict[str, object]:
         """Facts for people: how many servers and VMs, and the fewest servers that volume alone

@@ -124,7 +124,7 @@ class Instance(_Record, Generic[Answer]):
 
     @property
     def size(self) -> int:
-        """How many agents, jobs or items there are: what the work of a heuristic grows with."""
+        """What the time of a policy grows with, about: the entries of the tables that it reads."""
         return 0
 
     @property

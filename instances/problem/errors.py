@@ -6,6 +6,7 @@
     ├── InvalidInstance     what is given breaks a rule of its problem (field, value, cure)
     ├── InvalidFile         a file cannot be read, is no document of ours, or cannot be written
     ├── InvalidOption       an option of a method, generator or reader is unknown or out of range
+    │   └── TimeLimitTooShort  a policy that cannot be stopped would take longer than its limit
     ├── UnknownName         no problem, method, metric, data set or bundled instance has that name
     ├── InfeasibleSolution  an answer breaks a rule of its instance (raised by `check`)
     ├── NoSolution          a valid instance has no feasible answer (proved), or none was found
@@ -49,6 +50,10 @@ class InvalidFile(CotenantError, OSError):
 
 class InvalidOption(CotenantError, ValueError):
     """An option is unknown, of the wrong type, or out of range."""
+
+
+class TimeLimitTooShort(InvalidOption):
+    """A policy that looks at no clock would take longer than its time limit, and does not begin."""
 
 
 class UnknownName(CotenantError, LookupError):

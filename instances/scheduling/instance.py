@@ -247,8 +247,8 @@ class Scheduling(Instance["Schedule"]):
 
     @property
     def size(self) -> int:
-        """The number of jobs."""
-        return self.jobs
+        """Some forty steps for each job."""
+        return 40 * self.jobs
 
     @property
     def total_machines(self) -> int:

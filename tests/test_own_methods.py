@@ -24,6 +24,7 @@ from cotenant.analysis.run import own_functions
 from cotenant.analysis.run.cell import Cell
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
+from cotenant.instances.packing import Placement
 from cotenant.instances.problem import InvalidOption
 from cotenant.running.run import policy_of
 from cotenant.solvers.outcome import Outcome, Status
@@ -253,10 +254,7 @@ def fine(instance):
         (None, "returned None; expected a Pairing, or an Outcome that holds one; does every way"),
         (3, "returned a value of type int; expected a Pairing, or an Outcome that holds one"),
         (np.zeros(4), "returned a value of type ndarray; expected a Pairing"),
-        (
-            cotenant.solve(cotenant.read("packing/tiny"), "FFD").solution,
-            "of type Placement; expected",
-        ),
+        (Placement([[1]], [0]), "of type Placement; expected"),
         (Outcome(None, None, Status.FEASIBLE), "type Outcome that holds None; expected a Pairing"),
         (Outcome(3, None, Status.UNKNOWN), "that holds a value of type int; expected a Pairing"),  # type: ignore[arg-type]
         (Outcome(None, None, "optimal"), "with status 'optimal' and stop"),  # type: ignore[arg-type]

@@ -150,7 +150,9 @@ def anneal(
         cells = _add(b, d, m, number, cell, at, cells)
         if value < least:
             least = value
-            best[:] = number
+            for i in range(types):
+                for j in range(types):
+                    best[i, j] = number[i, j]
             if least <= enough:
                 break
     return value, least

@@ -58,7 +58,9 @@ def combinations(demand: Array, cap: Array, free: Array, most: int) -> Any:
             return table[:number], False
         if number == len(table):
             grown = np.zeros((2 * len(table), types), dtype=np.int64)
-            grown[:number] = table
+            for row in range(number):
+                for i in range(types):
+                    grown[row, i] = table[row, i]
             table = grown
         for i in range(types):
             table[number, i] = count[i]

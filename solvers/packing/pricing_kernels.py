@@ -66,7 +66,8 @@ def best_patterns(
     following = np.zeros(depth_most + 1, dtype=np.int64)
     chosen = np.zeros(depth_most + 1, dtype=np.int64)
     count = np.zeros(types, dtype=np.int64)
-    free[0] = capacity
+    for j in range(resources):
+        free[0, j] = capacity[j]
     left[0] = room
     depth = 0
     best = least

@@ -119,7 +119,8 @@ def probe(
             if end == 1 and high[j] - low[j] == 1:
                 break
             value = low[j] if end == 0 else high[j] - 1
-            under[:], upper[:], above[:], top[:] = low, high, low, high
+            for k in range(len(low)):
+                under[k], upper[k], above[k], top[k] = low[k], high[k], low[k], high[k]
             upper[j], above[j] = value, value + 1
             waiting[row[first[j] : first[j + 1]]] = True
             left, one = tighten(rows, under, upper, todo, waiting)
@@ -138,7 +139,9 @@ def probe(
             if not left and not right:
                 return False, found, work, c + 1
             if left:
-                low[:], high[:] = under, upper
+                for k in range(len(low)):
+                    low[k], high[k] = under[k], upper[k]
             else:
-                low[:], high[:] = above, top
+                for k in range(len(low)):
+                    low[k], high[k] = above[k], top[k]
     return True, found, work, len(tried)

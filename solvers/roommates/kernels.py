@@ -447,8 +447,8 @@ def _candidates(
             continue
         # delete it on a copy: what the count becomes; then put it back
         r_other = back[agent, r]
-        trial[:] = predecessor
-        trial_held[:] = held
+        for i in range(agents):
+            trial[i], trial_held[i] = predecessor[i], held[i]
         counts[0] = parties[depth, 0]
         counts[1] = parties[depth, 1]
         forgive(
@@ -495,7 +495,8 @@ def _candidates(
         if gains[c] == 99:
             scratch[8, rest] = candidates[c]
             rest += 1
-    candidates[:total] = scratch[8, :total]
+    for c in range(total):
+        candidates[c] = scratch[8, c]
     return viable, total
 
 
@@ -571,8 +572,9 @@ def search(
         elif cursor[depth, 2] < cursor[depth, 0]:
             agent = candidates[depth, cursor[depth, 2]]
             cursor[depth, 2] += 1
-            predecessors[depth + 1] = predecessors[depth]
-            helds[depth + 1] = helds[depth]
+            for i in range(predecessors.shape[1]):
+                predecessors[depth + 1, i] = predecessors[depth, i]
+                helds[depth + 1, i] = helds[depth, i]
             deleted[depth, 0] = agent
             deleted[depth, 1] = helds[depth, agent]
             deleted[depth, 2] = back[agent, helds[depth, agent]]

@@ -74,11 +74,11 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
     propose, and whether they wait there.
     """
     agents = length.size
-    last[:] = length
     size = agents
     waiting = stack[1]
     # everybody may propose
     for i in range(agents):
+        last[i] = length[i]
         stack[0, i] = i
         waiting[i] = 1
     while size:

@@ -38,7 +38,6 @@ from .common import A_FORGIVEN_PAIR, INSIDE, outcome
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
-from .starts import set_aside
 
 FEW_TYPES = 30
 """Types up to which one program over types says at once whether zero is possible, and at what least
@@ -78,7 +77,7 @@ as many as an eighth of them, after which exchanges end.
 STEPS = (2, 4, 8, 16, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
-FIRST_TERMS = 9_000
+FIRST_TERMS = 15_000
 """Pairs of steps that the first of them may have, if the least has not more: with fewer the bound
 that it can reach is low, with more it takes long to reach any.
 """
@@ -148,8 +147,8 @@ def stable(
     Layered: when all agents differ, stable partitions and an exact search over deletions (the
     stable roommates problem), and over the ways to break the ties that matter where agents are
     indifferent, or alpha makes them so. Otherwise a program over types says whether zero is
-    possible, and if it is not, decision programs for K = 1, 2, ... are set against the best pairing
-    found by setting agents aside and by the search over deletions.
+    possible, and if it is not, the order encoding says whether few blocking pairs are enough, or
+    bounds many, against the best pairing found by exchanges and by the search over deletions.
 
     Parameters
     ----------
@@ -377,8 +376,6 @@ class _Search:
         )
         if few or self.uncertainty == "possible":
             self._zero_over_types()
-        if not self.proved and (few or not listed) and self.uncertainty != "possible":
-            self._set_agents_aside()
         self._exchange()
         if self.uncertainty == "possible" and not self.proved:
             self._robust_start()
@@ -448,25 +445,6 @@ class _Search:
             idle = idle + 1 if found is None else 0
             if idle > max(PATIENCE, self.instance.agents // 8) or self.clock.seconds > until:
                 return
-
-    def _set_agents_aside(self) -> None:
-        if self.clock.over:
-            return
-
-        def share() -> float | None:
-            return self.clock.share(2, 10.0)
-
-        aside = set_aside(self.instance, lambda rest: self._zero(rest, share()), time_limit=share())
-        if aside is not None:
-            pairing, types = aside
-            self.certificate["set_aside"] = {
-                "types": [self.instance.names[place] for place in types],
-                "blocking_pairs": self.count(pairing),
-                "why": "a start, not the answer: without one agent of each of these types of "
-                "odd count no pair blocks, "
-                "so every blocking pair of that start contains one of them",
-            }
-            self.offer(pairing, "one agent of each odd type set aside")
 
     def _search_agents(self, seconds: float) -> None:
         """Agents one by one, those of one type tied in every list."""

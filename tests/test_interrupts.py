@@ -181,8 +181,15 @@ def last(stderr: str) -> str:
     ][-1]
 
 
-@SIGNALS
-@pytest.mark.parametrize("module", ["typer", "numpy"])
+@pytest.mark.parametrize(
+    ("number", "code", "module"),
+    [
+        (signal.SIGINT, 130, "typer"),
+        (signal.SIGTERM, 143, "numpy"),
+        pytest.param(signal.SIGTERM, 143, "typer", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 130, "numpy", marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_while_the_program_loads_is_one_line(
     number: int, code: int, module: str, tmp_path: Path
 ) -> None:

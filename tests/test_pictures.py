@@ -40,6 +40,9 @@ SMALL = {"packing": "packing/paper-example"}
 leave nothing to trade).
 """
 
+FEWER = {"numa": {"tasks": 5000}}
+"""Options that make a run shorter."""
+
 SAME = 1e-6
 """Relative: a policy's value and a bound are both rounded on their way."""
 
@@ -66,6 +69,7 @@ def compared(problem: str) -> tuple[Row, ...]:
         seeds=(0, 1),
         time_limit=600,
         frontier=frontier,
+        options=FEWER.get(problem),
     )
     return tuple(found.rows)
 

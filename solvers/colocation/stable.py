@@ -98,6 +98,9 @@ APART_FROM = 60
 products and CP-SAT's presolve of them look at no clock (400 types: a minute).
 """
 
+APART_TERMS = 20_000
+"""Pairs of steps of an order encoding from which it does."""
+
 EXACT_SECOND_LEVEL = 60
 """Agents (or types) up to which the least penalty among all optima is asked for when the fewest is
 not zero.
@@ -491,7 +494,7 @@ class _Search:
         report: Report | None = None,
         **how: Any,
     ) -> Outcome | None:
-        """What a program over types says within the time; with many types in a process of its own,
+        """What a program over types says within the time; a large one in a process of its own,
         which does not report.
 
         None when that had to be ended.
@@ -500,8 +503,11 @@ class _Search:
             "alpha": self.alpha, "alpha_mode": self.alpha_mode, "uncertainty": self.uncertainty,
             "engine": "cp-sat", "time_limit": seconds, **how
         }  # fmt: skip
-        if self.instance.types < APART_FROM or seconds is None:
+        terms = order_terms(self.instance, how.get("most"), how.get("steps"))
+        small = self.instance.types < APART_FROM and terms < APART_TERMS
+        if small or seconds is None:
             return function(self.instance, **given, report=report)
+        given["time_limit"] = max(INSIDE * seconds, seconds - GRACE)
         return call_apart(function, self.instance, **given, hard_limit=seconds + GRACE)
 
     def _decide_all(self, seconds: float | None = None, upto: int | None = None) -> None:

@@ -65,6 +65,11 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
     found = stable(given, time_limit=60.0)
     assert (found.status, found.bound) == (begun.status, begun.bound)
     assert found.certificate["levels"][1]["status"] == "feasible"
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.lists_of_agents", refused)
+    monkeypatch.setattr("cotenant.solvers.colocation.stable.A_LISTED_PAIR", 1.0)
+    found = stable(given, time_limit=60.0)
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert found.bound == 0
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])

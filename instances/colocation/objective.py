@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from .instance import Colocation, Floats, Integers, Pairing
-from .stability import decimal, require_intervals
+from .stability import decimal, least_float, require_intervals
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
@@ -102,9 +102,7 @@ def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
 
 def least_allowance(instance: Colocation, pairing: Pairing) -> float:
     """The least allowance of slack that a pairing keeps: `keeps_slack` of it, and of none below."""
-    exact = exact_slack(instance, pairing)
-    near = float(exact)
-    return near if decimal(near) >= exact else float(np.nextafter(near, np.inf))
+    return least_float(exact_slack(instance, pairing))
 
 
 def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:

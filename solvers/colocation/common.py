@@ -31,11 +31,11 @@ INSIDE = 0.7
 clock for long.
 """
 
-AN_AGENT_CUBED, A_FORGIVEN_PAIR, A_PRICED_PAIR = 5e-10, 1e-6, 1.5e-7
+AN_AGENT_CUBED, A_LISTED_PAIR, A_FORGIVEN_PAIR, A_PRICED_PAIR = 5e-10, 2e-7, 1e-6, 1.5e-7
 """Seconds, at most, that steps take which look at no clock, so that they are left out where there
-is less: a fractional matching for each of the different agents to the third power; which pairs the
-second level may use, for each ordered pair of different agents; a round of pricing, with what is
-made before the first, for each type beside another.
+is less: a fractional matching for each of the different agents to the third power; their lists for
+each ordered pair of them, and which pairs the second level may use; a round of pricing, with what
+is made before the first, for each type beside another.
 """
 
 NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"

@@ -34,7 +34,7 @@ from .as_roommates import (
 )
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, zero_blocking
 from .bounds import least_penalty_bound
-from .common import A_FORGIVEN_PAIR, INSIDE, outcome
+from .common import A_FORGIVEN_PAIR, A_LISTED_PAIR, INSIDE, outcome
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
@@ -221,6 +221,9 @@ def stable(
             and instance.distinct
             and alone_is_worst(instance, alpha, alpha_mode)
         )
+        if different and (clock.left or np.inf) < A_LISTED_PAIR * instance.agents**2:
+            search.stop = Stop.TIME_LIMIT
+            return search.outcome()
         lists = lists_of_agents(instance, alpha, alpha_mode) if different else None
         if lists is not None:
             search.roommates(lists)
@@ -655,12 +658,12 @@ class _Search:
             **self._about_intervals(),
             **self.certificate,
             "blocking_pairs": [
-                {"types": [names[a], names[c]], "willing": [int(left), int(right)]}
+                {"types": [names[a], names[c]], "willing": [left, right]}
                 for a, c, left, right in zip(
-                    blocking.first,
-                    blocking.second,
-                    blocking.willing_first,
-                    blocking.willing_second,
+                    blocking.first.tolist(),
+                    blocking.second.tolist(),
+                    blocking.willing_first.tolist(),
+                    blocking.willing_second.tolist(),
                     strict=True,
                 )
             ],

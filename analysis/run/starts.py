@@ -34,6 +34,9 @@ APART = 2
 own is given up there: policies that are guessed to take longer than the others' share.
 """
 
+MOST_SENT = 250_000_000
+"""Bytes of an instance that is sent to another process: of a larger one all policies run here."""
+
 UNHURRIED = 20.0
 """What stands for a time limit where there is none."""
 
@@ -93,7 +96,9 @@ class Starts:
         """
         limit = clock.left or UNHURRIED
         last = limit / APART
-        here = max(limit / SHARE, min(last, HERE_SECONDS))
+        fields = vars(self.instance).values()
+        sent = sum(value.nbytes for value in fields if isinstance(value, np.ndarray)) <= MOST_SENT
+        here = max(limit / SHARE, min(last, HERE_SECONDS)) if sent else last
         slow: list[Method] = []
         try:
             for policy in self.method.starts:

@@ -403,3 +403,16 @@ def test_options_of_readers_and_generators_of_the_wrong_kind_are_refused(tmp_pat
     ):
         with pytest.raises(InvalidOption, match=next(iter(options))):
             make(rng=rng, **options)
+
+
+def test_servers_are_sorted_as_by_a_stable_sort() -> None:
+    from cotenant.solvers.packing.fitting_kernels import _sort
+
+    rng = np.random.default_rng(0)
+    for size in range(40):
+        room, slack = np.arange(size), rng.integers(0, 5, size) / 3.0
+        found = int(rng.integers(0, size + 1))
+        order = np.argsort(slack[:found], kind="stable")
+        expected = [*room[:found][order], *room[found:]], slack[:found][order].tolist()
+        _sort(room, slack, found)
+        assert (room.tolist(), slack[:found].tolist()) == expected

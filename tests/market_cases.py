@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from cotenant.instances.market import Allocation, Market
 from cotenant.instances.market.generators import population
+from cotenant.solvers.outcome import Outcome
 
 PARTS = 8
 """Equal parts of a server's cores in which they are divided."""
@@ -32,6 +35,28 @@ def drawn(seed: int) -> dict[str, Any]:
     document = {"cotenant": 1, "problem": "market", "name": "drawn", **market.document()}
     made: dict[str, Any] = json.loads(json.dumps(document))
     return made
+
+
+def drawer(**usual: Any) -> Callable[..., Market]:
+    """What draws a market from a seed, with these settings of a population or others."""
+
+    def drawn(seed: int = 0, **options: Any) -> Market:
+        settings = {"work": "lognormal"} | usual | options
+        return population(**settings, rng=np.random.default_rng(seed))
+
+    return drawn
+
+
+def answer(found: Allocation | Outcome) -> Allocation:
+    """The allocation of an outcome, or the one given."""
+    solution = found.solution if isinstance(found, Outcome) else found
+    assert isinstance(solution, Allocation)
+    return solution
+
+
+def amdahl(x: float, f: float) -> float:
+    """Amdahl's speedup, written out."""
+    return x / (f + (1 - f) * x) if x > 0 else 0.0
 
 
 class MarketTruth:

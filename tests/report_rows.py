@@ -44,6 +44,14 @@ def row(
     return made | {"key": changes.get("key", key)}
 
 
+def recorded(problem: str, method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
+    """A row of a comparison, as far as pictures look at it."""
+    return {
+        "problem": problem, "kind": "run", "method": method, "seed": seed, "record": kept,
+        "options": {}, "metrics": {},
+    }  # fmt: skip
+
+
 def failed(
     method: str, instance: str = "one", seed: int = 0, error: str = "no memory", **changes: Any
 ) -> dict[str, Any]:

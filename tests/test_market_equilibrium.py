@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from market_cases import amdahl, answer, drawer
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
@@ -39,30 +40,13 @@ ROUTES = 1e-4
 """Two routes to one equilibrium agree to this, relatively, in prices and in cores."""
 
 
-def drawn(seed: int = 0, **options: Any) -> Market:
-    settings: dict[str, Any] = {
-        "users": 30,
-        "servers": 30,
-        "jobs": 5,
-        "work": "lognormal",
-    } | options
-    return population(**settings, rng=np.random.default_rng(seed))
-
-
-def answer(outcome: Outcome) -> Allocation:
-    assert isinstance(outcome.solution, Allocation)
-    return outcome.solution
+drawn = drawer(users=30, servers=30, jobs=5)
 
 
 def prices(outcome: Outcome) -> np.ndarray:
     found = answer(outcome).price
     assert found is not None
     return found
-
-
-def s(x: float, f: float) -> float:
-    """Amdahl's speedup, written out."""
-    return x / (f + (1 - f) * x) if x > 0 else 0.0
 
 
 def brute_reply(market: Market, price: np.ndarray, user: int, grid: int = 4000) -> float:
@@ -74,7 +58,7 @@ def brute_reply(market: Market, price: np.ndarray, user: int, grid: int = 4000) 
         total = 0.0
         for job, spent in zip((first, second), money, strict=True):
             cores = spent / price[market.server[job]]
-            total += market.work[job] * s(cores, market.parallel_fraction[job])
+            total += market.work[job] * amdahl(cores, market.parallel_fraction[job])
         best = max(best, total)
     return best
 
@@ -166,7 +150,9 @@ def test_the_certificate_recomputes_from_scratch() -> None:
     assert error is not None
     for user in range(market.users):
         jobs = np.flatnonzero(market.user == user)
-        own = sum(market.work[k] * s(found.cores[k], market.parallel_fraction[k]) for k in jobs)
+        own = sum(
+            market.work[k] * amdahl(found.cores[k], market.parallel_fraction[k]) for k in jobs
+        )
         regrets = user_regrets(market, found)
         assert regrets is not None
         assert regrets[user] == pytest.approx(1 - own / brute_reply(market, price, user), abs=1e-5)

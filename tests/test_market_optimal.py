@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from market_cases import answer, drawer
 from seeds import numbers
 
 import cotenant
@@ -22,7 +23,6 @@ from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.envy import envy_index, envy_matrix
 from cotenant.instances.market.exact import WholeRatios
 from cotenant.instances.market.families import family_named
-from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.market.welfare import nash_welfare as welfare_of
@@ -50,21 +50,7 @@ EXACT = 1e-9
 """Agreement with enumeration."""
 
 
-def drawn(seed: int, **options: Any) -> Market:
-    settings: dict[str, Any] = {
-        "users": 3,
-        "servers": 2,
-        "jobs": 2,
-        "work": "lognormal",
-        "low": 0.0,
-        "high": 1.0,
-    } | options
-    return population(**settings, rng=np.random.default_rng(seed))
-
-
-def answer(outcome: Outcome) -> Allocation:
-    assert isinstance(outcome.solution, Allocation)
-    return outcome.solution
+drawn = drawer(users=3, servers=2, jobs=2, low=0.0, high=1.0)
 
 
 def whole_allocations(market: Market) -> Iterator[np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from market_cases import amdahl, answer, drawer
 
 import cotenant
 from cotenant.analysis.market.audits import envy_audit, rounding_table, users_alike, work_conserving
@@ -25,7 +26,7 @@ from cotenant.instances.market.sharing import Share, sharing_index, sharing_rati
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher
-from cotenant.solvers.outcome import Outcome, Stop
+from cotenant.solvers.outcome import Stop
 
 POLICIES = [
     equal_share,
@@ -38,25 +39,7 @@ POLICIES = [
 ]
 
 
-def drawn(seed: int = 0, **options: Any) -> Market:
-    settings: dict[str, Any] = {
-        "users": 20,
-        "servers": 15,
-        "jobs": 4,
-        "work": "lognormal",
-    } | options
-    return population(**settings, rng=np.random.default_rng(seed))
-
-
-def answer(found: Allocation | Outcome) -> Allocation:
-    solution = found.solution if isinstance(found, Outcome) else found
-    assert isinstance(solution, Allocation)
-    return solution
-
-
-def s(x: float, f: float) -> float:
-    """Amdahl's speedup, written out."""
-    return x / (f + (1 - f) * x) if x > 0 else 0.0
+drawn = drawer(users=20, servers=15, jobs=4)
 
 
 def test_alice_and_bob_get_7_and_13_cores_from_a_work_conserving_policy() -> None:
@@ -130,7 +113,7 @@ def test_xc_m_s_best_reply_is_the_best_split_of_the_bids() -> None:
             total = 0.0
             for job, bid, rest in zip(jobs, money, others, strict=True):
                 cores = market.capacity[market.server[job]] * bid / (bid + rest) if bid > 0 else 0.0
-                total += market.work[job] * s(cores, market.parallel_fraction[job])
+                total += market.work[job] * amdahl(cores, market.parallel_fraction[job])
             return total
 
         own = worth(bids[first] / market.budget[user])
@@ -188,7 +171,7 @@ def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
     n = market.users
     own = [
         sum(
-            market.work[k] * s(cores[k], market.parallel_fraction[k])
+            market.work[k] * amdahl(cores[k], market.parallel_fraction[k])
             for k in np.flatnonzero(market.user == i)
         )
         for i in range(n)
@@ -204,7 +187,7 @@ def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
                     (market.user == other) & (market.server == market.server[k])
                 ):
                     seen = cores[theirs] * market.budget[i] / market.budget[other]
-                    total += market.work[k] * s(seen, market.parallel_fraction[k])
+                    total += market.work[k] * amdahl(seen, market.parallel_fraction[k])
             matrix[i, other] = own[i] / max(own[i], total) if max(own[i], total) > 0 else 1.0
     return matrix
 
@@ -239,8 +222,8 @@ def test_the_worst_envy_of_each_user_is_found_without_sorting_all_pairs(
 def test_another_s_cores_are_split_over_one_s_own_jobs_there_as_well_as_possible() -> None:
     market = Market([20], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 2, 1])
     found = Allocation([2, 2, 16])
-    best = max(s(x, 0.5) + 2 * s(16 - x, 0.9) for x in np.linspace(0, 16, 16001))
-    own = s(2, 0.5) + 2 * s(2, 0.9)
+    best = max(amdahl(x, 0.5) + 2 * amdahl(16 - x, 0.9) for x in np.linspace(0, 16, 16001))
+    own = amdahl(2, 0.5) + 2 * amdahl(2, 0.9)
     assert envy_matrix(market, found)[0, 1] == pytest.approx(own / best, rel=1e-6)
 
 
@@ -268,7 +251,7 @@ def brute_static(market: Market, share: Share, user: int) -> float:
             "tenants": capacity / len(set(market.user[here].tolist())),
             "jobs": capacity / here.sum(),
         }[share]
-        total += market.work[k] * s(cores, market.parallel_fraction[k])
+        total += market.work[k] * amdahl(cores, market.parallel_fraction[k])
     return total
 
 

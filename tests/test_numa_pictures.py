@@ -5,10 +5,12 @@ and refusals recounted.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from report_rows import recorded
 
 import cotenant
 from cotenant.analysis.numa import frontier as module
@@ -187,16 +189,8 @@ def test_a_flow_has_no_response_times() -> None:
     assert [picture.name for picture in drawn] == ["shares-by-distance", "link-power"]
 
 
-def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
-    """A row of a comparison, as far as pictures look at it."""
-    return {
-        "problem": "numa",
-        "kind": "run",
-        "method": method,
-        "seed": seed,
-        "record": kept,
-        "options": {},
-    }
+row = partial(recorded, "numa")
+"""A row of a comparison, as far as pictures look at it."""
 
 
 def chart(name: str, rows: list[dict[str, Any]]) -> Chart:

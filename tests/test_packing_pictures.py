@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from report_rows import recorded
 
 import cotenant
 from cotenant.analysis.packing import frontier as module
@@ -256,17 +258,8 @@ def test_a_large_cluster_leaves_a_small_record() -> None:
     assert "40 of 60 users" in shares.note
 
 
-def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
-    """A row of a comparison, as far as pictures look at it."""
-    return {
-        "problem": "packing",
-        "kind": "run",
-        "method": method,
-        "seed": seed,
-        "record": kept,
-        "options": {},
-        "metrics": {},
-    }
+row = partial(recorded, "packing")
+"""A row of a comparison, as far as pictures look at it."""
 
 
 def test_only_the_play_of_a_small_game_keeps_its_tree() -> None:

@@ -5,11 +5,12 @@ busy machines recounted.
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
 import pytest
+from report_rows import recorded
 
 import cotenant
 from cotenant.analysis.report.picture import Chart, HeatMap
@@ -378,16 +379,8 @@ def test_ref_is_not_worked_out_when_that_is_said() -> None:
     assert "owed" not in record(instance, fifo(instance), reference="none")
 
 
-def row(method: str, kept: dict[str, Any], seed: int = 0) -> dict[str, Any]:
-    """A row of a comparison, as far as pictures look at it."""
-    return {
-        "problem": "scheduling",
-        "kind": "run",
-        "method": method,
-        "seed": seed,
-        "record": kept,
-        "options": {},
-    }
+row = partial(recorded, "scheduling")
+"""A row of a comparison, as far as pictures look at it."""
 
 
 def test_debts_are_drawn_for_the_fairest_and_the_unfairest_method() -> None:

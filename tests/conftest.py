@@ -55,7 +55,8 @@ QUICK_SEEDS = 4
 FIRST = (
     "test_recheck", "test_engines", "test_interrupts", "test_cluster", "test_isolation", "test_workers",
     "test_house", "test_report_browser", "test_running_processes", "test_reproduction", "test_docs",
-    "test_cli", "test_proofs_packing", "test_colocation_solvers",
+    "test_cli", "test_proofs_packing", "test_colocation_solvers", "test_packing_ruled",
+    "test_admission_exact",
 )  # fmt: skip
 """Files that are begun first. Where nothing is compiled yet, one worker compiles nearly every kernel
 in the first, while another, which would compile the same, runs those after it, which need few; and

@@ -291,7 +291,7 @@ from cotenant.analysis.run.result import Result
 write = Result.write
 Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(result, path))
 """
-    solving = command(during, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out))
+    solving = command(during, "solve", "colocation/tiny", "-m", "GR", "--out", str(out))
     stdout, stderr = solving.communicate(timeout=600)
     assert solving.returncode == 130
     assert "mean penalty 0.0425" in stdout

@@ -497,7 +497,7 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
     assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize("number", numbers(150, 20))
+@pytest.mark.parametrize("number", numbers(150, 50))
 @pytest.mark.parametrize("kind", ["whole numbers", "far apart"])
 def test_no_small_market_is_left_with_a_gap(kind: str, number: int) -> None:
     for seed in range(number):

@@ -221,7 +221,10 @@ def test_what_is_no_address_is_refused_with_the_form_of_one(address: str, tmp_pa
         ),
     ],
 )
-def test_an_address_where_no_scheduler_answers_is_told(address: str, tmp_path: Path) -> None:
+def test_an_address_where_no_scheduler_answers_is_told(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
     with pytest.raises(
         InvalidOption, match=f"dask is '{address}': no scheduler answers there within"
     ):

@@ -429,7 +429,8 @@ def _checks(
         share, unit = known.setdefault(name, (value / one, scale))
         grain = 1e-12 / min(scale, unit) if instance.problem == "groups" else 100 * ROUNDED
         near = abs(value / one - share) <= 2 * NO_GAP * abs(share) + grain
-        yield f"{name}: the same in every unit", near, (seen, share, unit)
+        if instance.problem != "groups" or max(scale, unit) < 1.0:  # no job loses more than that
+            yield f"{name}: the same in every unit", near, (seen, share, unit)
     if bound is None:
         return
     size = max(abs(value), 1e-3 * scale)

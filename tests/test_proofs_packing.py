@@ -23,9 +23,12 @@ from small_cases import (
 )
 
 from cotenant import verify
+from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.solve import solve
 from cotenant.baselines.packing import fuga_algorithm_1
+from cotenant.instances.packing import Packing
 from cotenant.instances.packing.generators import caprara_toth
-from cotenant.instances.problem.files import read
+from cotenant.instances.problem.files import read, write
 from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.minimum import min_cost, min_servers
@@ -311,6 +314,15 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
 def test_weights_of_fairness_with_many_digits_stay_claimed(tmp_path: Path) -> None:
     with pytest.raises(Claimed, match="denominator of alpha"):
         proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.37)
+
+
+def test_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
+    demand = [[1, 3], [6, 2], [4, 1], [5, 3]]
+    dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
+    path = write(dear, tmp_path / "dear.json")
+    made = prove(dear, path, solve(dear, "min-cost"), tmp_path / "proof.json")
+    assert made.standing == "claimed"
+    assert "so large that one server" in made.says
 
 
 def test_utilities_are_compared_beyond_floats() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ... import catalog
 from ...instances.problem.base import Instance
+from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import locate, write, write_bytes, write_text
 from ...instances.problem.proof import Proof
 from ...instances.problem.reading import is_standard_input, read_bytes, require_regular
@@ -76,7 +77,7 @@ def prove(
     try:
         task = Task.of(content, instance, result.options, result.outcome, clock)
         proof: Proof = resolve(method.prover)(task)
-    except Claimed as why:
+    except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
         return Proved("claimed", str(why))
     proof.write(out, instance.name, sha256(content).hexdigest())
     seconds, clock = clock.seconds, Clock()

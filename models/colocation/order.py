@@ -105,6 +105,7 @@ def order_program(
     return shared.finish(cost, others)
 
 
+@checked
 def order_terms(instance: Colocation, most: int | None = None, steps: int | None = None) -> int:
     """How many pairs of steps an `order_program` has at most, which is what it takes to make it."""
     count = instance.count

@@ -10,6 +10,9 @@ each two of these says that both hold:
 With every t from 1 to the most that W can be, U, blocking pairs number exactly the sum of all
 `both`, and of (t - 1) q[a, a, t] within a type. With fewer steps W is rounded down to the next
 step, so that the sum, weighted with the steps' heights, bounds their number from below.
+
+Source: the order encoding of N. Tamura and others, Compiling Finite Linear CSP into SAT,
+Constraints 14, 2009.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ PATIENCE = 32
 as many as an eighth of them, after which exchanges end.
 """
 
-STEPS = (2, 4, 8, 16, None)
+STEPS = (2, 4, 6, 8, 12, 16, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
 FIRST_TERMS = 15_000

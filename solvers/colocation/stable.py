@@ -77,10 +77,13 @@ as many as an eighth of them, after which exchanges end.
 STEPS = (2, 4, 6, 8, 12, 16, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
-FIRST_TERMS = 15_000
+FIRST_TERMS = 9_000
 """Pairs of steps that the first of them may have, if the least has not more: with fewer the bound
 that it can reach is low, with more it takes long to reach any.
 """
+
+EXACT_TERMS = 15_000
+"""Pairs of steps up to which there is but the encoding with all of them."""
 
 FEW_BLOCKING = 8
 """Blocking pairs up to which it is first decided whether they are enough: whether more are, the
@@ -463,7 +466,8 @@ class _Search:
     def _count_in_steps(self) -> None:
         """Raise the bound by the order encoding, with more steps each time its bound is reached."""
         few = [steps for steps in STEPS if order_terms(self.instance, steps=steps) <= FIRST_TERMS]
-        for steps in STEPS[max(len(few) - 1, 0) :]:
+        whole = order_terms(self.instance) <= EXACT_TERMS
+        for steps in (None,) if whole else STEPS[max(len(few) - 1, 0) :]:
             if (
                 self.proved
                 or self.clock.over

@@ -165,16 +165,16 @@ def test_steps_round_down_what_is_counted() -> None:
     """
     instance = Colocation([[0.5, 0.1], [0.1, 0.5]], [6, 6])
     alike = Pairing([0, 1], [0, 1], [3, 3], [0, 0])  # type: ignore[arg-type]
-    for steps, counted in ((None, 36), (7, 36), (6, 25), (3, 16), (2, 9)):
+    for steps, counted in ((None, 36), (7, 36), (5, 25), (3, 16), (2, 9)):
         program = order_program(instance, steps=steps)
         assert program.program.objective(program.point(alike)) == counted
     own = instance.replace(penalty=1 - instance.penalty)  # each would rather be with its like
     apart = Pairing([0], [1], [6], [0, 0])  # type: ignore[arg-type]
-    for steps, counted in ((None, 30), (7, 30), (6, 20), (3, 12), (2, 6)):
+    for steps, counted in ((None, 30), (7, 30), (5, 20), (3, 12), (2, 6)):
         program = order_program(own, steps=steps)
         assert program.program.objective(program.point(apart)) == counted
     mixed = Pairing([0, 0, 1], [0, 1, 1], [2, 2, 2], [0, 0])  # type: ignore[arg-type]
-    for steps, counted in ((None, 16), (7, 16), (5, 16), (4, 9), (3, 16), (2, 9)):
+    for steps, counted in ((None, 16), (7, 16), (5, 9), (4, 9), (3, 16), (2, 9)):
         program = order_program(instance, steps=steps)
         assert program.program.objective(program.point(mixed)) == counted
         assert program.program.holds(program.point(mixed))

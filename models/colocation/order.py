@@ -47,9 +47,9 @@ def order_program(
     most : K; None for no limit. Steps above K + 2 say nothing then and are left out.
     uncertainty : as in `stable_program`.
     objective : "blocking" (number of blocking pairs), "penalty" (total over agents), or "none".
-    steps : of each type: 1, and the others evenly below the number of its agents (of 20 agents 1,
-        5, 10, 15 are four). What is counted is then a bound from below on the blocking pairs. All
-        steps when not given.
+    steps : of each type: 1, and up to four evenly below the number of its agents (of 20 agents 1,
+        5, 10, 15 are four), more of them farther and farther apart (1, 3, 6, 10, 15 are five). What
+        is counted is then a bound from below on the blocking pairs. All steps when not given.
     """
     # 1. W, a column for each different gain set of a type
     shared = Assignment(instance)
@@ -170,8 +170,15 @@ class _Counts:
 
 def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Floats:
     """The steps of a W that is at most `upto`, of a type of so many agents."""
-    parts = agents + 1 if steps is None else min(steps, agents + 1)
-    taken = np.unique(np.append(-(-agents * np.arange(1, parts) // parts), 1)).astype(float)
+    number = agents if steps is None else min(steps, agents)
+    place = np.arange(1, number + 1)
+    if number == agents:
+        taken = place
+    elif number <= 4:
+        taken = -(-agents * np.arange(number) // number)
+    else:
+        taken = (agents + 1) * place * (place + 1) // ((number + 1) * (number + 2))
+    taken = np.unique(np.append(1, np.maximum(taken[1:], 1))).astype(float)
     return taken[taken <= min(upto, np.inf if most is None else most + 2)]
 
 

@@ -74,10 +74,10 @@ PATIENCE = 32
 as many as an eighth of them, after which exchanges end.
 """
 
-STEPS = (2, 4, 6, 8, 12, 16, None)
+STEPS = (2, 4, 5, 8, 12, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
-FIRST_TERMS = 9_000
+FIRST_TERMS = 6_000
 """Pairs of steps that the first of them may have, if the least has not more: with fewer the bound
 that it can reach is low, with more it takes long to reach any.
 """
@@ -475,18 +475,18 @@ class _Search:
             ):
                 return
             left = self.clock.share() or STEPS_SECONDS
+            # no start: CP-SAT holds on to one, and finds no core for minutes
             found = self._ask(
-                fewest_blocking, left, self._note_bound, encoding="order", steps=steps,
-                start=self.best
-            )  # fmt: skip
+                fewest_blocking, left, self._note_bound, encoding="order", steps=steps
+            )
             if found is None:
                 self.stop = Stop.TIME_LIMIT
                 return
-            self._took(found, "order encoding")
             if found.bound is not None and found.bound > self.bound:
                 kind = "all steps" if steps is None else f"{steps} steps a type"
                 self.certificate["proof"] = f"bound of the order encoding over types, with {kind}"
                 self.prove(int(found.bound), f"order encoding with {kind}")
+            self._took(found, "order encoding")
             if found.stop is not Stop.FINISHED:
                 return
 

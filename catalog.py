@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .instances.problem.base import Instance
 from .instances.problem.errors import CotenantError, InvalidOption, UnknownName
+from .instances.problem.option_types import validate_options
 from .instances.problem.registry import problem_named, resolve
-from .instances.problem.rules import checked
+from .instances.problem.renamed import old_attributes
 
 ANY = "any"
-"""In `Method.instead`: whatever value an option has."""
+"""In `Method.objective_overrides`: whatever value an option has."""
 
 Kind = Literal["exact", "equilibrium", "heuristic", "simulation"]
 
@@ -45,14 +46,14 @@ class Method:
     quick : of a policy, the `Instance.size` that it takes about a second for; 0 for one that is
         nobody's start.
     aliases : other names it answers to.
-    needs : "module:function" of an instance -> whether the method is meant for it; "" for all of
-        its problem's. When no methods are named, `compare` leaves out those that are not.
-    needed : what such an instance has, in words.
-    prover : "module:function" that writes a proof of its answer for `verify.py` (see
+    precondition : "module:function" of an instance -> whether the method is meant for it; "" for
+        all of its problem's. When no methods are named, `compare` leaves out those that are not.
+    precondition_text : what such an instance has, in words.
+    proof_producer : "module:function" that writes a proof of its answer for `verify.py` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
-    claimed : of a method with a prover, what stays a claim, and why.
-    instead : triples of an option, a value (`ANY` but None) and the metric that it optimizes
-        with that value.
+    unproved : of a method with a prover, what stays a claim, and why.
+    objective_overrides : triples of an option, a value (`ANY` but None) and the metric that it
+        optimizes with that value.
     """
 
     name: str
@@ -67,23 +68,35 @@ class Method:
     begins: str = ""
     quick: int = 20_000_000
     aliases: tuple[str, ...] = ()
-    needs: str = ""
-    needed: str = ""
-    prover: str = ""
-    claimed: str = ""
-    instead: tuple[tuple[str, object, str], ...] = ()
+    precondition: str = ""
+    precondition_text: str = ""
+    proof_producer: str = ""
+    unproved: str = ""
+    objective_overrides: tuple[tuple[str, object, str], ...] = ()
+
+    if not TYPE_CHECKING:
+        __getattr__ = old_attributes(
+            {
+                "suits": "applies_to",
+                "needs": "precondition",
+                "needed": "precondition_text",
+                "prover": "proof_producer",
+                "claimed": "unproved",
+                "instead": "objective_overrides",
+            }
+        )
 
     def objective_of(self, options: Mapping[str, Any]) -> str:
         """The metric it optimizes with these options."""
-        for option, value, metric in self.instead:
+        for option, value, metric in self.objective_overrides:
             given = options.get(option)
             if given == value or (value == ANY and given is not None):
                 return metric
         return self.objective
 
-    def suits(self, instance: Instance) -> bool:
+    def applies_to(self, instance: Instance) -> bool:
         """Whether it is meant for this instance of its problem."""
-        return not self.needs or bool(resolve(self.needs)(instance))
+        return not self.precondition or bool(resolve(self.precondition)(instance))
 
     @property
     def starts(self) -> tuple[Method, ...]:
@@ -111,13 +124,14 @@ _TOLD_APART = "rules on where VMs may run, if the bound needs many servers to be
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
 # fmt: off
-_whole = partial(Method, needs="instances.packing.instance:serves_all",
-                 needed="requests that are numbers, to be served whole")
-_shared = partial(Method, needs="instances.packing.instance:shared_servers",
-                  needed="a number of servers, requests that may be served in part (elastic, or "
+_whole = partial(Method, precondition="instances.packing.instance:serves_all",
+                 precondition_text="requests that are numbers, to be served whole")
+_shared = partial(Method, precondition="instances.packing.instance:shared_servers",
+                  precondition_text="a number of servers, requests that may be served in part "
+                                    "(elastic, or "
                   "partial: true), and no rules on where VMs may run")
-_bandwidth = partial(Method, needs="instances.colocation.instance:has_bandwidth",
-                     needed="bandwidth, the demand of each type")
+_bandwidth = partial(Method, precondition="instances.colocation.instance:has_bandwidth",
+                     precondition_text="bandwidth, the demand of each type")
 # fmt: on
 _WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
@@ -128,19 +142,20 @@ _FLOWS = "rates in the long run: a policy's answer is a simulation, which is non
 # fmt: off
 METHODS: tuple[Method, ...] = (
     Method("optimal", "colocation", "solvers.colocation:optimal", "exact", "penalty",
-           f"{_COOPER} II, as a MIP", prover="solvers.proofs.colocation:optimal",
-           claimed="answers with the option worst, which are about intervals",
-           instead=(("worst", True, "worst_case_penalty"),)),
+           f"{_COOPER} II, as a MIP", proof_producer="solvers.proofs.colocation:optimal",
+           unproved="answers with the option worst, which are about intervals",
+           objective_overrides=(("worst", True, "worst_case_penalty"),)),
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
-           f"{_COOPER} III.B", ("penalty",), prover="solvers.proofs.colocation:stable",
-           claimed="over types, or with an alpha: bounds of more than 30 blocking pairs, and the "
+           f"{_COOPER} III.B", ("penalty",), proof_producer="solvers.proofs.colocation:stable",
+           unproved="over types, or with an alpha: bounds of more than 30 blocking pairs, and the "
            "penalty then; answers with the option uncertainty, which are about intervals",
-           instead=(("uncertainty", "certain", "certain_blocking_pairs"),
+           objective_overrides=(("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", ("penalty",),
-               asks="solvers.colocation.fair:fair_enough", prover="solvers.proofs.colocation:fair",
-               instead=(("slack", ANY, "penalty"),)),
+               asks="solvers.colocation.fair:fair_enough",
+               proof_producer="solvers.proofs.colocation:fair",
+               objective_overrides=(("slack", ANY, "penalty"),)),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=12_000_000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",
@@ -155,11 +170,11 @@ METHODS: tuple[Method, ...] = (
            f"{_COOPER} IV.C", quick=100_000_000),
     Method("optimal", "admission", "solvers.admission.optimal:optimal", "exact", "total_speed",
            f"{_HINES} III.A, as a MIP", ("assigned",),
-           prover="solvers.proofs.job_prices:optimal",
-           claimed="the second objective, which the option then asks for"),
+           proof_producer="solvers.proofs.job_prices:optimal",
+           unproved="the second objective, which the option then asks for"),
     Method("most-jobs", "admission", "solvers.admission.optimal:most_jobs", "exact", "assigned",
            f"{_HINES} III.A, as a MIP", ("total_speed",),
-           prover="solvers.proofs.job_prices:most_jobs"),
+           proof_producer="solvers.proofs.job_prices:most_jobs"),
     Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
            "total_speed", "this package", quick=19_000_000),
     Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed",
@@ -171,44 +186,46 @@ METHODS: tuple[Method, ...] = (
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs",
            f"{_HINES} III.B"),
     _whole("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers",
-           "vector packing portfolio", prover="solvers.proofs.prices:min_servers",
-           claimed=_TOLD_APART),
+           "vector packing portfolio", proof_producer="solvers.proofs.prices:min_servers",
+           unproved=_TOLD_APART),
     _whole("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
            "vector packing portfolio", begins="solvers.packing.minimum:cheap_starts",
-           prover="solvers.proofs.prices:min_cost",
-           claimed=_TOLD_APART),
+           proof_producer="solvers.proofs.prices:min_cost",
+           unproved=_TOLD_APART),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
-           "declarative model", prover="solvers.proofs.prices:cp_sat"),
+           "declarative model", proof_producer="solvers.proofs.prices:cp_sat"),
     Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",
            "this package", asks="solvers.packing.moves:within",
-           prover="solvers.proofs.placing:fewest_moves",
-           needs="instances.packing.instance:placed_now", claimed=_TOLD_APART,
-           needed="requests to be served whole, and what runs now (placed)"),
+           proof_producer="solvers.proofs.constrained_packing:fewest_moves",
+           precondition="instances.packing.instance:placed_now", unproved=_TOLD_APART,
+           precondition_text="requests to be served whole, and what runs now (placed)"),
     Method("arc-flow", "packing", "solvers.packing.arc_flow:arc_flow", "exact", "servers",
            "Brandão and Pedroso (2016)",
-           needs="instances.packing.instance:serves_all_anywhere",
-           needed="requests to be served whole, and no rules on where VMs may run",
-           prover="solvers.proofs.prices:arc_flow"),
+           precondition="instances.packing.instance:serves_all_anywhere",
+           precondition_text="requests to be served whole, and no rules on where VMs may run",
+           proof_producer="solvers.proofs.prices:arc_flow"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
-            f"{_FUGA} 4.3, played exactly", prover="solvers.proofs.recompute:fuga",
-            claimed="an alpha that is not a fraction of numbers up to 64; too large games"),
+            f"{_FUGA} 4.3, played exactly", proof_producer="solvers.proofs.recompute:fuga",
+            unproved="an alpha that is not a fraction of numbers up to 64; too large games"),
     _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium",
-            "disutility", f"{_FUGA} 4.3, fig. 3", prover="solvers.proofs.recompute:fuga_tree",
-            claimed="the same cases as FUGA"),
+            "disutility", f"{_FUGA} 4.3, fig. 3",
+            proof_producer="solvers.proofs.recompute:fuga_tree",
+            unproved="the same cases as FUGA"),
     _shared("FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic",
             "disutility", f"{_FUGA} Algorithm 1"),
     _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
             "disutility", f"{_FUGA} eq. 14, summed", no_starts=_PLAYS,
-            prover="solvers.proofs.recompute:joint_optimum",
-            claimed="over=all, which takes all that fits and not the plays of the game; the same "
+            proof_producer="solvers.proofs.recompute:joint_optimum",
+            unproved="over=all, which takes all that fits and not the plays of the game; the same "
             "cases as FUGA"),
-    _shared("max-min-share", "packing", "solvers.packing.shares:max_min_share", "exact",
-            "dominant_share_min", "leximin", asks="solvers.packing.shares:least_first",
-            prover="solvers.proofs.prices:max_min_share"),
-    _shared("max-utilization", "packing", "solvers.packing.shares:max_utilization", "exact",
-            "utilization", f"{_FUGA} 4.2", asks="solvers.packing.shares:sharing_enough",
-            prover="solvers.proofs.prices:max_utilization",
-            claimed="answers with a least_share, which the prices do not contain"),
+    _shared("max-min-share", "packing", "solvers.packing.dominant_shares:max_min_share", "exact",
+            "dominant_share_min", "leximin", asks="solvers.packing.dominant_shares:least_first",
+            proof_producer="solvers.proofs.prices:max_min_share"),
+    _shared("max-utilization", "packing", "solvers.packing.dominant_shares:max_utilization",
+    "exact",
+            "utilization", f"{_FUGA} 4.2", asks="solvers.packing.dominant_shares:sharing_enough",
+            proof_producer="solvers.proofs.prices:max_utilization",
+            unproved="answers with a least_share, which the prices do not contain"),
     _whole("FF", "packing", "baselines.packing:first_fit_all", "heuristic", "servers", "first fit"),
     _whole("FFD", "packing", "baselines.packing:first_fit_decreasing", "heuristic", "servers",
            "first fit decreasing"),
@@ -219,8 +236,8 @@ METHODS: tuple[Method, ...] = (
     _whole("L2", "packing", "baselines.packing:square_norm", "heuristic", "servers",
            "Panigrahy et al. (2011)"),
     Method("random-fit", "packing", "baselines.packing:random_fit", "heuristic", "servers",
-           f"{_FUGA} 4.2", needs="instances.packing.instance:ends",
-           needed="a number of servers, or of VMs"),
+           f"{_FUGA} 4.2", precondition="instances.packing.instance:ends",
+           precondition_text="a number of servers, or of VMs"),
     _shared("first-fit", "packing", "baselines.packing:first_fit", "heuristic", "disutility",
             f"{_FUGA} 5.3"),
     _shared("best-fit", "packing", "baselines.packing:best_fit", "heuristic", "disutility",
@@ -230,22 +247,22 @@ METHODS: tuple[Method, ...] = (
     _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic",
             "dominant_share_min", f"{_FUGA} 5.2"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error",
-           f"{_MARKET} 3.3.2", prover="solvers.proofs.equilibrium:fisher",
-           claimed="answers in whole cores, which are not an equilibrium"),
+           f"{_MARKET} 3.3.2", proof_producer="solvers.proofs.equilibrium:fisher",
+           unproved="answers in whole cores, which are not an equilibrium"),
     Method("fisher-convex", "market", "solvers.market:fisher_convex", "equilibrium",
            "equilibrium_error", f"{_MARKET} 3.3.2",
-           prover="solvers.proofs.equilibrium:fisher_convex"),
+           proof_producer="solvers.proofs.equilibrium:fisher_convex"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare",
-           "Eisenberg and Gale (1959)", asks="solvers.market.whole:in_whole_cores",
-           prover="solvers.proofs.tangent:nash_welfare",
-           claimed="utilities ces and leontief"),
+           "Eisenberg and Gale (1959)", asks="solvers.market.integer_cores:in_whole_cores",
+           proof_producer="solvers.proofs.concave_bound:nash_welfare",
+           unproved="utilities ces and leontief"),
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index",
-           f"{_MARKET} eq. 3.6, as MIPs", asks="solvers.market.whole:least_first",
-           prover="solvers.proofs.leximin:leximin",
-           claimed="users with several jobs on a server, whose share is not worth a fraction"),
+           f"{_MARKET} eq. 3.6, as MIPs", asks="solvers.market.integer_cores:least_first",
+           proof_producer="solvers.proofs.leximin:leximin",
+           unproved="users with several jobs on a server, whose share is not worth a fraction"),
     Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility",
-           f"{_MARKET} 3.4.1, as a program", asks="solvers.market.whole:in_whole_cores",
-           prover="solvers.proofs.tangent:utilitarian"),
+           f"{_MARKET} 3.4.1, as a program", asks="solvers.market.integer_cores:in_whole_cores",
+           proof_producer="solvers.proofs.concave_bound:utilitarian"),
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic",
            "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility",
@@ -263,8 +280,8 @@ METHODS: tuple[Method, ...] = (
     Method("REF", "scheduling", "solvers.scheduling.shapley_schedule:ref", "exact", "unfairness",
            f"{_FAIR} 3, fig. 1 and 3",
            no_starts="a rule that says each start: its schedule is what others are measured by",
-           prover="solvers.proofs.recompute:ref",
-           claimed=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
+           proof_producer="solvers.proofs.recompute:ref",
+           unproved=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
            f"{_FAIR} 5.1, fig. 6", quick=4_000_000),
     Method("DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic",
@@ -282,16 +299,17 @@ METHODS: tuple[Method, ...] = (
     Method("random", "scheduling", "baselines.scheduling:random_organization", "heuristic",
            "unfairness", "the floor"),
     Method("max-utilization", "scheduling", "solvers.scheduling.optimum:max_utilization", "exact",
-           "utilization", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utilization",
-           claimed=_WIDE),
+           "utilization", f"{_FAIR} 6", proof_producer="solvers.proofs.recompute:max_utilization",
+           unproved=_WIDE),
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact",
-           "utility", f"{_FAIR} 6", prover="solvers.proofs.recompute:max_utility", claimed=_WIDE),
+           "utility", f"{_FAIR} 6", proof_producer="solvers.proofs.recompute:max_utility",
+           unproved=_WIDE),
     Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate",
            f"{_NUMA} 4.5.1, as an LP", no_starts=_FLOWS,
-           prover="solvers.proofs.processor_prices:fluid"),
+           proof_producer="solvers.proofs.processor_prices:fluid"),
     Method("fluid-power", "numa", "solvers.numa.fluid:fluid_power", "exact", "link_power",
            f"{_NUMA} 4.5.4, as an LP", no_starts=_FLOWS,
-           prover="solvers.proofs.processor_prices:fluid_power"),
+           proof_producer="solvers.proofs.processor_prices:fluid_power"),
     Method("Local", "numa", "baselines.numa:local", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-1", "numa", "baselines.numa:one_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
     Method("IP-2", "numa", "baselines.numa:two_hop", "simulation", "p95", f"{_NUMA} 4.3.2"),
@@ -300,8 +318,8 @@ METHODS: tuple[Method, ...] = (
            "this package: policies by the shares of the LP"),
     Method("optimal", "groups", "solvers.groups.optimal:optimal", "exact", "penalty",
            f"{_COOPER} VII, by column generation",
-           prover="solvers.proofs.groups:optimal",
-           claimed="instances with so many kinds of groups that they take too long to judge"),
+           proof_producer="solvers.proofs.groups:optimal",
+           unproved="instances with so many kinds of groups that they take too long to judge"),
     Method("core", "groups", "solvers.groups.core:core", "exact", "blocking_groups",
            f"{_COOPER} III.B, for groups", ("penalty",)),
     Method("least-alpha", "groups", "solvers.groups.core:least_alpha", "exact", "least_alpha",
@@ -376,12 +394,12 @@ def left_out(instance: Instance) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for method in methods(instance.problem):
-        if not method.suits(instance):
-            found.setdefault(method.needed, []).append(method.name)
+        if not method.applies_to(instance):
+            found.setdefault(method.precondition_text, []).append(method.name)
     return found
 
 
-@checked
+@validate_options
 def methods(problem: str | None = None) -> list[Method]:
     """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not
     known.

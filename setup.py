@@ -7,11 +7,11 @@ from pathlib import Path
 from setuptools import setup
 
 HERE = Path(__file__).resolve().parent
-# Only folders of modules at the root are floors of the house: a build/ or .venv/ beside them has no
-# __init__.py of its own.
-FLOORS = sorted(path.parent for path in HERE.glob("*/__init__.py"))
+# Only folders of modules at the root are layers of the package: a build/ or .venv/ beside them has
+# no __init__.py of its own.
+LAYERS = sorted(path.parent for path in HERE.glob("*/__init__.py"))
 FOLDERS = [
-    path.parent.relative_to(HERE) for floor in FLOORS for path in sorted(floor.rglob("__init__.py"))
+    path.parent.relative_to(HERE) for layer in LAYERS for path in sorted(layer.rglob("__init__.py"))
 ]
 
 setup(

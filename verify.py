@@ -49,22 +49,22 @@ class Unreadable(Exception):
     """A file is not what it should be; why."""
 
 
-def refuse(when: object, why: str) -> None:
+def refuse_if(when: object, why: str) -> None:
     """Refuse the proof if so."""
     if when:
         raise Refused(why)
 
 
-class Patience:
+class WorkLimit:
     """Steps of about a tenth of a microsecond that `verify` may still take."""
 
     left = math.inf  # outside of `verify`
 
 
-def spend(steps: int) -> None:
+def charge(steps: int) -> None:
     """Count what is done next, wherever a file can ask for it more often than it is long."""
-    Patience.left -= steps
-    if Patience.left < 0:  # this is called often
+    WorkLimit.left -= steps
+    if WorkLimit.left < 0:  # this is called often
         raise Refused("judging this takes longer than this program has patience for")
 
 
@@ -241,9 +241,9 @@ def common(numbers: list[int]) -> int:
     """The least common multiple of numbers above 0."""
     found = 1
     for number in numbers:
-        spend(50 + product(found.bit_length(), number.bit_length()))
+        charge(50 + product(found.bit_length(), number.bit_length()))
         found = math.lcm(found, number)
-        refuse(found.bit_length() > 5 * MOST_DIGITS, "a common denominator has too many digits")
+        refuse_if(found.bit_length() > 5 * MOST_DIGITS, "a common denominator has too many digits")
     return found
 
 
@@ -259,7 +259,7 @@ def common(numbers: list[int]) -> int:
 # billionth and only to the side where it says less.
 
 
-class Case:
+class ProofCase:
     """What a checker gets: the instance, the options, the answer, each level's steps."""
 
     def __init__(self, document: Step, options: Step, witness: object,
@@ -273,11 +273,11 @@ class Case:
 
     def one(self, level: int, **kinds: str) -> Step:
         """The fields of the one step of a level."""
-        refuse(len(self.steps[level]) != 1, "one step is expected")
+        refuse_if(len(self.steps[level]) != 1, "one step is expected")
         return step_of(self.steps[level][0], **kinds)[1]
 
 
-class Found:
+class CheckedLevel:
     """What a checker found of a level: value, bound (None for none), or that there is no answer."""
 
     def __init__(self, value: Fraction | None = None, bound: Fraction | None = None,
@@ -322,14 +322,14 @@ def shown(value: Fraction | None) -> str:
         return "beyond 1e308"
 
 
-def _level(value: object, goal: list[str], found: Found) -> str:
+def _level(value: object, goal: list[str], found: CheckedLevel) -> str:
     """Accept the claim of one level, or refuse it; returns what is proved."""
     claim = fields(value, "objective sense value bound says", "epsilon", "a claim")
     (objective, sense), says = goal, claim["says"]
     up = sense == "max"
     if (claim["objective"], claim["sense"]) != (objective, sense):
         raise Refused(f"the claim is not about {objective}, {sense}")
-    refuse(("epsilon" in claim) != (says == "equilibrium"), "only an equilibrium has an epsilon")
+    refuse_if(("epsilon" in claim) != (says == "equilibrium"), "only an equilibrium has an epsilon")
     if says == "infeasible":
         if not found.infeasible or claim["value"] is not None or claim["bound"] is not None:
             raise Refused("it is not proved that there is no answer at all")
@@ -341,10 +341,10 @@ def _level(value: object, goal: list[str], found: Found) -> str:
     if says == "equilibrium":
         off = found.epsilon or {}
         claimed = fields(claim["epsilon"], " ".join(off), what="epsilon")
-        told = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
-        if not told or None in claimed.values():
+        errors = [f"{n} {shown(_stated(claimed[n], off[n], False, n))}" for n in off]
+        if not errors or None in claimed.values():
             raise Refused("no equilibrium is proved, or not to within how much")
-        return f"{objective}: an equilibrium, to within {', '.join(told)}"
+        return f"{objective}: an equilibrium, to within {', '.join(errors)}"
     beyond = f"no answer is {'above' if up else 'below'} {shown(bound)}"
     if says == "optimal" and worth is not None and worth == bound:
         return f"{objective} is {shown(worth)}, and {beyond}: optimal"
@@ -375,18 +375,18 @@ def verify(instance: bytes, proof: bytes) -> str:
         raise Refused(f"no proofs of {len(levels)} levels are known for {method!a:.40} here")
     options = fields(content["options"], "", allowed, "options")
     steps = [listed(level["steps"], "steps") for level in levels]
-    Patience.left = MOST_WORK
+    WorkLimit.left = MOST_WORK
     try:
-        found = checker(Case(document, options, content["witness"], steps))
+        found = checker(ProofCase(document, options, content["witness"], steps))
     finally:
-        Patience.left = math.inf
-    told = [_level(level["claim"], goals[k], found[k]) for k, level in enumerate(levels)]
+        WorkLimit.left = math.inf
+    sentences = [_level(level["claim"], goals[k], found[k]) for k, level in enumerate(levels)]
     for level in levels[:-1]:  # the next is about answers no worse than this witness here
         if fields(level["claim"], "value", "objective sense bound says")["value"] is None:
             raise Refused("a level is claimed beyond one whose value is not told")
     given = "".join(f" {option}={value!a}" for option, value in sorted(options.items()))
     then = "; then, of the answers no worse than this one there, "
-    return f"{problem} {str(name)[:80]!a}, {method}{given}: {then.join(told)}"
+    return f"{problem} {str(name)[:80]!a}, {method}{given}: {then.join(sentences)}"
 
 
 # -------------------------------------------------------------------------------------------------
@@ -422,9 +422,9 @@ class Program:
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
         """A new row: pairs of column and factor, each column once."""
-        spend(4 * len(terms) + 4 + beyond([a for _, a in terms]) // 16)
+        charge(4 * len(terms) + 4 + beyond([a for _, a in terms]) // 16)
         self.terms += len(terms) + 1
-        refuse(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
+        refuse_if(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:
@@ -449,11 +449,11 @@ class Program:
         for r, times in zip(hint[::2], hint[1::2], strict=True):
             terms, most = self.rows[whole(r, "a row", 0)]
             right += whole(times, "times", 1) * most
-            spend(product(beyond([a for _, a in terms]), 64 + times.bit_length()))
+            charge(product(beyond([a for _, a in terms]), 64 + times.bit_length()))
             for j, a in terms:
                 total[j] = total.get(j, 0) + a * times
-            spend(3 * len(terms) + beyond([total[j] for j, _ in terms]) // 2_000)
-        spend((sum(map(int.bit_length, total.values())) + right.bit_length()) // 8)
+            charge(3 * len(terms) + beyond([total[j] for j, _ in terms]) // 2_000)
+        charge((sum(map(int.bit_length, total.values())) + right.bit_length()) // 8)
         return total, right
 
     def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
@@ -463,7 +463,7 @@ class Program:
             r = todo.pop()
             waiting.remove(r)
             terms, most = self.rows[r]
-            spend(self.steps[r])
+            charge(self.steps[r])
             room = most - sum([a * (low[j] if a > 0 else high[j]) for j, a in terms])
             if room < 0:
                 return False
@@ -483,14 +483,14 @@ class Program:
         for hint in listed(made.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)
-            spend(product(beyond([*total.values()]), divisor.bit_length()))
+            charge(product(beyond([*total.values()]), divisor.bit_length()))
             self.at_most([(j, a // divisor) for j, a in total.items()], right // divisor)
         self.columns_of_rows()
         hints = iter(wholes(made["tree"], "tree", None, -1))
         leaves = iter(listed(made.get("leaves", []), "leaves"))
         cases = [(self.low, self.high, list(range(len(self.rows))))]
         while cases:
-            spend(2 * len(self.low))
+            charge(2 * len(self.low))
             low, high, rows = cases.pop()
             if not self.tighten(low, high, rows):
                 continue
@@ -506,7 +506,7 @@ class Program:
             above, below = list(low), list(high)
             above[column], below[column] = value + 1, value
             cases += [(above, high, self.of[column]), (low, below, self.of[column])]
-        refuse(next(hints, None) is not None, "the tree goes on when all its cases are closed")
+        refuse_if(next(hints, None) is not None, "the tree goes on when all its cases are closed")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -522,7 +522,7 @@ class Colocation:
     being unpaired costs (`left`): then they are left without a place, and gain as others do.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: ProofCase) -> None:
         others = "names bandwidth machines unpaired low high looks confidence intervals"
         self.made = made = fields(case.document, "penalty count", others, "the instance")
         self.count = wholes(made["count"], "count", None, 0, MOST_PRICE)
@@ -610,7 +610,7 @@ def pairing_bound(given: Colocation, made: Step, weight: list[int]) -> int:
     for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
         if given.alone:
             total += min(0, given.single * times - u + rent) * given.count[a]
-        spend((size - a) * (3 + len(sets_of[a]) + each))
+        charge((size - a) * (3 + len(sets_of[a]) + each))
         row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
         for b, (one, other, w, v) in enumerate(row, a):
             if one is not None and other is not None and one * times + other * w < u + v:
@@ -634,12 +634,12 @@ def no_pairing(given: Colocation, steps: list[object]) -> bool:
     return False
 
 
-def colocation_optimal(case: Case) -> list[Found]:
+def colocation_optimal(case: ProofCase) -> list[CheckedLevel]:
     """Least mean penalty."""
     given = Colocation(case)
     if no_pairing(given, case.steps[0]):
-        return [Found(infeasible=True)]
-    found = Found(given.mean())
+        return [CheckedLevel(infeasible=True)]
+    found = CheckedLevel(given.mean())
     for _, made in case.each(0, dual="over prices rent sets"):
         found.at_least(mean_bound(given, made))
     return [found]
@@ -711,7 +711,7 @@ class Gains:
         willing = [[0] * size for _ in range(size)]
         alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
         for a, old, number in given.beside() + alone:
-            spend(size)
+            charge(size)
             most, row = self.most(old), willing[a]
             for c, new in enumerate(given.penalty[a]):
                 if new is not None and new <= most:
@@ -776,20 +776,20 @@ class Deletions:
         """Check one node, which deletes the pair `ends` and changes its parent's partition."""
         changes, children = listed(node, "a node", 2)
         flat = wholes(changes, "changes", None, 0, self.size - 1)
-        spend(2 * self.size * (len(flat) + len(ends) + 8))
+        charge(2 * self.size * (len(flat) + len(ends) + 8))
         after, changed = list(after), flat[::2]
         for agent, following in zip(changed, flat[1::2], strict=True):
             after[agent] = following
         odd = self._odd(after, {*changed, *flat[1::2], *ends}, gone)
         if len(gone) + Fraction(odd, 2) > self.least - 1:
             return
-        refuse(odd == 0, "so many deletions are enough: a node has no odd party")
+        refuse_if(odd == 0, "so many deletions are enough: a node has no odd party")
         left = {self._pair(i, j) for i, j in enumerate(after) if i != j} - kept
         for child in listed(children, "children"):
             first, *rest = listed(child, "a child", 3)
             i = whole(first, "the agent of a child", 0, self.size - 1)
             pair = self._pair(i, after[i])
-            refuse(pair not in left, "a child deletes what is no pair of neighbors that is left")
+            refuse_if(pair not in left, "a child deletes what is no pair of neighbors that is left")
             left.remove(pair)
             self._node(after, rest, gone | {pair}, kept, (i, after[i]))
             kept = kept | {pair}
@@ -804,11 +804,11 @@ class Deletions:
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
         """O of a partition, which is stable when `gone` may not share; only `changed` is new."""
-        refuse(sorted(after) != list(range(self.size)), "a partition is none")
+        refuse_if(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
-        held = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
+        before_penalty = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
         for i in changed:
-            ahead, own = self.penalty[i][after[i]], held[i]
+            ahead, own = self.penalty[i][after[i]], before_penalty[i]
             if after[i] != i:
                 if ahead is None or own is None or self._pair(i, after[i]) in gone:
                     raise Refused(f"agent {i} may not share with its neighbor")
@@ -818,7 +818,7 @@ class Deletions:
                     raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")
             for j, much in enumerate(self.over[i]):  # up to which penalty i prefers another to j
                 if much is not None and (own is None or own > much):
-                    his, other = held[j], self.over[j][i]
+                    his, other = before_penalty[j], self.over[j][i]
                     fine = his is not None and other is not None and his <= other
                     if not fine and i not in (after[j], before[j]) and self._pair(i, j) not in gone:
                         raise Refused(f"agents {i} and {j} prefer each other to their predecessors")
@@ -855,7 +855,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
     waiting = list(range(size)) if agents and not few else []
     while waiting:
         i = waiting.pop()
-        spend(2 * size)
+        charge(2 * size)
         best = min(partners[i], key=lambda b: whole(penalty[i][b], ""), default=None)
         if best is None or any(
             whole(penalty[i][best], "") > over[i][b] for b in partners[i] if b != best
@@ -877,7 +877,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             beside.append((alone[a], 1, gains.most(given.single) if given.left else -(10**999)))
         ranked.append(sorted(beside, key=lambda entry: -entry[2]))
         number.append({})
-        spend(20 * len(beside))
+        charge(20 * len(beside))
         k = 0
         for new, c in sorted([(whole(penalty[a][c], ""), c) for c in partners[a]], reverse=True):
             while k < len(beside) and ranked[a][k][2] >= new:
@@ -919,13 +919,16 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
     return program, cost
 
 
-def colocation_stable(case: Case) -> list[Found]:
+def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
     """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
     given = Colocation(case)
     gains = Gains(given, case.options)
     if no_pairing(given, case.steps[0]):
-        return [Found(infeasible=True)]
-    found = [Found(gains.blocking(), Fraction(0)), Found(given.mean())]  # never fewer than 0
+        return [CheckedLevel(infeasible=True)]
+    found = [
+        CheckedLevel(gains.blocking(), Fraction(0)),
+        CheckedLevel(given.mean()),
+    ]  # never fewer than 0
     kinds = {"witness": "", "deletions": "least tree", "prop": "tree|few leaves cuts"}
     for kind, made in case.each(0, **kinds):
         if kind == "deletions":
@@ -978,7 +981,7 @@ def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[P
     return program, cost
 
 
-def colocation_fair(case: Case, within: bool = False) -> list[Found]:
+def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]:
     """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
 
     Then the least mean penalty of an answer with no more slack than this one. A flow says how much
@@ -994,7 +997,7 @@ def colocation_fair(case: Case, within: bool = False) -> list[Found]:
     given = Colocation(case)
     allowed = rational(case.options.get("slack"), "slack") if within else Fraction(0)
     if no_pairing(given, case.steps[0]):
-        return [Found(infeasible=True)]
+        return [CheckedLevel(infeasible=True)]
     band = bandwidths(given)
     order, ranks = [a for a, n in enumerate(given.count) if n], dict[Fraction, list[int]]()
     for a in sorted(order, key=band.__getitem__):
@@ -1007,9 +1010,9 @@ def colocation_fair(case: Case, within: bool = False) -> list[Found]:
     for types in ranks.values():
         slack = max(slack, above - min(mean[b] for b in types))
         above = max(above, *(mean[b] for b in types))
-    found, first = [Found(slack, Fraction(0)), Found(given.mean())], 0
+    found, first = [CheckedLevel(slack, Fraction(0)), CheckedLevel(given.mean())], 0
     if within and given.answered:
-        refuse(slack > allowed, "the answer has more slack than is allowed")
+        refuse_if(slack > allowed, "the answer has more slack than is allowed")
         slack, first = allowed, 1
     for level, step in [(k, step) for k, steps in enumerate(case.steps, first) for step in steps]:
         kinds = {"dual": "over prices rent sets flow", "prop": "below tree|leaves cuts"}
@@ -1028,7 +1031,7 @@ def colocation_fair(case: Case, within: bool = False) -> list[Found]:
         left, carried = 0, sum(max(0, x) for x in flow)
         for types in ranks.values():
             left += sum(min(0, flow[a]) for a in types)
-            refuse(left < 0, "the flow does not lead to larger bandwidths")
+            refuse_if(left < 0, "the flow does not lead to larger bandwidths")
             left += sum(max(0, flow[a]) for a in types)
         if left or any(x and not n for x, n in zip(flow, given.count, strict=True)):
             raise Refused("the flow does not arrive, or is of a type without agents")
@@ -1040,8 +1043,10 @@ def colocation_fair(case: Case, within: bool = False) -> list[Found]:
         else:
             found[0].at_least(total / carried)
     if within:
-        return [found[1] if given.answered else Found(infeasible=(found[0].bound or 0) > allowed)]
-    return found[: len(case.steps)] if given.answered else [Found(None, found[0].bound)]
+        return [
+            found[1] if given.answered else CheckedLevel(infeasible=(found[0].bound or 0) > allowed)
+        ]
+    return found[: len(case.steps)] if given.answered else [CheckedLevel(None, found[0].bound)]
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1061,7 +1066,7 @@ GRID = 2**128
 class Market:
     """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
 
-    def __init__(self, case: Case, priced: bool = False) -> None:
+    def __init__(self, case: ProofCase, priced: bool = False) -> None:
         made = fields(case.document, "capacity budget job", "names server_names", "the instance")
         jobs = fields(made["job"], "user server parallel_fraction work", what="job")
         self.capacity, self.core = _amounts(made["capacity"], "capacity", 1)
@@ -1119,7 +1124,7 @@ class Market:
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):
             t = t if f else 1  # for f = 0 the bound is 1, at whatever point
-            spend(5 * product(*map(int.bit_length, ((over + t) * one, (over + t) * w))))
+            charge(5 * product(*map(int.bit_length, ((over + t) * one, (over + t) * w))))
             below, scale = (f * over + (one - f) * t) ** 2, w * GRID * one
             rest.append(-(-scale * (one - f) * t * t // below))
             slope.append(-(-scale * f * over * over // below))
@@ -1139,7 +1144,7 @@ def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
     return [whole(number, what, least) for number in numbers], over
 
 
-def market_equilibrium(case: Case) -> list[Found]:
+def market_equilibrium(case: ProofCase) -> list[CheckedLevel]:
     """Prices and cores that are a market equilibrium, to within three numbers.
 
     clearing: at most this fraction of the cores of a server with a price is not given.
@@ -1161,7 +1166,7 @@ def market_equilibrium(case: Case) -> list[Found]:
     best = [0] * len(market.budget)
     for user, server, number in zip(market.user, market.server, slope, strict=True):
         if number:
-            refuse(not market.price[server], "a user would gain by more cores, which are free")
+            refuse_if(not market.price[server], "a user would gain by more cores, which are free")
             cost = market.price[server] * market.money
             best[user] = max(best[user], -(-number * market.per * market.budget[user] // cost))
     fixes, owned = market.by_user(rest), market.by_user(market.values())
@@ -1169,10 +1174,10 @@ def market_equilibrium(case: Case) -> list[Found]:
         if fixed + bought > own:
             regret = max(regret, Fraction(fixed + bought - own, fixed + bought))
     epsilon = {"clearing": clearing, "overspending": overspending, "regret": regret}
-    return [Found(max(epsilon.values()), Fraction(0), epsilon=epsilon)]
+    return [CheckedLevel(max(epsilon.values()), Fraction(0), epsilon=epsilon)]
 
 
-def market_utilitarian(case: Case) -> list[Found]:
+def market_utilitarian(case: ProofCase) -> list[CheckedLevel]:
     """The most total utility: (2) at weights 1; of whole cores by the price of the last core.
 
     The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
@@ -1184,7 +1189,7 @@ def market_utilitarian(case: Case) -> list[Found]:
     value = sum(market.values())
     if not market.whole:
         bound = market.most(*market.tangents(case.one(0, tangent="|at")))
-        return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+        return [CheckedLevel(Fraction(value, market.unit), Fraction(bound, market.unit))]
     case.one(0, dual="")
     own, price, bound = market.values(), [0] * len(market.capacity), value + len(market.work)
     for server, now, after in zip(market.server, own, market.values(1), strict=True):
@@ -1194,7 +1199,7 @@ def market_utilitarian(case: Case) -> list[Found]:
         bound += cores * max(0, price[server] - (now - before - 1))
     for p, capacity, given in zip(price, market.capacity, market.given, strict=True):
         bound += p * (capacity // market.core - given)
-    return [Found(Fraction(value, market.unit), Fraction(bound, market.unit))]
+    return [CheckedLevel(Fraction(value, market.unit), Fraction(bound, market.unit))]
 
 
 def logarithm(above: int, below: int) -> tuple[int, int]:
@@ -1204,7 +1209,7 @@ def logarithm(above: int, below: int) -> tuple[int, int]:
     each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for
     each log 2.
     """
-    spend(200)
+    charge(200)
     power = above.bit_length() - below.bit_length()
     above, below = above << max(0, -power), below << max(0, power)
     if above < below:
@@ -1223,7 +1228,7 @@ LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less t
 def exponential(number: int, up: bool) -> Fraction:
     """A fraction whose logarithm is number / GRID or, by less than 2^-70, above (`up`) or below."""
     power = number // LOG2 - 1
-    refuse(abs(power) > MOST_DIGITS, "a welfare is beyond 2^4000")
+    refuse_if(abs(power) > MOST_DIGITS, "a welfare is beyond 2^4000")
     unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))
     low, high = 2**80, 2**83
     while high - low > 1:
@@ -1233,7 +1238,7 @@ def exponential(number: int, up: bool) -> Fraction:
     return unit * (high if up else low)
 
 
-def market_nash_welfare(case: Case) -> list[Found]:
+def market_nash_welfare(case: ProofCase) -> list[CheckedLevel]:
     """The most Nash welfare, exp(sum B_i log u_i / sum B) over users with a job of work above 0.
 
     log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
@@ -1252,7 +1257,7 @@ def market_nash_welfare(case: Case) -> list[Found]:
         raise Refused("utility is neither amdahl nor linear")
     worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
     if not total or not all(worth[i] for i in market.active):
-        return [Found(Fraction(0 if total else 1), None if total else Fraction(1))]
+        return [CheckedLevel(Fraction(0 if total else 1), None if total else Fraction(1))]
 
     def logs(numbers: list[int]) -> tuple[int, int]:
         both = [(market.budget[i], logarithm(numbers[i], market.unit)) for i in market.active]
@@ -1272,17 +1277,19 @@ def market_nash_welfare(case: Case) -> list[Found]:
             made = fields(node, "worth prices", what="a leaf")
             near = wholes(made["worth"], "worth", len(market.budget), 0)
             prices = wholes(made["prices"], "prices", len(boxes.room), 0)
-            refuse(not all(near[i] for i in market.active), "utilities of a leaf are not above 0")
+            refuse_if(
+                not all(near[i] for i in market.active), "utilities of a leaf are not above 0"
+            )
             above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
             for k, table in boxes.low.items():
                 i, price = market.user[k], prices[market.server[k]]
                 cores = range(least[k], most[k] + 1)
-                spend(len(cores) * (8 + 2 * product(boxes.digits + 256, near[i].bit_length())))
+                charge(len(cores) * (8 + 2 * product(boxes.digits + 256, near[i].bit_length())))
                 worths = [(table[c] + 1) * market.budget[i] * GRID for c in cores]
                 paid = zip(worths, cores, strict=True)
                 above += max(-(-gain // near[i]) - price * c for gain, c in paid)
             high = max(high, above + logs(near)[1])
-    return [Found(exponential(low // total, False), exponential(-(-high // total), True))]
+    return [CheckedLevel(exponential(low // total, False), exponential(-(-high // total), True))]
 
 
 Conditions = list[tuple[int, dict[int, tuple[Fraction, int]], bool]]
@@ -1307,7 +1314,7 @@ class Boxes:
         for k, (i, j, w) in enumerate(zip(market.user, market.server, market.work, strict=True)):
             if w:
                 self.low[k] = [market.value(k, c) for c in range(self.room[j] + 1)]
-                spend(len(self.jobs[i]))
+                charge(len(self.jobs[i]))
                 if j in [market.server[other] for other in self.jobs[i]]:
                     raise Refused("what a share is worth to a user's two jobs is no fraction")
                 self.jobs[i].append(k)
@@ -1323,13 +1330,13 @@ class Boxes:
         one, total = self.market.one, Fraction(0)
         for k in [k for k in self.jobs[user] if cores[k]]:
             f = self.market.fraction[k]
-            spend(50 + 5 * product(total.denominator.bit_length(), self.digits))
+            charge(50 + 5 * product(total.denominator.bit_length(), self.digits))
             total += self.market.work[k] * cores[k] * one / Fraction(f + (one - f) * cores[k])
         return total * GRID / self.market.unit
 
     def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
         """Whether a user meets its goal; with fractions where rounded numbers are too close."""
-        spend(8 + (8 + self.digits // 2_000) * len(self.jobs[user]))
+        charge(8 + (8 + self.digits // 2_000) * len(self.jobs[user]))
         low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
         if low > floor or low + len(self.jobs[user]) < floor:
             return low > floor
@@ -1345,7 +1352,7 @@ class Boxes:
         """
         while True:
             users = len(conditions) * len(self.jobs) * (1 + self.digits // 2_000)
-            spend(4 * (len(most) + len(self.room) + users))
+            charge(4 * (len(most) + len(self.room) + users))
             before, left, needs = (least[:], most[:]), self.room[:], {}
             for k, server in enumerate(self.market.server):
                 left[server] -= least[k]
@@ -1382,14 +1389,14 @@ class Boxes:
         for node in listed(nodes, "nodes"):
             least, most = stack.pop()  # an error if the tree goes on after its last leaf
             if not self.squeeze(least, most, goals):
-                refuse(node != [], "a branch of an empty box")
+                refuse_if(node != [], "a branch of an empty box")
             elif isinstance(node, dict):
                 found.append((node, (least, most)))
             else:
                 job, at = wholes(node, "a branch", 2, 0)
                 stack += [(least[:], most[:]), (least, most)]
                 stack[-2][0][job], stack[-1][1][job] = max(least[job], at + 1), min(most[job], at)
-        refuse(stack, "a tree ends before all its leaves")
+        refuse_if(stack, "a tree ends before all its leaves")
         return found
 
     def root(self) -> Box:
@@ -1406,11 +1413,11 @@ class Boxes:
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
         """Each user's utility at a ratio, and its floor in the units of the tables."""
-        spend(30 * len(self.worth))
+        charge(30 * len(self.worth))
         return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 
 
-def market_leximin(case: Case) -> list[Found]:
+def market_leximin(case: ProofCase) -> list[CheckedLevel]:
     """Whole cores by leximin of the ratios, a level at a time.
 
     Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. Whoever has the same
@@ -1420,16 +1427,16 @@ def market_leximin(case: Case) -> list[Found]:
     [] nothing is left of it once it is squeezed. Less is shown of the first level by weights: the
     least ratio is at most sum a_i u_i / sum a_i b_i, and that by (2).
     """
-    market, found = Market(case), list[Found]()
+    market, found = Market(case), list[CheckedLevel]()
     boxes = Boxes(market)
     for level, value in enumerate(sorted(set(boxes.order))[: len(case.steps)]):
         kinds = {"tree": "nodes"} if level else {"tree": "nodes", "tangent": "weights|at"}
         step = case.one(level, **kinds) if case.steps[level] else {}
-        found.append(Found(value, value if step else None))
+        found.append(CheckedLevel(value, value if step else None))
         if "weights" in step:
             weights = wholes(step["weights"], "weights", len(market.budget), 0)
             total = sum(weights[i] * b for i, b in boxes.worth.items())
-            refuse(not total, "the weights of a step are all 0")
+            refuse_if(not total, "the weights of a step are all 0")
             parts = [[n * weights[i] for n, i in zip(p, market.user, strict=True)]
                      for p in market.tangents(step)]  # fmt: skip
             found[-1].bound = Fraction(market.most(*parts), market.unit) / total
@@ -1461,7 +1468,7 @@ class Packing:
     classes), how many VMs of them each zone may hold, and by how many two zones may differ.
     """
 
-    def __init__(self, case: Case, ruled: bool = False) -> None:
+    def __init__(self, case: ProofCase, ruled: bool = False) -> None:
         others = "initial servers request cost partial resources names class_names"
         others += " placed server_names zone"
         rules = " allowed most_per_server apart skew limits spreads"
@@ -1488,7 +1495,7 @@ class Packing:
         rows = listed(made["count"], "rows")
         self.rows = [wholes(row, "count", len(self.size), 0, MOST_PRICE) for row in rows]
         self.kinds = wholes(made["server_class"], "class", len(rows), 0, len(self.room) - 1)
-        spend(len(rows) * (len(self.size) * (5 + len(self.room[0])) + self.work))
+        charge(len(rows) * (len(self.size) * (5 + len(self.room[0])) + self.work))
         used = [0] * len(self.room)
         for kind, row in zip(self.kinds, self.rows, strict=True):
             used[kind] += 1
@@ -1503,15 +1510,15 @@ class Packing:
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
         for kind, row in zip(self.kinds, self.rows, strict=True):
-            held = {i for i, n in enumerate(row) if n}
+            types = {i for i, n in enumerate(row) if n}
             over = any(sum(row[i] for i in group) > most for group, most in self.limits)
-            if over or any(pair <= held for pair in self.apart):
+            if over or any(pair <= types for pair in self.apart):
                 raise Refused("a server of the answer holds VMs that may not be there together")
-            if not all(self.allowed[i][kind] for i in held):
+            if not all(self.allowed[i][kind] for i in types):
                 raise Refused("a server of the answer holds VMs that are not allowed there")
         for group, zones, most, skew in self.zonal:
             there = [0] * len(self.room)
-            spend(5 * len(there))
+            charge(5 * len(there))
             for kind, row in zip(self.kinds, self.rows, strict=True):
                 there[kind] += sum(row[i] for i in group)
             totals = [sum(there[c] for c in zone) for zone in zones] or [0]
@@ -1523,7 +1530,7 @@ class Packing:
 
         def group(value: object) -> list[int]:
             members = wholes(value, "types", None, 0, types - 1)
-            refuse(len(set(members)) < len(members), "a rule names a type twice")
+            refuse_if(len(set(members)) < len(members), "a rule names a type twice")
             return members
 
         def rules(own: str, name: str, key: str, other: str) -> list[tuple[list[int], int, Step]]:
@@ -1533,8 +1540,8 @@ class Packing:
             found = [fields(e, f"types {key}", other, f"a {name[:-1]}") for e in entries]
             return [(group(rule["types"]), whole(rule[key], key, 1), rule) for rule in found]
 
-        told = listed(made.get("allowed") or [], "allowed")
-        rows = [listed(row, "allowed", kinds) for row in told]
+        allowed = listed(made.get("allowed") or [], "allowed")
+        rows = [listed(row, "allowed", kinds) for row in allowed]
         if any(type(entry) is not bool for row in rows for entry in row):
             raise Refused("allowed is neither true nor false")
         self.allowed = rows or [[True] * kinds] * types
@@ -1551,14 +1558,14 @@ class Packing:
             if rule.get("within", "server") == "server":
                 self.limits.append((limited, most))
             else:
-                refuse(rule["within"] != "zone", "a limit is within neither server nor zone")
+                refuse_if(rule["within"] != "zone", "a limit is within neither server nor zone")
                 self.zonal.append((limited, every, most, no_limit))
         for members, skew, rule in rules("skew", "spreads", "skew", "zones"):
-            spend(kinds * (len(members) + 5))
+            charge(kinds * (len(members) + 5))
             able = {c for c, n in enumerate(self.servers)
                     if n != 0 and any(self.allowed[i][c] for i in members)}  # fmt: skip
             named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
-            refuse(not named <= set(zones), "a spread names a zone in which there is no server")
+            refuse_if(not named <= set(zones), "a spread names a zone in which there is no server")
             listing = sorted(zones.items())
             over = [z for name, z in listing if (name in named if named else z & able)]
             self.zonal.append((members, over, no_limit, skew))
@@ -1567,14 +1574,14 @@ class Packing:
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(made.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)
-            _, held = self.placed.setdefault(server, (self.class_of(server), {}))
-            refuse(i >= types or i in held, "what runs now is of no type, or told twice")
-            held[i] = n
-        self.placed_vms = sum(sum(held.values()) for _, held in self.placed.values())
+            _, present = self.placed.setdefault(server, (self.class_of(server), {}))
+            refuse_if(i >= types or i in present, "what runs now is of no type, or told twice")
+            present[i] = n
+        self.placed_vms = sum(sum(present.values()) for _, present in self.placed.values())
 
     def class_of(self, server: int) -> int:
         """The class of a server; they are numbered class by class."""
-        spend(2 * len(self.servers))
+        charge(2 * len(self.servers))
         for c, number in enumerate(self.servers):
             server -= whole(number, "the number of servers")
             if server < 0:
@@ -1583,7 +1590,7 @@ class Packing:
 
     def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
         """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
-        refuse(not self.partial and any(self.request), "a request is no cap")
+        refuse_if(not self.partial and any(self.request), "a request is no cap")
         servers = [whole(n, "the number of servers") for n in self.servers]
         sums = [[sum(n * row[j] for n, row in zip(servers, rows, strict=True))
                  for j in range(len(rows[0]))] for rows in (self.start, self.room)]  # fmt: skip
@@ -1595,7 +1602,7 @@ class Packing:
 # Part 9. Packing: prices of VMs.
 
 
-def fillings(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
+def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
              weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
     """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
 
@@ -1605,7 +1612,7 @@ def fillings(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
     1957).
     """
     room, line, found = given.room[kind], [], []
-    spend(5 * (len(items) + 1) * len(room))
+    charge(5 * (len(items) + 1) * len(room))
     items = [] if given.servers[kind] == 0 else items
     for i, (price, most, size) in enumerate(items):
         fits = [r // d for r, d in zip(room, size, strict=True) if d]
@@ -1619,10 +1626,10 @@ def fillings(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
     while stack:
         at, worth, free, space, counts = stack.pop()
         if at == len(line):
-            spend(20 * len(counts))
+            charge(20 * len(counts))
             found.append((worth, counts))
             for _, i, _, most, _, size in line:
-                spend(3 + len(room))
+                charge(3 + len(room))
                 more = counts.get(i, 0) < most
                 if more and all(d <= f for d, f in zip(size, free, strict=True)):
                     found.pop()  # it is not maximal
@@ -1636,7 +1643,7 @@ def fillings(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
                 reach, left, k = reach + full[k][1], left - full[k][0], k + 1
             if k < len(line):
                 reach += line[k][2] * left // line[k][4]
-            spend(20 + len(counts) + 2 * len(room) + 3 * (k - at))
+            charge(20 + len(counts) + 2 * len(room) + 3 * (k - at))
             if max(len(found), len(stack) // 10) > MOST_FOUND:
                 raise Refused("there are more fillings than this program has memory for")
             if reach < least:
@@ -1669,7 +1676,7 @@ class Priced:
                  made: Step) -> None:  # fmt: skip
         self.given, self.cost, self.made, classes = given, cost, made, len(given.room)
         prices = wholes(made["prices"], "prices", len(owed), 0, MOST_PRICE)
-        rents = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
+        class_prices = wholes(made["rents"], "rents", classes, 0, MOST_PRICE)
         self.scale = scale = whole(made["scale"], "scale", 0, MOST_PRICE)
         self.target = whole(made.get("target", 0), "target", 0, MOST_PRICE)
         alike: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -1678,16 +1685,16 @@ class Priced:
                 alike[price, tuple(size)] = alike.get((price, tuple(size)), 0) + number
         items = [(price, number, list(size)) for (price, size), number in alike.items()]
         self.owed = list(alike.values())
-        if any(r and n is None for r, n in zip(rents, given.servers, strict=True)):
+        if any(r and n is None for r, n in zip(class_prices, given.servers, strict=True)):
             raise Refused("servers of which there are as many as needed have a rent")
         self.gain = sum(price * number for price, number, _ in items)
-        self.gain -= sum(r * (n or 0) for r, n in zip(rents, given.servers, strict=True))
+        self.gain -= sum(r * (n or 0) for r, n in zip(class_prices, given.servers, strict=True))
         reach = max(self.target * scale - self.gain, -1) if "sums" in made else -1
         self.found = list[tuple[int, dict[int, int]]]()
         for c, row in enumerate(listed(made["weights"], "weights", classes)):
             weights = wholes(row, "weights", len(given.room[0]), 0, MOST_PRICE)
-            limit = cost[c] * scale + rents[c]
-            for worth, filling in fillings(given, c, items, weights, max(1, limit - reach)):
+            limit = cost[c] * scale + class_prices[c]
+            for worth, filling in server_patterns(given, c, items, weights, max(1, limit - reach)):
                 if worth > limit:
                     raise Refused(f"a filling of class {c} is worth more than the server costs")
                 self.found.append((c, filling))
@@ -1706,11 +1713,11 @@ class Priced:
         paid = [(k, self.cost[c]) for k, (c, _) in found if self.scale]
         program.at_most(paid, self.target if self.scale else 0)
         sums = listed(self.made["sums"], "sums")
-        refuse(len(sums) * len(found) > 10**7, "so many sums take too long")
+        refuse_if(len(sums) * len(found) > 10**7, "so many sums take too long")
         for entry in sums:
             kind, *holds = wholes(entry, "a sum", None, -1)
             pairs = list(zip(holds[::2], holds[1::2], strict=True))
-            spend((1 + len(pairs)) * len(found))
+            charge((1 + len(pairs)) * len(found))
             counted = [k for k, (c, filling) in found if kind in (-1, c)
                        and all(filling.get(i, 0) >= n for i, n in pairs)]  # fmt: skip
             total = program.column(sum(program.high[k] for k in counted))
@@ -1722,7 +1729,7 @@ class Priced:
         if "sums" in self.made:
             self.program().impossible(self.made)
             return self.target + 1 if self.scale else None
-        refuse(not self.scale and self.gain <= 0, "the prices prove nothing")
+        refuse_if(not self.scale and self.gain <= 0, "the prices prove nothing")
         return -(-self.gain // self.scale) if self.scale else None
 
 
@@ -1760,7 +1767,7 @@ def placing_program(given: Packing, numbers: list[int], made: Step) -> Placing:
             if len(group) == 1 and group[0] in holds:
                 holds[group[0]] = min(top, holds[group[0]])
         times, many = (numbers[c], 1) if each else (1, numbers[c])
-        spend(times * (300 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
+        charge(times * (300 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
         for _ in range(times):
             used = program.column(many)
             on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
@@ -1788,7 +1795,7 @@ def placing_program(given: Packing, numbers: list[int], made: Step) -> Placing:
         least = program.column(total // number)
         top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
         for zone in zones:
-            spend(len(kinds) * (1 + len(group)))
+            charge(len(kinds) * (1 + len(group)))
             within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
             program.at_most(within, top)
             if skew < total:
@@ -1809,14 +1816,14 @@ def servers_program(given: Packing, cost: list[int], below: int | None, made: St
     return program, kinds
 
 
-def packing_servers(case: Case, costs: bool = False) -> list[Found]:
+def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
     """The fewest servers that hold all that is requested, or (`costs`) the cheapest: by prices, or
     by a tree that shows that nothing is below a cost, or that there is no answer ("prop").
     """
-    given, found = Packing(case, ruled=True), Found()
+    given, found = Packing(case, ruled=True), CheckedLevel()
     owed = [whole(n, "what is requested") for n in given.request]
     cost = given.cost if costs else [1] * len(given.room)
-    refuse(given.partial, "not everything has to be served: the fewest servers are none")
+    refuse_if(given.partial, "not everything has to be served: the fewest servers are none")
     if given.answered:
         found.value = Fraction(sum(cost[kind] for kind in given.kinds))
     for kind, made in case.each(0, prices=Priced.kind, prop="tree|below each leaves cuts"):
@@ -1841,20 +1848,24 @@ def moves_program(given: Packing, servers: int, below: int | None, made: Step) -
     program, kinds = placing_program(given, numbers, made)
     program.at_most([(used, 1) for _, used, _ in kinds], servers)
     for c, room in enumerate(given.room):
-        spend(5 * (len(kinds) + len(given.placed)))
+        charge(5 * (len(kinds) + len(given.placed)))
         there = [(used, on) for kind, used, on in kinds if kind == c]
-        now = [(m - first, held) for m, (kind, held) in given.placed.items() if kind == c]
+        now = [(m - first, present) for m, (kind, present) in given.placed.items() if kind == c]
         first += numbers[c]
         each = made.get("each", False) is True
-        parts = [(m, [held]) for m, held in now] if each else [(0, [held for _, held in now])]
+        parts = (
+            [(m, [present]) for m, present in now]
+            if each
+            else [(0, [present for _, present in now])]
+        )
         for (used, on), rows in [(there[m], rows) for m, rows in parts]:
             kept, still = Terms(), dict[int, Terms]()
-            for held in rows:
+            for present in rows:
                 k = program.column(1)
                 kept.append((k, 1))
-                own = {i: program.column(n) for i, n in held.items() if i in on}
+                own = {i: program.column(n) for i, n in present.items() if i in on}
                 for i, j in own.items():
-                    program.at_most([(j, 1), (k, -held[i])], 0)
+                    program.at_most([(j, 1), (k, -present[i])], 0)
                     still.setdefault(i, []).append((j, 1))
                 for r, space in enumerate(room):
                     taken = [(j, given.size[i][r]) for i, j in own.items()]
@@ -1868,12 +1879,12 @@ def moves_program(given: Packing, servers: int, below: int | None, made: Step) -
     return program, kinds
 
 
-def packing_moves(case: Case) -> list[Found]:
+def packing_moves(case: ProofCase) -> list[CheckedLevel]:
     """The fewest VMs that leave their server, where so many servers may be in use as the option
     says. A step "witness" says on which server each row of the answer is; or a tree shows that
     there are no fewer moves, or that there is no answer ("prop").
     """
-    given, found = Packing(case, ruled=True), Found(None, Fraction(0))
+    given, found = Packing(case, ruled=True), CheckedLevel(None, Fraction(0))
     servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
     if given.partial or sum(map(any, given.rows)) > servers:
         raise Refused("the answer uses more servers, or not everything has to be served")
@@ -1883,9 +1894,9 @@ def packing_moves(case: Case) -> list[Found]:
             if len(set(on)) < len(on) or not given.answered:
                 raise Refused("two rows of the answer are on one server, or there is no answer")
             for place, c, row in zip(on, given.kinds, given.rows, strict=True):
-                refuse(given.class_of(place) != c, "a row is on a server of another class")
-                held = given.placed.get(place, (c, {}))[1]
-                moves -= sum(min(n, row[i]) for i, n in held.items())
+                refuse_if(given.class_of(place) != c, "a row is on a server of another class")
+                present = given.placed.get(place, (c, {}))[1]
+                moves -= sum(min(n, row[i]) for i, n in present.items())
             found.value = Fraction(moves)
             continue
         below = whole(made["below"], "below") if "below" in made else None
@@ -1914,7 +1925,7 @@ class Shares:
         items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
                  for i in place]  # fmt: skip
         for c in range(len(given.room) if not self.found else 0):
-            found = fillings(given, c, items, [0] * len(given.room[c]), 1)
+            found = server_patterns(given, c, items, [0] * len(given.room[c]), 1)
             self.found.append([{place[i]: n for i, n in filling.items()} for _, filling in found])
         return self.found
 
@@ -1928,10 +1939,10 @@ class Shares:
         and no more than `level` are not above its share at the level. Who misses a condition does
         not want as many VMs as it takes, or has fewer.
         """
-        program, held = Program(), list[dict[int, int]]()
+        program, patterns = Program(), list[dict[int, int]]()
         for found, number in zip(self.maximal(), self.given.servers, strict=True):
             program.at_most([(program.column(number or 0), 1) for _ in found], number or 0)
-            held += found
+            patterns += found
         reached = sorted(set(self.order[:level]))
         goals = [(self.order.index(share), share, False) for share in reached]
         for below, share, above in [*goals, (level, self.order[level], True)]:
@@ -1940,16 +1951,16 @@ class Shares:
                 exactly, most = share / self.unit[i], self.given.request[i]
                 need = int(exactly) + 1 if above else -int(-exactly // 1)
                 missing.append(program.column(1))
-                spend(50 + len(held))
+                charge(50 + len(patterns))
                 if most is not None and most < need:
                     program.low[-1] = 1
-                terms = [(k, -filling[i]) for k, filling in enumerate(held) if i in filling]
+                terms = [(k, -filling[i]) for k, filling in enumerate(patterns) if i in filling]
                 program.at_most([*terms, (missing[-1], -need)], -need)
             program.at_most([(j, 1) for j in missing], below)
         return program
 
 
-def packing_share(case: Case) -> list[Found]:
+def packing_share(case: ProofCase) -> list[CheckedLevel]:
     """The largest least dominant share of the users who want something; then, of placements whose
     lower shares are no less than here, the largest next one.
 
@@ -1958,18 +1969,18 @@ def packing_share(case: Case) -> list[Found]:
     the answer at a level ("prop").
     """
     given = Packing(case)
-    shares, found = Shares(given), list[Found]()
+    shares, found = Shares(given), list[CheckedLevel]()
     for level in range(len(case.steps)):
-        found.append(Found(shares.order[level] if given.answered else None))
+        found.append(CheckedLevel(shares.order[level] if given.answered else None))
         kinds = {"prop": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
         for kind, made in case.each(level, **kinds):
             if kind == "prop":
-                refuse(not given.answered, "a tree is about an answer, and there is none")
+                refuse_if(not given.answered, "a tree is about an answer, and there is none")
                 shares.program(level).impossible(made)
                 found[-1].at_most(shares.order[level])
                 continue
             share, unit = rational(made["above"], "above"), shares.unit
-            spend(20 * len(unit))
+            charge(20 * len(unit))
             owed = [int(share // u) + 1 if i in shares.users else 0 for i, u in enumerate(unit)]
             bound, wanted = None, zip(owed, given.request, strict=True)
             if not any(most is not None and most < number for number, most in wanted):
@@ -1981,7 +1992,7 @@ def packing_share(case: Case) -> list[Found]:
     return found
 
 
-def packing_utilization(case: Case) -> list[Found]:
+def packing_utilization(case: ProofCase) -> list[CheckedLevel]:
     """The most utilization: the mean over resources of the part in use, initial use included.
 
     A VM of type i adds w_i to it. Let prices y and rents r be 0 or more, and no filling of a server
@@ -1989,7 +2000,7 @@ def packing_utilization(case: Case) -> list[Found]:
     w.s <= y.s + sum of max(0, w_i - y_i) cap_i, and y.s <= sum of r_c n_c; what is not capped must
     have y_i >= w_i. What VMs add is a whole number of times what divides all w.
     """
-    given, found = Packing(case), Found()
+    given, found = Packing(case), CheckedLevel()
     servers, _, sums = given.cluster()
     there = [j for j, space in enumerate(sums[0]) if space]
     once = common([sums[0][j] for j in there])
@@ -2004,16 +2015,21 @@ def packing_utilization(case: Case) -> list[Found]:
     for _, made in case.each(0, prices="prices over rents weights"):
         over = whole(made["over"], "over", 1, MOST_PRICE)
         prices = wholes(made["prices"], "prices", len(weight), 0, MOST_PRICE)
-        rents = wholes(made["rents"], "rents", len(servers), 0, MOST_PRICE)
+        class_prices = wholes(made["rents"], "rents", len(servers), 0, MOST_PRICE)
         caps = [MOST_PRICE if cap is None else cap for cap in given.request]
         items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
         for c, row in enumerate(listed(made["weights"], "weights", len(servers))):
             weights = wholes(row, "weights", None, 0, MOST_PRICE)
-            if any(w > rents[c] for w, _ in fillings(given, c, items, weights, rents[c] + 1)):
+            if any(
+                w > class_prices[c]
+                for w, _ in server_patterns(given, c, items, weights, class_prices[c] + 1)
+            ):
                 raise Refused(f"a filling of class {c} is worth more than its rent")
-        most = sum(r * n for r, n in zip(rents, servers, strict=True))
+        most = sum(r * n for r, n in zip(class_prices, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
-            refuse(cap is None and price < w * over, "a price without a cap is below what VMs add")
+            refuse_if(
+                cap is None and price < w * over, "a price without a cap is below what VMs add"
+            )
             most += max(0, w * over - price) * (cap or 0)
         shared = math.gcd(*weight)
         found.at_most(begin + Fraction(most // (over * shared) * shared, unit))
@@ -2049,7 +2065,7 @@ class Play:
         eta = options.get("eta", 5)
         self.eta = shrunk if eta == "shrinking" else whole(eta, "eta", 1)
         self.most = rational(options.get("overload", MOST_PRICE), "overload")
-        refuse(players > 1000, "there are too many servers")
+        refuse_if(players > 1000, "there are too many servers")
         wish = [[part / max(row) for part in row] for row in share]
         digits = common([part.denominator for row in wish for part in row]).bit_length()
         self.digits = (digits * self.alpha) ** 2 // 10**4  # steps that such a power takes
@@ -2070,7 +2086,7 @@ class Play:
             for row, free in rows:
                 fits = [f // d for f, d in zip(free, size, strict=True) if d]
                 most = min(fits if cap is None else [cap, *fits])
-                spend((most + 1) * (300 + 30 * len(free)))
+                charge((most + 1) * (300 + 30 * len(free)))
                 for n in range(most + 1):
                     left = [f - n * d for f, d in zip(free, size, strict=True)]
                     longer.append(((*row, n), left))
@@ -2091,7 +2107,7 @@ class Play:
     def variance(self, total: Row) -> Powers:
         """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
         if total not in self.parts:
-            spend((600 + self.digits) * len(total))
+            charge((600 + self.digits) * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
             powers = sorted(Fraction(part ** (self.alpha - self.over)) for part in parts)
             once = self.over == 1
@@ -2112,7 +2128,7 @@ class Play:
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
         """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
         powers, uneven = worth
-        spend(4 * bits * len(powers) * self.over)
+        charge(4 * bits * len(powers) * self.over)
         sums = [powers[0]] * 2
         if self.over > 1:
             roots = sum(self.root(power, self.over, bits) for power in powers)
@@ -2138,7 +2154,7 @@ class Play:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
             if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
                 found.append((row, uneven, more))
-        spend(150 * len(self.choices[place]))
+        charge(150 * len(self.choices[place]))
         idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
         return found or [(nothing, idle, total)]
 
@@ -2164,7 +2180,7 @@ class Play:
         for place, c in enumerate(self.kinds):
             own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
             choice = [entry for entry in self.after(total, place) if entry[0] == own]
-            refuse(not choice, "the answer is no play of the game")
+            refuse_if(not choice, "the answer is no play of the game")
             worth += self.root(choice[0][1], 2, 256) + 1
             total = choice[0][2]
         high = self.around((self.variance(total), Fraction(0)), 256)[1]
@@ -2194,9 +2210,9 @@ class Play:
         return rows
 
 
-def packing_play(case: Case) -> list[Found]:
+def packing_play(case: ProofCase) -> list[CheckedLevel]:
     """The subgame-perfect play: no server regrets what it chose."""
-    given, found = Packing(case), Found()
+    given, found = Packing(case), CheckedLevel()
     for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
         own = sorted(used for used in zip(play.kinds, play.play(), strict=True) if any(used[1]))
@@ -2206,12 +2222,12 @@ def packing_play(case: Case) -> list[Found]:
     return [found]
 
 
-def packing_joint(case: Case) -> list[Found]:
+def packing_joint(case: ProofCase) -> list[CheckedLevel]:
     """The least disutility of all servers together, over the plays of the game."""
-    given, found = Packing(case), Found()
+    given, found = Packing(case), CheckedLevel()
     for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
-        found = Found(play.worth() if given.answered else None, play.least())
+        found = CheckedLevel(play.worth() if given.answered else None, play.least())
     return [found]
 
 
@@ -2222,7 +2238,7 @@ def packing_joint(case: Case) -> list[Found]:
 class Admission:
     """An instance and its answer; speeds are whole numbers over `unit`."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: ProofCase) -> None:
         others = "length names machine_names"
         made = fields(case.document, "cores threads speed", others, "the instance")
         rows = listed(made["cores"], "cores")
@@ -2244,9 +2260,9 @@ class Admission:
         """One VM a job, at most its threads, no core used twice."""
         machine = wholes(made["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
         rows = listed(made["cores"], "cores", len(machine))
-        held = [wholes(row, "cores", self.wide, 0) for row in rows]
+        used_cores = [wholes(row, "cores", self.wide, 0) for row in rows]
         left, total = [list(row) for row in self.cores] + [[0] * self.wide], 0
-        for vm, row, most, fast in zip(machine, held, self.threads, self.speed, strict=True):
+        for vm, row, most, fast in zip(machine, used_cores, self.threads, self.speed, strict=True):
             left[vm] = [n - used for n, used in zip(left[vm], row, strict=True)]
             if min(left[vm]) < 0 or sum(row) > most or (vm >= 0) != any(row):
                 raise Refused("a job of the answer holds cores that it may not hold")
@@ -2274,43 +2290,46 @@ class Admission:
         return Fraction(total, self.unit * over)
 
     def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
-            held: dict[int, bool]) -> int:  # fmt: skip
+            decided: dict[int, bool]) -> int:  # fmt: skip
         """No set of jobs on a VM is worth more beyond its price, times `over` and `unit`."""
         if isinstance(node, dict):
             made = fields(node, "job in out", what="a node")
             job = whole(made["job"], "job", 0, len(prices) - 1)
             sides = [(made["in"], True), (made["out"], False)]
-            return max(self.top(n, cores, prices, over, {**held, job: s}) for n, s in sides)
-        spend(len(prices) * (5 + 5 * self.wide * (1 + self.digits // 500)))
-        rents = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
-        total = sum(q * n for q, n in zip(rents, cores, strict=True))
+            return max(self.top(n, cores, prices, over, {**decided, job: s}) for n, s in sides)
+        charge(len(prices) * (5 + 5 * self.wide * (1 + self.digits // 500)))
+        core_prices = [self.unit * q for q in wholes(node, "rents", self.wide, 0, MOST_PRICE)]
+        total = sum(q * n for q, n in zip(core_prices, cores, strict=True))
         for j, (fast, threads) in enumerate(zip(self.speed, self.threads, strict=True)):
-            if held.get(j, True):
+            if decided.get(j, True):
                 left, net = threads, -prices[j] * self.unit
-                gains = [s * over - q for s, q in zip(fast, rents, strict=True)]
+                gains = [s * over - q for s, q in zip(fast, core_prices, strict=True)]
                 for gain, number in sorted(zip(gains, cores, strict=True), reverse=True):
                     taken = min(number, left) if gain > 0 else 0
                     left, net = left - taken, net + taken * gain
-                total += net if j in held else max(net, 0)
+                total += net if j in decided else max(net, 0)
         return total
 
 
-def admission_speed(case: Case) -> list[Found]:
+def admission_speed(case: ProofCase) -> list[CheckedLevel]:
     """The most total speed."""
     given = Admission(case)
-    found = Found(given.total)
+    found = CheckedLevel(given.total)
     for _, made in case.each(len(case.steps) - 1, prices="jobs over kinds"):
         found.at_most(given.bound(made))
     return [found]
 
 
-def admission_jobs(case: Case) -> list[Found]:
+def admission_jobs(case: ProofCase) -> list[CheckedLevel]:
     """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
-    given, [second] = Admission(case), admission_speed(case) if len(case.steps) > 1 else [Found()]
+    given, [second] = (
+        Admission(case),
+        admission_speed(case) if len(case.steps) > 1 else [CheckedLevel()],
+    )
     list(case.each(0, witness=""))
     jobs, cores = len(given.threads), sum(map(sum, given.cores))
     served = None if given.served is None else Fraction(given.served, jobs)
-    return [Found(served, Fraction(min(jobs, cores), jobs)), second]
+    return [CheckedLevel(served, Fraction(min(jobs, cores), jobs)), second]
 
 
 # -------------------------------------------------------------------------------------------------
@@ -2325,7 +2344,7 @@ class Flows:
     where their data is. `work`: the seconds that one task a second gives each processor.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: ProofCase) -> None:
         shape, shares = "blades rows columns cores", "class_share location_share"
         others = "rate refusal_limit law scv arrival_law arrival_scv queues names"
         needed = f"{shape} {shares} service_mean ht1 pcie bandwidth"
@@ -2345,7 +2364,7 @@ class Flows:
         self.digits = max(digits).bit_length()
         defaults = {"ht_energy": 36, "pcie_energy": "75/2", "pcie_hops": 2}
         ht, pci, hops = (rational(case.options.get(n, v), n) for n, v in defaults.items())
-        refuse(min(ht, pci, hops) < 0, "an energy is below 0")
+        refuse_if(min(ht, pci, hops) < 0, "an energy is below 0")
         joules = [d * ht for d in range(far)] + [pci + hops * ht]  # pJ a bit; 8e6 bits a MB
         self.time, self.energy = list[list[Fraction]](), list[list[Fraction]]()
         for mean, near, blade, rate in zip(*rest, strict=True):
@@ -2370,11 +2389,11 @@ class Flows:
                 total = sum(number for _, number in here)
                 for p, number in here:
                     long = max(self.work[p].denominator, self.joules.denominator)
-                    spend(50 + 5 * product(long.bit_length(), total.bit_length()))
+                    charge(50 + 5 * product(long.bit_length(), total.bit_length()))
                     part = share * Fraction(number, total)
                     self.work[p] += part * self.time[k][self.away[memory][p]]
                     self.joules += part * self.energy[k][self.away[memory][p]]
-        refuse(parts, "the answer splits tasks that there are not")
+        refuse_if(parts, "the answer splits tasks that there are not")
 
     def priced(self, made: Step, joules: bool) -> tuple[Fraction, Fraction]:
         """At prices of a second of a core: what all cores earn, and what a task costs at least.
@@ -2384,7 +2403,7 @@ class Flows:
         cores sum y. So rate * mean of v <= earned, and power >= rate * mean of v - earned.
         """
         prices, over = rationals(made["prices"], "prices", len(self.processors))
-        refuse(min(prices) < 0, "a price is below 0")
+        refuse_if(min(prices) < 0, "a price is below 0")
         cost = Fraction(0)
         for m, far in enumerate(self.away):
             least: dict[int, int] = {}  # price at each distance
@@ -2392,16 +2411,16 @@ class Flows:
                 least[d] = min(price, least.get(d, price))
             bits = max(map(int.bit_length, [over, *least.values()]))
             each = 40 + 5 * product(self.digits, bits)
-            spend(2 * len(far) + each * len(least) * len(self.share))
+            charge(2 * len(far) + each * len(least) * len(self.share))
             for row, time, energy in zip(self.share, self.time, self.energy, strict=True):
                 paid = [time[d] * p + energy[d] * over * joules for d, p in least.items()]
                 cost += row[m] * min(paid)
         return Fraction(self.cores * sum(prices), over), cost / over
 
 
-def numa_fluid(case: Case) -> list[Found]:
+def numa_fluid(case: ProofCase) -> list[CheckedLevel]:
     """The most tasks a second; then the least link power at the answer's rate."""
-    given, found = Flows(case), [Found() for _ in case.steps]
+    given, found = Flows(case), [CheckedLevel() for _ in case.steps]
     rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
     for _, made in case.each(0, dual="prices"):
         earned, cost = given.priced(made, joules=False)
@@ -2416,19 +2435,19 @@ def numa_fluid(case: Case) -> list[Found]:
     return found
 
 
-def numa_power(case: Case) -> list[Found]:
+def numa_power(case: ProofCase) -> list[CheckedLevel]:
     """The least link power at a rate, or that no placement sustains it."""
-    given, found = Flows(case), Found(None, Fraction(0))
+    given, found = Flows(case), CheckedLevel(None, Fraction(0))
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")
-    refuse(rate <= 0, "the throughput is not above 0")
+    refuse_if(rate <= 0, "the throughput is not above 0")
     for _, made in case.each(0, dual="prices"):
         earned, cost = given.priced(made, joules=False)
         found.infeasible = found.infeasible or rate * cost > earned
         earned, cost = given.priced(made, joules=True)
         found.at_least(rate * cost - earned)
     if case.witness is not None:
-        refuse(rate * max(given.work) > given.cores, "the answer overfills a processor")
+        refuse_if(rate * max(given.work) > given.cores, "the answer overfills a processor")
         found.value = rate * given.joules
     return [found]
 
@@ -2442,7 +2461,7 @@ def numa_power(case: Case) -> list[Found]:
 class Scheduling:
     """An instance and its answer; `queues`: each organization's jobs as they start."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: ProofCase) -> None:
         made = fields(case.document, "machines job horizon", "names", "the instance")
         self.machines = wholes(made["machines"], "machines", None, 0, MOST_PRICE)
         job = fields(made["job"], "organization release processing", what="job")
@@ -2468,11 +2487,11 @@ class Scheduling:
                 raise Refused("a job of the answer starts nowhere, or before its release")
         for queue in self.queues:
             begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
-            refuse(begins != sorted(begins), "jobs of an organization start out of order")
+            refuse_if(begins != sorted(begins), "jobs of an organization start out of order")
         runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
         free = dict[int, int]()
         for place, begin, j in runs:
-            refuse(begin < free.get(place, 0), "two jobs of the answer overlap on a machine")
+            refuse_if(begin < free.get(place, 0), "two jobs of the answer overlap on a machine")
             free[place] = begin + self.length[j]
 
     def worth(self, start: list[int]) -> tuple[int, list[int]]:
@@ -2492,7 +2511,7 @@ class Scheduling:
         is best for both at all times. Job j brings at most min(length, horizon - release).
         """
         arrives = {0: 0}
-        spend(10 * len(self.owner))
+        charge(10 * len(self.owner))
         for j in [j for queue in self.queues for j in queue]:
             work = min(self.length[j], self.horizon - self.release[j])
             arrives[self.release[j]] = arrives.get(self.release[j], 0) + work
@@ -2520,8 +2539,8 @@ class Scheduling:
         times = wholes(made["times"], "times", len(prices), 0, self.horizon - 1)
         if min(prices) < 0 or times[0] or times != sorted(set(times)):
             raise Refused("a price is below 0, or times do not increase from 0 on")
-        refuse(len(times) * len(self.owner) > 10**6, "so many times and jobs take too long")
-        spend(50 * len(times) * len(self.owner))
+        refuse_if(len(times) * len(self.owner) > 10**6, "so many times and jobs take too long")
+        charge(50 * len(times) * len(self.owner))
         paid = [0]
         for price, begin, end in zip(prices, times, [*times[1:], self.horizon], strict=True):
             paid.append(paid[-1] + price * (end - begin))
@@ -2560,7 +2579,7 @@ class Shapley:
         self.given, self.later = given, later
         self.past: dict[int, list[tuple[int, list[int]]]] = {}
         self.start = list[int]()
-        refuse(len(given.machines) > 13, "so many coalitions would take too long")
+        refuse_if(len(given.machines) > 13, "so many coalitions would take too long")
         for coalition in range(1, 1 << len(given.machines)):
             self.past[coalition] = []
             self.start = self.play(coalition)
@@ -2574,7 +2593,7 @@ class Shapley:
         """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
         size, phi = len(members), dict.fromkeys(members, 0)
         unit = math.lcm(*range(1, size + 1))
-        weight = [unit // (size * math.comb(size - 1, held)) for held in range(size)]
+        weight = [unit // (size * math.comb(size - 1, taken)) for taken in range(size)]
         whole_coalition = sum(1 << u for u in members)
         part = (whole_coalition - 1) & whole_coalition
         while part:
@@ -2582,11 +2601,11 @@ class Shapley:
             while low < high:  # the last entry up to t
                 middle = (low + high) // 2
                 low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
-            worth, held = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
+            worth, taken = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
             for u in members:
-                phi[u] += worth * (weight[held - 1] if part >> u & 1 else -weight[held])
+                phi[u] += worth * (weight[taken - 1] if part >> u & 1 else -weight[taken])
             part = (part - 1) & whole_coalition
-            spend(10 + 4 * size)
+            charge(10 + 4 * size)
         return phi
 
     def play(self, coalition: int) -> list[int]:
@@ -2597,10 +2616,10 @@ class Shapley:
         own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
         come, ready = dict.fromkeys(members, 0), dict[int, list[int]]()
         unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
-        spend(2 * len(start))
+        charge(2 * len(start))
 
         def count(u: int, x: int, sign: int) -> None:
-            spend(30)
+            charge(30)
             for key in (u, -1):
                 own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
             past.append((x, own[-1]))
@@ -2614,7 +2633,7 @@ class Shapley:
                 while come[u] < len(jobs) and given.release[jobs[come[u]]] <= t:
                     come[u] += 1
                 ready[u] = jobs[heads[u] : min(come[u], heads[u] + free)][::-1]  # the next one last
-                spend(2 * len(ready[u]))
+                charge(2 * len(ready[u]))
             queues = list(ready.values())
             several = sum(map(len, queues)) > free and queues.count([]) < len(members) - 1
             phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
@@ -2625,7 +2644,7 @@ class Shapley:
                 start[j] = t
                 running.append((t + given.length[j], u))
                 count(u, t, 1)
-            spend(30 * (len(running) + len(members)))
+            charge(30 * (len(running) + len(members)))
             queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
             if not queued:
                 break
@@ -2635,23 +2654,23 @@ class Shapley:
         return start
 
 
-def scheduling_ref(case: Case) -> list[Found]:
+def scheduling_ref(case: ProofCase) -> list[CheckedLevel]:
     """Unfairness: how far utilities are from REF's in all, per unit of its work."""
-    given, found = Scheduling(case), Found()
+    given, found = Scheduling(case), CheckedLevel()
     reading = case.options.get("reading", "figure")
-    refuse(reading not in ("figure", "definition"), "reading is neither figure nor definition")
+    refuse_if(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     for _ in case.each(0, recompute=""):
         units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
         if given.start is not None and units:
             _, utility = given.worth(given.start)
             off = sum(abs(a - b) for a, b in zip(utility, fair, strict=True))
-            found = Found(Fraction(off, units), Fraction(0))
+            found = CheckedLevel(Fraction(off, units), Fraction(0))
     return [found]
 
 
-def scheduling_most(case: Case, utility: bool = False) -> list[Found]:
+def scheduling_most(case: ProofCase, utility: bool = False) -> list[CheckedLevel]:
     """The most work done before the horizon, as a share of all machines' time; or most utility."""
-    given, found = Scheduling(case), Found()
+    given, found = Scheduling(case), CheckedLevel()
     unit = 1 if utility else sum(given.machines) * given.horizon
     if given.start is not None:
         units, worth = given.worth(given.start)
@@ -2674,7 +2693,7 @@ class Groups:
     all, which bounds how small a group can be.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: ProofCase) -> None:
         models = "machines penalty pressure knots sensitivity table"
         made = fields(case.document, "count seats", f"{models} names classes", "the instance")
         self.made, self.count = made, wholes(made["count"], "count", None, 0, MOST_PRICE)
@@ -2723,7 +2742,7 @@ class Groups:
         both = [whole(v, "a pressure", 0) for v in scaled([*loads, *knots], "pressure")[0]]
         self.load, self.knots = both[: len(loads)], both[len(loads) :]
         gaps = [b - a for a, b in zip(self.knots, self.knots[1:], strict=False)]
-        refuse(min(gaps, default=1) < 1, "knots do not rise")
+        refuse_if(min(gaps, default=1) < 1, "knots do not rise")
         self.rows, unit = self._per_class("sensitivity", len(knots))
         self.steps = common(gaps)
         self.unit = unit * self.steps
@@ -2747,15 +2766,15 @@ class Groups:
         """Every group for a class that the jobs can form, also forbidden ones."""
         there = [a for a, number in enumerate(self.count) if number]
         seats, least = self.seats[place], max(1, self.seats[place] - self.spare)
-        spend(5 * len(self.count))
+        charge(5 * len(self.count))
         if not self.machines[place]:
             return []
         if "table" in self.made:
-            spend(20 * len(self.table))
+            charge(20 * len(self.table))
             known = {group for of, group in self.table if of in (-1, place)}
             listing = sorted(known | {(a,) for a in there})
         else:
-            spend((50 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
+            charge((50 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
             listing, longer = list[tuple[int, ...]](), [tuple[int, ...]()]
             for size in range(1, seats + 1):
                 longer = [(*g, a) for g in longer for a in there if not g or a >= g[-1]]
@@ -2770,7 +2789,7 @@ class Groups:
         the sum of its penalties from the others, at most 1; or its curve, a straight line between
         knots, at the sum of the others' pressures.
         """
-        spend(2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
+        charge(2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
         if "table" in self.made:
             alone = [0] if len(group) == 1 else None
             found = self.table.get((place, group), self.table.get((-1, group), alone))
@@ -2789,7 +2808,7 @@ class Groups:
 
     def _on_curve(self, row: list[int | None], at: int) -> int:
         knots = self.knots
-        spend(len(knots))
+        charge(len(knots))
         at = min(max(at, knots[0]), knots[-1])
         k = max(k for k, knot in enumerate(knots) if knot <= at)
         value, after = (whole(n, "sensitivity") for n in (row[k], row[min(k + 1, len(row) - 1)]))
@@ -2807,7 +2826,7 @@ class Groups:
         placed, used, self.total = [0] * len(self.count), [0] * len(self.seats), 0
         for row, place, many in zip(rows, where, number, strict=True):
             group = tuple(sorted(a for a in wholes(row, "members", None, -1) if a >= 0))
-            refuse((place, group) not in costs, "the answer has a group that may not be formed")
+            refuse_if((place, group) not in costs, "the answer has a group that may not be formed")
             for a in group:
                 placed[a] += many
             used[place] += many
@@ -2831,7 +2850,7 @@ class Groups:
         """
         prices, over = rationals(made["prices"], "prices", len(self.count))
         digits = max(map(int.bit_length, [over, *prices]))
-        spend(len(self.columns) * (20 + 2 * max(self.seats) + digits // 16))
+        charge(len(self.columns) * (20 + 2 * max(self.seats) + digits // 16))
         rest = [cost * over - sum([prices[a] for a in group]) for _, group, cost in self.columns]
         least = [0] * len(self.seats)
         for (place, _, _), more in zip(self.columns, rest, strict=True):
@@ -2847,7 +2866,7 @@ class Groups:
         """
         total, more, over = (0, [0] * len(self.columns), 1) if made is None else self.priced(made)
         program, cost = Program(), Terms()
-        spend(20 * len(self.columns))
+        charge(20 * len(self.columns))
         of_type: list[Terms] = [[] for _ in self.count]
         of_class: list[Terms] = [[] for _ in self.seats]
         for (place, group, each), extra in zip(self.columns, more, strict=True):
@@ -2866,12 +2885,12 @@ class Groups:
         return program, cost
 
 
-def groups_optimal(case: Case) -> list[Found]:
+def groups_optimal(case: ProofCase) -> list[CheckedLevel]:
     """Least mean penalty: prices, and a tree over the groups that they leave, none if there are no
     such groups ("prop"); or a tree that shows that there is no answer ("nobody").
     """
     given = Groups(case)
-    found = Found(None if given.total is None else given.mean(given.total))
+    found = CheckedLevel(None if given.total is None else given.mean(given.total))
     kinds = {"prop": "prices below tree|leaves cuts", "nobody": "tree|leaves cuts"}
     for kind, made in case.each(0, **kinds):
         most = whole(made["below"], "below") - 1 if kind == "prop" else 0

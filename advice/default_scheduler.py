@@ -12,8 +12,8 @@ import numpy as np
 from ..instances.packing.instance import Integers
 from ..instances.problem.tables import LARGEST
 from ..solvers.outcome import Clock
+from .scheduler_filters import Scheduler, Wave
 from .state import ClusterState, Pod, limitless
-from .statecheck import Scheduler, Wave
 
 Scoring = Literal["LeastAllocated", "MostAllocated"]
 SCORINGS: tuple[Scoring, ...] = ("LeastAllocated", "MostAllocated")
@@ -43,7 +43,7 @@ def left_pending(
             played.evict(number)
         left = []
         for number in (*waiting, *evicted):
-            if clock is not None and clock.over:
+            if clock is not None and clock.expired:
                 return None
             if not played.schedule(number):
                 left.append(number)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from ..instances.problem.emitted import comment, csv_text, named_word, quoted
 from ..instances.problem.errors import InvalidOption
 from .plan import Advice
+from .scheduler_filters import Move
 from .state import Pod
-from .statecheck import Move
 
 FREED = "cotenant.plan/freed"
 """Label and taint of nodes that a plan empties."""

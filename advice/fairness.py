@@ -14,7 +14,7 @@ from ..analysis.scheduling.fit import Fitted, fit
 from ..instances.problem.emitted import comment, quoted
 from ..instances.problem.errors import InvalidOption
 from ..instances.scheduling.accounts import waits
-from .words import NAMED, wrapped
+from .text_report import NAMED, wrapped
 
 EVEN = 0.001
 """Debts below this part of all work are called even."""
@@ -297,7 +297,7 @@ def rests_on(judged: Fairness) -> Iterator[str]:
     yield "; ".join(GAME[name] for name in references)
     if judged.spread is None:
         yield "how much the order of ties moves this was not tried: it would take too long"
-    if not judged.audits[0].judged.told:
+    if not judged.audits[0].judged.title:
         yield "memory, GPUs, licenses and reservations are not seen"
     notes = [*found.notes, *window_notes([each.judged for each in judged.audits])]
     most = 3 * NAMED

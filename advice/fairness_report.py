@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.report.content import Content, InstancePart, ProblemPart, Shown
+from ..analysis.report.content import Content, InstancePart, PageFigure, ProblemPart
 from ..analysis.report.page import write_content
 from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import facts_table
@@ -33,7 +33,7 @@ def write_fairness_report(
         jinja2 or matplotlib is missing.
     """
     first = judged[0][1]
-    made = Content(
+    content = Content(
         title=f"Who is owed what: {first.found.log.name}",
         about="What each account contributed by the Shapley value less what it got: who is owed, "
         "who owes, whose jobs ran while whose waited, and the debts over time.",
@@ -52,7 +52,7 @@ def write_fairness_report(
         commands=(command_line(command),) if command else (),
         problems=tuple(_part(name, one) for name, one in judged),
     )
-    return write_content(made, path)
+    return write_content(content, path)
 
 
 def _part(partition: str | None, judged: Fairness) -> ProblemPart:
@@ -63,7 +63,7 @@ def _part(partition: str | None, judged: Fairness) -> ProblemPart:
         tables=(_debts(judged), _causes(judged), _alone(judged)) if judged.work.any() else (),
         pictures=(),
         instances=(
-            InstancePart("Over time", "", "", None, (Shown(chart, chart.table(), ""),), ()),
+            InstancePart("Over time", "", "", None, (PageFigure(chart, chart.table(), ""),), ()),
         ),
         failures=None,
         runs=None,

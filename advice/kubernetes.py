@@ -248,8 +248,8 @@ def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
         allocatable=_whole(_amounts(given), given) | attachable.get(name, {}),
         labels=labels,
         taints=tuple(hard),
-        worker=not any(role in labels for role in _ROLES),
-        closed="" if ready in ([], ["True"]) else "not ready",
+        can_be_drained=not any(role in labels for role in _ROLES),
+        not_ready_reason="" if ready in ([], ["True"]) else "not ready",
     )
 
 
@@ -426,7 +426,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     ]
     near = [_pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)]
     unread += [("anti-affinity", "anti-affinity by namespaceSelector")] * any(
-        term.loose for term in apart
+        term.has_unsupported_selector for term in apart
     )
     unread += [("affinity", "required pod affinity")] * bool(near)
     spread = [
@@ -442,8 +442,8 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         unread.append((SCHEDULER, "it is scheduled with a group"))
     if spec.many("schedulingGates"):
         unread.append(("gates", "it waits for a scheduling gate"))
-    if held := status.text("nominatedNodeName"):
-        unread.append(("nominated", f"room on {held} is held for it, which is not counted"))
+    if nominated := status.text("nominatedNodeName"):
+        unread.append(("nominated", f"room on {nominated} is held for it, which is not counted"))
     tolerations = spec.many("tolerations")
     for operator in {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}:
         unread.append((TOLERATIONS, f"a toleration by {operator}"))
@@ -462,7 +462,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         namespace=namespace, name=about.text("name"),
         node=spec.text("nodeName"), requests={**requests_of(spec, status), **drivers},
         role=role, reason=reason, labels=labels, owner=owner,
-        affinity=tuple(affinity), volumes=tuple(terms),
+        affinity=tuple(affinity), volume_node_affinity=tuple(terms),
         tolerations=tuple(
             Toleration(
                 each.text("key"), each.text("operator") or "Equal", each.text("value"),
@@ -470,8 +470,10 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
             )
             for each in tolerations
         ),
-        apart=tuple(apart), near=tuple(near), spread=tuple(spread), ports=frozenset(ports),
-        unread=tuple(dict.fromkeys(unread)), soft=tuple(soft), health=_health(status),
+        pod_anti_affinity=tuple(apart), pod_affinity=tuple(near), spread=tuple(spread),
+        ports=frozenset(ports),
+        unsupported_constraints=tuple(dict.fromkeys(unread)), soft=tuple(soft),
+        health=_health(status),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..instances.problem.base import repeated
 from ..instances.problem.errors import InvalidFile
-from ..instances.problem.foreign import looks_like
+from ..instances.problem.json_detection import looks_like
 from .fields import Fields
 from .state import ClusterState, Expression, Node, NodeTerm, Pod, Role
 
@@ -96,8 +96,8 @@ def _host(item: Fields, zones: set[str], cpu_ratio: float) -> Node:
             "memory": item.whole("Memory MB"),
         },
         labels={"host": name, **labels},
-        closed="" if state == "up" else state,
-        unsure="" if len(zones) == 1 else "availability zone unknown",
+        not_ready_reason="" if state == "up" else state,
+        unknown_reason="" if len(zones) == 1 else "availability zone unknown",
     )
 
 
@@ -124,7 +124,7 @@ def _server(item: Fields, flavors: dict[str, Fields], hosts: dict[str, str]) -> 
         namespace="", name=item.text("Name") or item.text("ID"), node=node,
         requests={"vCPU": flavor.whole("VCPUs"), "memory": flavor.whole("RAM")},
         role=Role.MOVABLE if node else Role.FINISHED, owner=("server", item.name("ID")),
-        unread=unread,
+        unsupported_constraints=unread,
     )  # fmt: skip
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..catalog import find
 from ..instances.packing.instance import Integers, Packing, Placement, check
-from ..instances.packing.placing import stays
+from ..instances.packing.placement_constraints import stays
 from ..solvers.outcome import Clock, Outcome, Report, Status, Stop
 from ..solvers.packing.aggregate import aggregate_bound
+from ..solvers.packing.constrained import reduce_ruled
 from ..solvers.packing.moves import moves_bound
-from ..solvers.packing.ruled import reduce_ruled
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def nodes_needed(
     instance: Packing, time_limit: float | None = None, report: Report | None = None
 ) -> int:
     """A proved bound on the servers in use: the fewest where that is soon known."""
-    if instance.ruled and _size(instance) > SMALL:
+    if instance.has_constraints and _size(instance) > SMALL:
         problem, clock = reduce_ruled(instance), Clock(time_limit, report)
-        return aggregate_bound(problem, clock, seconds=clock.share()).bound
+        return aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
     return fewest_nodes(instance, time_limit, report).bound
 
 
@@ -60,7 +60,7 @@ def moves_needed(
 
 
 def _size(instance: Packing) -> int:
-    return int(instance.available.sum()) * instance.types
+    return int(instance.server_count.sum()) * instance.types
 
 
 def fewest_nodes(
@@ -70,11 +70,11 @@ def fewest_nodes(
     clock, size = Clock(time_limit), _size(instance)
     best: Found | None = None
     if size > TINY:
-        share = clock.share(1 if size > SMALL else 2)
+        share = clock.time_slice(1 if size > SMALL else 2)
         best = _found(instance, _run("min-servers", instance, time_limit=share, report=report))
         if size > SMALL or best.infeasible or best.value == best.bound or best.interrupted:
             return best
-    exact = _found(instance, _run("cp-sat", instance, time_limit=clock.share(), report=report))
+    exact = _found(instance, _run("cp-sat", instance, time_limit=clock.time_slice(), report=report))
     if best is None or exact.infeasible:
         return exact
     found = [one for one in (best, exact) if one.value is not None]
@@ -116,6 +116,6 @@ def _found(instance: Packing, outcome: Outcome, moves: bool = False) -> Found:
         return Found(None, bound, None, outcome.status is Status.INFEASIBLE, interrupted)
     check(instance, placement)
     on, left = stays(instance, placement.count, placement.server_class)
-    count = np.zeros((int(instance.available.sum()), instance.types), dtype=np.int64)
+    count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
     count[on] = placement.count
     return Found(left if moves else placement.servers, bound, count, interrupted=interrupted)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ..solvers.outcome import Clock
+from .scheduler_filters import Move, Scheduler, Wave
 from .state import ClusterState
-from .statecheck import Move, Scheduler, Wave
 
 _NEAR = "near"
 
@@ -53,7 +53,7 @@ def ordered(
     except KeyboardInterrupt:
         cut = "interrupted"
     else:
-        cut = "the time was up" if order.left and order.clock.over else ""
+        cut = "the time was up" if order.left and order.clock.expired else ""
     there = {move.pod: move.node for wave in order.waves for move in wave}
     left = {n: node for n, node in targets.items() if there.get(n) != node}
     stuck = {n: (cut,) if cut else tuple(order.scheduler.refusals(n, left[n])) for n in left}
@@ -88,7 +88,7 @@ class _Ordering:
     def direct(self) -> bool:
         """Moves that fit, as a wave; whether there are any."""
         for number, node in self.left.items():
-            if self.clock.over:
+            if self.clock.expired:
                 break
             self._join(Move(number, node))
         return self._end()
@@ -101,7 +101,7 @@ class _Ordering:
         for number, node in self.left.items():
             if node in helped:
                 continue
-            if self.clock.over:
+            if self.clock.expired:
                 break
             before = len(self.wave)
             for other in self._in_the_way(number, node):
@@ -112,7 +112,7 @@ class _Ordering:
             else:
                 while len(self.wave) > before:
                     self._undo()
-        if not self.wave and not self.clock.over:
+        if not self.wave and not self.clock.expired:
             for number, node in self.left.items():
                 for other in self._in_the_way(number, node):
                     self._goes_aside(other)
@@ -192,7 +192,10 @@ class _Ordering:
         and pods that it must be near.
         """
         pod = self.state.pods[number]
-        return [*((pod.namespace, spread) for spread in pod.spread), *(_NEAR,) * bool(pod.near)]
+        return [
+            *((pod.namespace, spread) for spread in pod.spread),
+            *(_NEAR,) * bool(pod.pod_affinity),
+        ]
 
     def _minding(self, move: Move) -> list[Move]:
         """Moves of the wave, and this one, that a node could refuse because of this one."""

@@ -6,24 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..analysis.frontier import PricePoint
 from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Integers, Packing
-from ..instances.packing.placing import present_counts
+from ..instances.packing.placement_constraints import present_counts
 from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
-from ..instances.problem.rules import checked
+from ..instances.problem.option_types import validate_options
+from ..instances.problem.renamed import old_attributes
 from ..solvers.interrupts import deferred
 from ..solvers.outcome import Clock, Report
 from .default_scheduler import SCORINGS, left_pending
 from .optimum import Found, fewest_moves, fewest_nodes, moves_needed, nodes_needed
 from .order import Ordered, ordered
-from .rules import RELEASED, Reason, Translation, translate
+from .scheduler_filters import Scheduler, check_waves
 from .state import ClusterState, Role
-from .statecheck import Scheduler, check_waves
+from .to_packing import RELEASED, Reason, Translation, translate
 
 SECONDS = 60.0
 """For everything after reading, when nothing else is said."""
@@ -45,17 +46,17 @@ class Advice:
     ----------
     state : what it is of.
     in_use : workers that hold something now, besides what belongs to every node.
-    enough : as many of them hold everything in the plan.
-    needed : no plan of any kind needs fewer; 0 where nothing is known.
-    needed_pinned : the same while the pinned pods stay.
+    nodes_found : as many of them hold everything in the plan.
+    nodes_lower_bound : no plan of any kind needs fewer; 0 where nothing is known.
+    nodes_lower_bound_pinned : the same while the pinned pods stay.
     freed : nodes that the plan empties.
     targets : new node of every pod that moves, by its place in the state.
-    fewest, fewest_pinned : no plan with `enough` nodes moves fewer pods: of any kind, and while the
-        pinned pods stay.
+    moves_lower_bound, moves_lower_bound_pinned : no plan with `nodes_found` nodes moves fewer pods:
+        of any kind, and while the pinned pods stay.
     order : the moves in waves.
     translation : the instance that the plan answers.
     dropped : rules that the bound does not know, in words.
-    mended : rules broken as it stands that the plan mends.
+    repaired_rules : rules broken as it stands that the plan mends.
     reason : why no fewer nodes can do, in words.
     left_pending : by scoring of the default scheduler: pods that stay pending if it places the
         evicted ones itself.
@@ -63,17 +64,17 @@ class Advice:
 
     state: ClusterState
     in_use: tuple[str, ...]
-    enough: int
-    needed: int
-    needed_pinned: int
+    nodes_found: int
+    nodes_lower_bound: int
+    nodes_lower_bound_pinned: int
     freed: tuple[str, ...]
     targets: Mapping[int, str]
-    fewest: int
-    fewest_pinned: int
+    moves_lower_bound: int
+    moves_lower_bound_pinned: int
     order: Ordered
     translation: Translation
     dropped: tuple[str, ...]
-    mended: tuple[str, ...]
+    repaired_rules: tuple[str, ...]
     reason: str
     left_pending: Mapping[str, tuple[int, ...]]
     frontier: tuple[PricePoint, ...] = ()
@@ -82,15 +83,27 @@ class Advice:
     """What was cut short, in words: by the time limit, or by an interrupt."""
     interrupted: bool = False
 
+    if not TYPE_CHECKING:
+        __getattr__ = old_attributes(
+            {
+                "enough": "nodes_found",
+                "needed": "nodes_lower_bound",
+                "needed_pinned": "nodes_lower_bound_pinned",
+                "fewest": "moves_lower_bound",
+                "fewest_pinned": "moves_lower_bound_pinned",
+                "mended": "repaired_rules",
+            }
+        )
+
     @property
     def proved(self) -> bool:
         """Whether no plan of any kind uses fewer nodes."""
-        return self.enough == self.needed
+        return self.nodes_found == self.nodes_lower_bound
 
     @property
     def waste(self) -> float:
         """The share of the nodes in use that can go."""
-        return 1 - self.enough / len(self.in_use) if self.in_use else 0.0
+        return 1 - self.nodes_found / len(self.in_use) if self.in_use else 0.0
 
     def document(self) -> dict[str, Any]:
         """As plain JSON values: the plan, and the certificate of what is claimed of it."""
@@ -100,7 +113,7 @@ class Advice:
             "cotenant-plan": 1,
             "state": {"name": state.name, "platform": state.platform},
             "in_use": list(self.in_use),
-            "enough": self.enough,
+            "enough": self.nodes_found,
             "free": list(self.freed),
             "moves": len(self.targets),
             "waves": [
@@ -125,14 +138,14 @@ class Advice:
                 for scoring, them in self.left_pending.items()
             },
             "certificate": {
-                "needed": self.needed,
-                "needed_while_pinned_stay": self.needed_pinned,
-                "fewest_moves": self.fewest,
-                "fewest_moves_while_pinned_stay": self.fewest_pinned,
+                "needed": self.nodes_lower_bound,
+                "needed_while_pinned_stay": self.nodes_lower_bound_pinned,
+                "fewest_moves": self.moves_lower_bound,
+                "fewest_moves_while_pinned_stay": self.moves_lower_bound_pinned,
                 "reason": self.reason,
                 "not_in_the_bound": list(self.dropped),
-                "mended": list(self.mended),
-                "broken_now": list(self.translation.broken),
+                "mended": list(self.repaired_rules),
+                "broken_now": list(self.translation.violated_rules),
             },
             "counted": {role.value: roles[role] for role in Role if role is not Role.MOVABLE}
             | {"movable": roles[Role.MOVABLE] - len(self.pinned)},
@@ -150,7 +163,7 @@ class Advice:
         return self.translation.pinned
 
 
-@checked
+@validate_options
 def advise(
     state: ClusterState,
     *,
@@ -167,7 +180,7 @@ def advise(
     ----------
     time_limit : seconds for everything; None for no limit. What runs now is translated, and a plan
         is checked, whatever that takes.
-    released : kinds of `rules.RELEASED` for which no pod is pinned.
+    released : kinds of `to_packing.RELEASED` for which no pod is pinned.
     frontier : so many numbers of nodes, from as few as can be to those in use now, each with the
         fewest pods that move to it; at least 2, or 0 for none. Half of the time is for them.
     say : progress.
@@ -184,10 +197,10 @@ def advise(
     require_kinds(released)
     if frontier < 0 or frontier == 1:
         raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
-    work = _Work(time_limit, say, parts=2 if frontier else 1)
+    work = _SolveBudget(time_limit, say, parts=2 if frontier else 1)
     plans = _plans(state, released)
-    relaxed = translate(state, relaxed=True, released=released)
-    needed = work.part(
+    relaxed = translate(state, for_bound=True, ignored_pin_reasons=released)
+    nodes_lower_bound = work.part(
         "a bound on the nodes",
         lambda report: nodes_needed(relaxed.instance, work.share(5), report), 0,
     )  # fmt: skip
@@ -199,18 +212,18 @@ def advise(
         for plan in plans
     ]
     # what runs now is an answer of the first plan, whatever else was found
-    now = _servers(present_counts(plans[0].instance)) - plans[0].keepers
+    now = _servers(present_counts(plans[0].instance)) - plans[0].control_plane_in_use
     # plans may differ in the control-plane nodes that count: workers are compared
     values = [
-        None if one.value is None else one.value - plan.keepers
+        None if one.value is None else one.value - plan.control_plane_in_use
         for plan, one in zip(plans, found, strict=True)
     ]
     values[0] = now if values[0] is None else min(values[0], now)
     best = min(value for value in values if value is not None)
-    chosen, moves, fewest_pinned = _least_moves(plans, found, values, best, work)
-    needed = max(0, needed - relaxed.keepers)
+    chosen, moves, moves_lower_bound_pinned = _least_moves(plans, found, values, best, work)
+    nodes_lower_bound = max(0, nodes_lower_bound - relaxed.control_plane_in_use)
     pinned = min(
-        one.bound - plan.keepers
+        one.bound - plan.control_plane_in_use
         for plan, one in zip(plans, found, strict=True)
         if not one.infeasible
     )
@@ -218,24 +231,26 @@ def advise(
     unpinned = work.part(
         "a bound on the moves",
         lambda report: moves_needed(
-            relaxed.instance, best + relaxed.keepers, work.share(1), report
+            relaxed.instance, best + relaxed.control_plane_in_use, work.share(1), report
         ), 0,
     )  # fmt: skip
     points: tuple[PricePoint, ...] = ()
     if frontier:
-        seconds = work.whole.share(1 / SOLVING)
+        seconds = work.whole.time_slice(1 / SOLVING)
         points = work.part("the frontier", lambda _: _frontier(chosen, frontier, seconds), ())
     if best > pinned:
-        work.cut.append(f"the search for fewer {state.place}s")
+        work.cut.append(f"the search for fewer {state.host_noun}s")
     return _advice(
         state, released, chosen, plans[0], moves, work,
-        needed=needed, needed_pinned=max(needed, pinned), fewest=unpinned,
-        fewest_pinned=fewest_pinned, reason=_reason(relaxed, needed), dropped=relaxed.dropped,
+        nodes_lower_bound=nodes_lower_bound,
+        nodes_lower_bound_pinned=max(nodes_lower_bound, pinned), moves_lower_bound=unpinned,
+        moves_lower_bound_pinned=moves_lower_bound_pinned,
+        reason=_reason(relaxed, nodes_lower_bound), dropped=relaxed.dropped,
         frontier=points,
     )  # fmt: skip
 
 
-class _Work:
+class _SolveBudget:
     """The time of an advice, its progress, and whether it was interrupted: then only what makes a
     plan of what was found is still done.
     """
@@ -248,7 +263,7 @@ class _Work:
 
     def share(self, parts: float) -> float | None:
         """Seconds for one of so many parts of the solving to come."""
-        return self.solving.share(parts)
+        return self.solving.time_slice(parts)
 
     def part(self, words: str, work: Callable[[Report], _Any], otherwise: _Any) -> _Any:
         """What a part of the work returns; something else after an interrupt."""
@@ -282,7 +297,7 @@ def _frontier(plan: Translation, points: int, seconds: float | None) -> tuple[Pr
     """The fewest moves by nodes in use, while the pinned pods stay."""
     found = price_frontiers(plan.instance, time_limit=seconds, points=points)
     return tuple(
-        replace(point, limit=point.limit - plan.keepers)
+        replace(point, limit=point.limit - plan.control_plane_in_use)
         for each in found
         for point in each.points
         if point.limit is not None
@@ -303,17 +318,24 @@ def _plans(
     state: ClusterState, released: Collection[str], emptied: Collection[str] = ()
 ) -> list[Translation]:
     """The translations a plan may answer: what is broken now is left alone, or mended."""
-    left = translate(state, released=released, emptied=emptied)
-    if not left.broken:
+    left = translate(state, ignored_pin_reasons=released, drained_nodes=emptied)
+    if not left.violated_rules:
         return [left]
     try:
-        return [left, translate(state, mended=True, released=released, emptied=emptied)]
+        return [
+            left,
+            translate(state, repair=True, ignored_pin_reasons=released, drained_nodes=emptied),
+        ]
     except InvalidInstance:  # some of it can be nowhere without breaking a rule
         return [left]
 
 
 def _least_moves(
-    plans: list[Translation], nodes: list[Found], values: list[int | None], best: int, work: _Work
+    plans: list[Translation],
+    nodes: list[Found],
+    values: list[int | None],
+    best: int,
+    work: _SolveBudget,
 ) -> tuple[Translation, Integers, int]:
     """Of the plans with so few workers the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
@@ -324,7 +346,7 @@ def _least_moves(
             work.find(
                 "the fewest moves",
                 lambda report, plan=plan, known=known: fewest_moves(  # type: ignore[misc]
-                    plan.instance, best + plan.keepers, work.share(2), known, report
+                    plan.instance, best + plan.control_plane_in_use, work.share(2), known, report
                 ),
             ),
             known,
@@ -338,7 +360,7 @@ def _least_moves(
     answers = [
         (moves_of(plan, one.count), place)
         for place, (plan, one, _) in enumerate(found)
-        if one.count is not None and _servers(one.count) - plan.keepers <= best
+        if one.count is not None and _servers(one.count) - plan.control_plane_in_use <= best
     ]
     if not answers:  # out of time: nothing moves
         return plans[0], present_counts(plans[0].instance), bound
@@ -363,7 +385,7 @@ def _advice(
     chosen: Translation,
     left_alone: Translation,
     count: Integers,
-    work: _Work,
+    work: _SolveBudget,
     **proved: Any,
 ) -> Advice:
     """The plan of a placement: who moves where, in which order, checked."""
@@ -372,7 +394,7 @@ def _advice(
     where = {n: targets.get(n, pod.node) for n, pod in enumerate(state.pods)}
     kept = workers_in_use(state, where)
     freed = tuple(name for name in in_use if name not in kept)
-    if len(targets) > proved["fewest_pinned"]:
+    if len(targets) > proved["moves_lower_bound_pinned"]:
         work.cut.append("the search for fewer moves")
     moves = f"{len(targets)} move{'s' * (len(targets) != 1)}"
     work.say(f"an order of {moves}")
@@ -400,9 +422,10 @@ def _advice(
             else:
                 pending[scoring] = tuple(left)
     return Advice(
-        state=state, in_use=in_use, enough=len(kept), freed=freed, targets=targets, order=order,
+        state=state, in_use=in_use, nodes_found=len(kept), freed=freed, targets=targets,
+        order=order,
         translation=chosen,
-        mended=chosen.broken if chosen is not left_alone else (),
+        repaired_rules=chosen.violated_rules if chosen is not left_alone else (),
         left_pending=pending,
         cut=tuple(work.cut), interrupted=work.interrupted, **proved,
     )  # fmt: skip
@@ -410,8 +433,10 @@ def _advice(
 
 def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
     """The workers that hold a pod which is no node's own, in the state's order."""
-    held = {where[n] for n, pod in enumerate(state.pods) if pod.role in (Role.MOVABLE, Role.FIXED)}
-    return tuple(node.name for node in state.nodes if node.worker and node.name in held)
+    occupied = {
+        where[n] for n, pod in enumerate(state.pods) if pod.role in (Role.MOVABLE, Role.FIXED)
+    }
+    return tuple(node.name for node in state.nodes if node.can_be_drained and node.name in occupied)
 
 
 def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[int, str]:
@@ -446,24 +471,24 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
     return found
 
 
-def _reason(relaxed: Translation, needed: int) -> str:
+def _reason(relaxed: Translation, nodes_lower_bound: int) -> str:
     """Why no fewer nodes can do, where it can be said in a few words."""
-    instance, keepers = relaxed.instance, relaxed.keepers
+    instance, keepers = relaxed.instance, relaxed.control_plane_in_use
     for rule in instance.limits:
-        together = int(sum(instance.wanted[list(rule.types)]))
-        if rule.within == "server" and -(-together // rule.most) - keepers >= needed:
+        together = int(sum(instance.requested[list(rule.types)]))
+        if rule.within == "server" and -(-together // rule.most) - keepers >= nodes_lower_bound:
             title = instance.names[rule.types[0]].partition(" #")[0]
             return f"{title} needs {-(-together // rule.most)}, {rule.most} on each"
     for j, resource in enumerate(instance.resources):
-        if _by_volume(instance, j) - keepers >= needed:
-            return f"their {resource.partition(' [')[0]} needs {needed}"
+        if _by_volume(instance, j) - keepers >= nodes_lower_bound:
+            return f"their {resource.partition(' [')[0]} needs {nodes_lower_bound}"
     return "no placement on fewer"
 
 
 def _by_volume(instance: Packing, j: int) -> int:
     """The fewest servers whose capacities of a resource add up to what is wanted of it."""
     rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
-    wanted = int(instance.wanted.astype(np.int64) @ instance.demand[:, j])
+    wanted = int(instance.requested.astype(np.int64) @ instance.demand[:, j])
     for number, room in enumerate(rooms):
         if wanted <= 0:
             return number
@@ -518,9 +543,9 @@ def drain(
     """
     names = [each.name for each in state.nodes]
     if node not in names:
-        raise UnknownName(state.place, node, names)
+        raise UnknownName(state.host_noun, node, names)
     require_kinds(released)
-    work = _Work(time_limit, say)
+    work = _SolveBudget(time_limit, say)
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
     scheduler = Scheduler(state)
     refused = {
@@ -553,7 +578,7 @@ def drain(
         if one.value is not None
     ]
     best = min(answers)[2] if answers else -1
-    pins = found[best][0].pinned if plans else translate(state, released=released).pinned
+    pins = found[best][0].pinned if plans else translate(state, ignored_pin_reasons=released).pinned
     blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
         n: tuple(words for _, words in pins[n]) for n in pods if n in pins
     }
@@ -568,8 +593,9 @@ def drain(
     plan, one = found[best]
     assert one.count is not None
     advice = _advice(
-        state, released, plan, plans[0], one.count, work, needed=0, needed_pinned=0, fewest=0,
-        fewest_pinned=one.bound, reason="", dropped=(),
+        state, released, plan, plans[0], one.count, work, nodes_lower_bound=0,
+        nodes_lower_bound_pinned=0, moves_lower_bound=0,
+        moves_lower_bound_pinned=one.bound, reason="", dropped=(),
     )  # fmt: skip
     return Draining(node, pods, blocked, open_to, refused, advice)
 
@@ -579,7 +605,7 @@ def _surely(
 ) -> str:
     """How surely not all pods can leave a node: whatever else moves, or while the pinned stay."""
     try:
-        plan = translate(state, relaxed=True, released=released, emptied=[node])
+        plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=[node])
         free = not fewest_moves(plan.instance, len(plan.nodes), seconds).infeasible
     except InvalidInstance:
         free = False

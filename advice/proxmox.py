@@ -70,7 +70,10 @@ def _node(item: Fields, cpu_ratio: float) -> Node:
             raise item.wrong(field, item.content.get(field), "a number above 0")
     rooms = {"vCPU": int(item.whole("maxcpu") * cpu_ratio), "memory": item.whole("maxmem")}
     return Node(
-        name, rooms, {"host": name}, closed="" if status == "online" else status or "unknown"
+        name,
+        rooms,
+        {"host": name},
+        not_ready_reason="" if status == "online" else status or "unknown",
     )
 
 

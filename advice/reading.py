@@ -9,16 +9,16 @@ from typing import Annotated, Any
 from ..instances.packing.instance import Packing
 from ..instances.problem.errors import InvalidFile, UnknownName
 from ..instances.problem.files import SUFFIXES
-from ..instances.problem.foreign import looks_like
+from ..instances.problem.json_detection import looks_like
+from ..instances.problem.option_types import Above, validate_options
 from ..instances.problem.reading import file_limit, parse_any_json, read_text
 from ..instances.problem.registry import PROBLEM_NAMES, problem_named
-from ..instances.problem.rules import Above, checked
+from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
 from .openstack import openstack_state
-from .plain import plain_state
 from .proxmox import proxmox_state
-from .rules import translate
 from .state import ClusterState
+from .to_packing import translate
 
 CPU_RATIO = 4.0
 """Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""
@@ -36,7 +36,7 @@ def bundled_states() -> list[str]:
     return sorted(f"state/{path.name.split('.')[0]}" for path in _DATA.glob("*.json*"))
 
 
-@checked
+@validate_options
 def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> ClusterState:
     """The state that one or several files hold together; "-" is standard input.
 
@@ -66,8 +66,8 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
         if not kinds[path]:
             raise _no_state(path, contents[path])
     if len(set(kinds.values())) > 1:
-        said = ", ".join(f"{path} is {kind}" for path, kind in kinds.items())
-        raise InvalidFile(f"these files are not of one cluster: {said}")
+        listed = ", ".join(f"{path} is {kind}" for path, kind in kinds.items())
+        raise InvalidFile(f"these files are not of one cluster: {listed}")
     if tables:
         return plain_state(tables)
     if "kubernetes" in kinds.values():
@@ -111,7 +111,7 @@ def _no_state(path: str, content: Any) -> InvalidFile:
     )
 
 
-@checked
+@validate_options
 def kubernetes(path: str) -> Packing:
     """The instance of a Kubernetes state, for the plan: pods with constraints that are not modelled
     stay where they are.
@@ -123,7 +123,7 @@ def kubernetes(path: str) -> Packing:
     return _instance([path], "kubernetes")
 
 
-@checked
+@validate_options
 def proxmox(path: str, *, cpu_ratio: Ratio = CPU_RATIO) -> Packing:
     """The instance of Proxmox's cluster resources.
 
@@ -135,7 +135,7 @@ def proxmox(path: str, *, cpu_ratio: Ratio = CPU_RATIO) -> Packing:
     return _instance([path], "proxmox", cpu_ratio)
 
 
-@checked
+@validate_options
 def openstack(
     path: str, *, hypervisors: str, flavors: str, cpu_ratio: Ratio = CPU_RATIO
 ) -> Packing:

@@ -1,8 +1,8 @@
 """A cluster as a file shows it: nodes, pods, the constraints between them as they are written, and
 what was not read.
 
-Nothing here decides anything: `rules` translates a state for the solvers, and `statecheck` judges
-moves on the state itself.
+Nothing here decides anything: `to_packing` translates a state for the solvers, and
+`scheduler_filters` judges moves on the state itself.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class NodeTerm:
 class PodTerm:
     """Pods of some namespaces (None: all) within one domain of a topology.
 
-    `loose`: the term is narrower than this in a way that is not read.
+    `has_unsupported_selector`: the term is narrower than this in a way that is not read.
     """
 
     selector: Selector
     namespaces: frozenset[str] | None
     topology: str
-    loose: bool = False
+    has_unsupported_selector: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +120,19 @@ class Node:
     Attributes
     ----------
     allocatable : amount by resource, whole numbers in the smallest unit.
-    worker : whether it may be freed; control-plane nodes may not.
-    closed : why it takes no pods now ("not ready"); "" when it does.
-    unsure : what is not known of it: no plan puts anything there, and the bound allows everything.
+    can_be_drained : whether it may be freed; control-plane nodes may not.
+    not_ready_reason : why it takes no pods now ("not ready"); "" when it does.
+    unknown_reason : what is not known of it: no plan puts anything there, and the bound allows
+        everything.
     """
 
     name: str
     allocatable: Mapping[str, int]
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
-    worker: bool = True
-    closed: str = ""
-    unsure: str = ""
+    can_be_drained: bool = True
+    not_ready_reason: str = ""
+    unknown_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +146,10 @@ class Pod:
     role, reason : what it is to a plan, and why where it stays.
     owner : kind and name of what made it.
     affinity : its node selector and required node affinity: of each group one term holds.
-    volumes : the same of the volumes that it uses.
-    apart, near : required anti-affinity and affinity.
+    volume_node_affinity : the same of the volumes that it uses.
+    pod_anti_affinity, pod_affinity : required anti-affinity and affinity.
     ports : (address, protocol, port) on the node.
-    unread : constraints that are not modelled, as (kind, words): it is pinned.
+    unsupported_constraints : constraints that are not modelled, as (kind, words): it is pinned.
     soft : preferences and losses that are reported only.
     health : what disruption budgets make of it.
     """
@@ -162,13 +163,13 @@ class Pod:
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: tuple[str, str] = ("", "")
     affinity: tuple[tuple[NodeTerm, ...], ...] = ()
-    volumes: tuple[tuple[NodeTerm, ...], ...] = ()
+    volume_node_affinity: tuple[tuple[NodeTerm, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    apart: tuple[PodTerm, ...] = ()
-    near: tuple[PodTerm, ...] = ()
+    pod_anti_affinity: tuple[PodTerm, ...] = ()
+    pod_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[Spread, ...] = ()
     ports: frozenset[tuple[str, str, int]] = frozenset()
-    unread: tuple[tuple[str, str], ...] = ()
+    unsupported_constraints: tuple[tuple[str, str], ...] = ()
     soft: tuple[str, ...] = ()
     health: Health = Health.READY
 
@@ -185,15 +186,15 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many pods of a namespace may be disrupted at one time now. `lenient`: those that are
-    not ready may be evicted without being counted, unless a second budget speaks of them.
+    """How many pods of a namespace may be disrupted at one time now. `always_allow_unready`: those
+    that are not ready may be evicted without being counted, unless a second budget speaks of them.
     """
 
     namespace: str
     name: str
     selector: Selector
     allowed: int
-    lenient: bool = False
+    always_allow_unready: bool = False
 
 
 @dataclass(frozen=True)
@@ -217,11 +218,11 @@ class ClusterState:
     notes: tuple[str, ...] = ()
 
     @property
-    def one(self) -> str:
+    def workload_noun(self) -> str:
         """What the platform calls what is placed."""
         return "pod" if self.platform == "kubernetes" else "VM"
 
     @property
-    def place(self) -> str:
+    def host_noun(self) -> str:
         """What the platform calls where it is placed."""
         return "node" if self.platform == "kubernetes" else "host"

@@ -1,3 +1,3 @@
-"""Floor 5, in rooms that import downwards: the papers redone, the problems' analyses, reporting,
+"""Layer 5, in packages that import downwards: the papers redone, the problems' analyses, reporting,
 running, metrics.
 """

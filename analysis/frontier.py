@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from ..instances.problem.base import Solution
-from ..instances.problem.rules import AtLeast, checked
+from ..instances.problem.option_types import AtLeast, validate_options
 from ..solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from .metric import Sense
 
@@ -45,7 +45,7 @@ class PricePoint:
         return cls(limit, value, outcome.bound, reached, outcome.status)
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class PriceFrontier:
     """What fairness (or stability) costs in one instance.
@@ -134,7 +134,7 @@ class Programs:
         """The answer of the first of `left` programs to come; none after an interrupt."""
         if self.stopped is Stop.INTERRUPTED:
             return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
-        outcome = method(*given, time_limit=self.clock.share(left), **options)
+        outcome = method(*given, time_limit=self.clock.time_slice(left), **options)
         self.stops.append(outcome.stop)
         return outcome
 

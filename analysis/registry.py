@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from ..instances.problem.base import Instance
+from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import problem_named, resolve
-from ..instances.problem.rules import checked
-from .findings import Findings, Stored
+from .claim_checks import ClaimChecks, Stored
 from .frontier import PriceFrontier
 from .metric import Metric
 
@@ -31,7 +31,7 @@ class Analysis:
     ----------
     metric_table_at : the metrics of the problem, in the order of its tables.
     metrics_at : f(instance, solution, **options) -> name: value.
-    claims_at : f(instance, stored) -> `Findings`: what of a result is borne out when its
+    claims_at : f(instance, stored) -> `ClaimChecks`: what of a result is borne out when its
         certificate is looked over.
     record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures_at : f(records) -> the report's pictures.
@@ -67,7 +67,7 @@ class Analysis:
         return function
 
     @property
-    def claims(self) -> Callable[[Instance, Stored], Findings] | None:
+    def claims(self) -> Callable[[Instance, Stored], ClaimChecks] | None:
         """What looks a stored result's certificate over; where it is None, nothing of a certificate
         is looked at.
         """
@@ -94,7 +94,7 @@ class Analysis:
         return _named(self.predicted_at)
 
 
-@checked
+@validate_options
 def analysis_of(problem: str) -> Analysis:
     """The analysis of the problem called so; raises UnknownName with the near ones."""
     problem_named(problem)

@@ -1,1 +1,1 @@
-"""Floor 4: the heuristics and rival policies of the papers, as plain functions."""
+"""Layer 4: the heuristics and rival policies of the papers, as plain functions."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..instances.numa.feasible import reach
 from ..instances.numa.instance import Numa
-from ..instances.problem.rules import checked
+from ..instances.problem.option_types import validate_options
 from ..solvers.numa.simulation import Engine, Placement, Tasks, Warmup, simulate_policy
 from ..solvers.outcome import Outcome, Report
 
@@ -26,7 +26,7 @@ def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[...
     example prints.
     """
 
-    @checked
+    @validate_options
     def policy(
         instance: Numa,
         *,

@@ -167,16 +167,17 @@ def main() -> None:
             read = time.perf_counter()
             found = advise(given, time_limit=seconds)
             wall = time.perf_counter() - read
-            over = found.enough - found.needed_pinned
+            over = found.nodes_found - found.nodes_lower_bound_pinned
             rows.add(
                 "advice", nodes=asked.nodes, seed=seed, pods=len(given.pods),
                 pinned=len(found.pinned), read=read - begin, wall=wall,
                 processor=time.process_time() - processor,
-                in_use=len(found.in_use), enough=found.enough, needed=found.needed,
-                needed_pinned=found.needed_pinned, moves=len(found.targets), fewest=found.fewest,
-                fewest_pinned=found.fewest_pinned, waves=len(found.order.waves),
+                in_use=len(found.in_use), enough=found.nodes_found, needed=found.nodes_lower_bound,
+                needed_pinned=found.nodes_lower_bound_pinned, moves=len(found.targets),
+                fewest=found.moves_lower_bound,
+                fewest_pinned=found.moves_lower_bound_pinned, waves=len(found.order.waves),
                 stuck=len(found.order.stuck), in_time=wall <= seconds,
-                mark=over <= (1 if few else 0.02 * found.needed_pinned), over=over,
+                mark=over <= (1 if few else 0.02 * found.nodes_lower_bound_pinned), over=over,
                 memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             )  # fmt: skip
 

@@ -17,7 +17,7 @@ from cotenant.instances.colocation.generators import population, score_preferenc
 from cotenant.models.colocation import penalty_program, stable_program
 from cotenant.models.colocation.readable import penalty_model, stable_model
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.colocation import optimal, zero_blocking
+from cotenant.solvers.colocation import find_stable, optimal
 
 REPEATS = 3
 
@@ -60,7 +60,7 @@ def stability(rows: Rows) -> None:
         ("100 types, 1,000 agents", types_with_counts(100, 1_000), 10.0),
     ):
         for engine in ("highs", "cp-sat"):
-            run = partial(zero_blocking, made, engine=engine)
+            run = partial(find_stable, made, engine=engine)
             run()
             found, wall, cpu = timed(run, REPEATS)
             rows.add(

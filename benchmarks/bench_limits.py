@@ -263,7 +263,7 @@ def measured(size: Size, name: str, limit: float) -> dict[str, Any]:
     with suppress(cotenant.CotenantError):  # what the method says of the large one is what counts
         cotenant.solve(small, name, time_limit=1.0)
     instance = size.make(size.options)
-    if not method.suits(instance):
+    if not method.applies_to(instance):
         return {"outcome": "not meant"}
     base = forget_peak()
     begin, cpu, started = time.perf_counter(), time.process_time(), start_seconds()

@@ -27,9 +27,9 @@ from cotenant.instances.numa import Numa
 from cotenant.instances.numa.answer import LEVELS
 from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
-from cotenant.solvers.numa.draws import Draws, draw
 from cotenant.solvers.numa.engine import simulate
-from cotenant.solvers.numa.twin import simulate_plainly
+from cotenant.solvers.numa.random_inputs import Draws, draw
+from cotenant.solvers.numa.reference_simulation import simulate_plainly
 
 LOCAL = functions("numa", "Local")["Local"]
 

@@ -36,8 +36,8 @@ from cotenant.instances.packing.generators import caprara_toth, cluster, few_typ
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.aggregate import aggregate_bound
 from cotenant.solvers.packing.bounds import best_bound
+from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.game.play import fuga
-from cotenant.solvers.packing.ruled import reduce_ruled
 
 
 def servers(arguments: argparse.Namespace, rows: Rows) -> None:
@@ -95,7 +95,7 @@ def _run(peer: str, instance: Packing, limit: float) -> tuple[int | None, int | 
         content = {
             "capacity": instance.capacity[0].tolist(),
             "demand": instance.demand.tolist(),
-            "request": instance.wanted.tolist(),
+            "request": instance.requested.tolist(),
         }
         call = [sys.executable, __file__, "vpsolver", "--time-limit", str(limit)]
         try:
@@ -189,7 +189,7 @@ def clusters(arguments: argparse.Namespace, rows: Rows) -> None:
         )
         rows.add(
             "fewest servers of a cluster", instance=instance.name, seed=seed,
-            vms=int(instance.wanted.sum()), volume=best_bound(problem).value,
+            vms=int(instance.requested.sum()), volume=best_bound(problem).value,
             bound=bound.value.bound, closed=bound.value.closed, bound_wall=bound.wall,
             servers=result.objective, proved=result.bound, within_2_percent=near, wall=seconds,
         )  # fmt: skip

@@ -71,7 +71,7 @@ def families(folder: Path) -> Iterator[Case]:
     for name in bundled():
         problem = name.partition("/")[0]
         for method in catalog.methods(problem):
-            if method.prover and method.suits(read(name)):
+            if method.proof_producer and method.applies_to(read(name)):
                 exact = (problem, method.name) == ("colocation", "optimal")
                 yield "bundled", method.name, partial(locate, name), Mark(5.0, None, exact)
     different: dict[str, Callable[..., Instance]] = {
@@ -171,7 +171,7 @@ def main() -> None:
             solved = time.perf_counter()
             try:
                 task = Task.of(content, instance, {}, result.outcome, Clock(arguments.limit))
-                proof: Proof = resolve(method.prover)(task)
+                proof: Proof = resolve(method.proof_producer)(task)
             except Claimed as why:
                 rows.add(
                     "proofs", instance=label, method=name, solve=solved - begun, prove=None,

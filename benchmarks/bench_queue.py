@@ -26,16 +26,16 @@ from form import Rows, parser
 
 from cotenant.running.coordinator import Coordinator
 from cotenant.running.dispatch import Ended
-from cotenant.running.group import Registered
 from cotenant.running.jobs import Job
-from cotenant.running.knowledge import Knowledge
-from cotenant.running.ledger import Ledger
+from cotenant.running.measurement import JobRuns, Measurement, Run
+from cotenant.running.penalty_model import PenaltyModel
 from cotenant.running.profiles import profile_of
 from cotenant.running.queue import QueuedJob
+from cotenant.running.queue_store import QueueStore
 from cotenant.running.run import policy_of
-from cotenant.running.standing import Settings
+from cotenant.running.status import Settings
 from cotenant.running.store import Store, opened
-from cotenant.running.visit import Member, Run, Visit
+from cotenant.running.worker_runtime import Registered
 
 ROUNDS = 6
 LIMIT = 1.0
@@ -66,8 +66,8 @@ class Fleet:
         found = []
         for _ in range(max(1, len(self._running) // 10) if self._running else 0):
             group, jobs = self._running.popleft()
-            member = Member((Run(self.clock, 6.0, 6.0, float(jobs > 1)),))
-            found.append(Ended(group, Visit((member,) * jobs, self.clock, 6.0, 0.0)))
+            member = JobRuns((Run(self.clock, 6.0, 6.0, float(jobs > 1)),))
+            found.append(Ended(group, Measurement((member,) * jobs, self.clock, 6.0, 0.0)))
         return found
 
     def acknowledge(self, groups: Mapping[str, str]) -> None:
@@ -89,19 +89,19 @@ def measured(rows: Store, types: int) -> None:
          "bandwidth": [None] * types, "time": "cpu", "confidence": 0.95, "pressure": 0.1},
     )  # fmt: skip
 
-    def member(seconds: float, covered: float) -> Member:
+    def member(seconds: float, covered: float) -> JobRuns:
         noisy = float(seconds * np.exp(rng.normal(0, 0.01)))
-        return Member((Run(1e9, noisy, noisy, covered),))
+        return JobRuns((Run(1e9, noisy, noisy, covered),))
 
     with rows.writing():
         for number in range(1, ROUNDS + 1):
             settings = {"session": session, "machine": place, "round": number, "swapped": False}
             for a in range(types):
-                alone = Visit((member(5.0, 0.0),), 1e9, 5.0, 0.0)
+                alone = Measurement((member(5.0, 0.0),), 1e9, 5.0, 0.0)
                 rows.add(alone, [ids[a]], kind="alone", state="ok", **settings)
                 for c in range(a, types):
                     both = (member(5 / (1 - loss[a, c]), 1.0), member(5 / (1 - loss[c, a]), 1.0))
-                    visit = Visit(both, 1e9, 5.0, 0.0)
+                    visit = Measurement(both, 1e9, 5.0, 0.0)
                     rows.add(visit, [ids[a], ids[c]], kind="pair", state="ok", **settings)
 
 
@@ -125,7 +125,7 @@ def main() -> None:
     for method in chosen.methods:
         with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "b.db", new=True) as db:
             measured(db, chosen.types)
-            ledger, profile = Ledger(db), replace(profile_of(db), voids=voids)
+            ledger, profile = QueueStore(db), replace(profile_of(db), voids=voids)
             ledger.prepare()
             ledger.enqueue(
                 [
@@ -137,7 +137,7 @@ def main() -> None:
             fleet = Fleet(chosen.machines)
             session = db.begin_session(1, fleet.now(), profile.settings)
             coordinator = Coordinator(
-                db, ledger.entries(), [], Knowledge(profile, "forbid"), fleet,
+                db, ledger.entries(), [], PenaltyModel(profile, "forbid"), fleet,
                 policy_of(method, options, LIMIT, chosen.seats),
                 Settings(1.0, 0.03, "participate", "spare", 0.5, "forbid", 0, chosen.seats),
                 session,

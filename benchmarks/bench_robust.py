@@ -22,7 +22,7 @@ from form import Rows, parser
 from cotenant.instances.colocation import Pairing, blocking_pairs
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.objective import mean_penalty
-from cotenant.solvers.colocation import optimal, zero_blocking
+from cotenant.solvers.colocation import find_stable, optimal
 from cotenant.solvers.colocation.robust import robust_alpha
 
 HALF_WIDTHS = (0.005, 0.01, 0.02, 0.03)
@@ -57,7 +57,7 @@ def _measured(agents: int, error: float, seed: int, limit: float) -> dict[str, A
     wall, least = _timed(lambda: robust_alpha(given, time_limit=limit))
     seconds = [
         _timed(
-            lambda kind=kind: zero_blocking(given, least.alpha, uncertainty=kind, time_limit=limit)  # type: ignore[misc]
+            lambda kind=kind: find_stable(given, least.alpha, uncertainty=kind, time_limit=limit)  # type: ignore[misc]
         )[0]
         for kind in ("possible", "certain")
     ]

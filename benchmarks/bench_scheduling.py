@@ -24,7 +24,7 @@ from cotenant.instances.scheduling.formats import read_swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Initial, Log, Settings, window
 from cotenant.solvers.scheduling import simulate
-from cotenant.solvers.scheduling.plain import plain_ref
+from cotenant.solvers.scheduling.ref_reference import plain_ref
 from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference_of
 
 MACHINES = 70

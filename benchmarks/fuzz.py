@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 import cotenant
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Allocation, Market
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities, user_utilities
-from cotenant.instances.problem.base import Instance, plain
+from cotenant.instances.problem.base import Instance, to_json_value
 from cotenant.instances.problem.errors import InvalidInstance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -319,15 +319,18 @@ def packing(rng: np.random.Generator) -> Case:
         mine == best,
         ([str(one) for one in mine], [str(one) for one in best]),
     )
-    number = instance.available
-    space, busy = instance.start.T @ number, (instance.start - instance.capacity).T @ number
+    number = instance.server_count
+    space, busy = (
+        instance.initial_capacity.T @ number,
+        (instance.initial_capacity - instance.capacity).T @ number,
+    )
     most = max(
         float(np.mean((busy + np.array(total) @ instance.demand) / space)) for total in totals
     )
     used, claims = solved(instance, "max-utilization")
     yield from claims
     yield "max-utilization: most", near(used.objective, most), (used.objective, most)
-    if instance.available.sum() <= 4:
+    if instance.server_count.sum() <= 4:
         options = {"eta": 3, "alpha": float(rng.choice([2.0, 3.0, 2.5]))}
         play, claims = solved(instance, "FUGA", **options)
         yield from claims
@@ -415,7 +418,7 @@ def scheduling(rng: np.random.Generator) -> Case:
 
     from cotenant.instances.scheduling.utility import UTILITIES
     from cotenant.solvers.scheduling import reference as play
-    from cotenant.solvers.scheduling.plain import plain_ref
+    from cotenant.solvers.scheduling.ref_reference import plain_ref
 
     instance = tiny_instance(rng)
     yield "", True, instance
@@ -517,7 +520,7 @@ def one_case(
 def _told(
     problem: str, case: int, what: str, instance: Instance | None, seen: str
 ) -> dict[str, Any]:
-    document = None if instance is None else plain(dict(instance.document()))
+    document = None if instance is None else to_json_value(dict(instance.document()))
     return {"problem": problem, "case": case, "check": what, "seen": seen, "instance": document}
 
 

@@ -49,9 +49,9 @@ from cotenant import cli
 from cotenant.analysis.frontier import PriceFrontier  # noqa: F401  (loaded before the forks, as all that follows)
 from cotenant.analysis.papers.documents import require_experiments
 from cotenant.analysis.papers.page import findings_table, summary_table, write_page
-from cotenant.analysis.report.content import content
-from cotenant.analysis.report.gather import gather
+from cotenant.analysis.report.content import build_page
 from cotenant.analysis.report.overview import overview_tables
+from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.run.rows import finished_rows
 from cotenant.catalog import METHODS
 from cotenant.instances.market.profile import read_pool, read_profile
@@ -147,7 +147,7 @@ def command(*arguments: str | Path) -> None:
 
 def reported(path: Path) -> None:
     """What a report says of rows, up to the drawing."""
-    made = content(gather([path]))
+    made = build_page(gather([path]))
     for table in made.tables():
         for form in ("csv", "latex", "markdown"):
             table.write(form)
@@ -181,7 +181,7 @@ def subjects(folder: Path) -> list[Subject]:
         for method in (entry for entry in METHODS if entry.problem == problem):
             for name in (f"{problem}/tiny", "packing/paper-example", "packing/cluster-12-40"):
                 instance = cotenant.read(name)
-                if instance.problem != problem or not method.suits(instance):
+                if instance.problem != problem or not method.applies_to(instance):
                     continue
                 result = cotenant.solve(instance, method.name, time_limit=10)
                 path = result.write(folder / f"{problem}-{method.name}.json")

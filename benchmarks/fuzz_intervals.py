@@ -8,7 +8,8 @@ Of every pairing of a drawn instance: the three counts, the agents advised to le
 alpha, and whether it is stable in every corner of the box (the theorem). Of the instance: the
 fewest certainly and possibly blocking pairs with the least penalty, the least worst-case penalty,
 and robust alpha with its two sides. With --shares programs are solved as those of very many agents
-are (`solvers.colocation.shares`). Prints what was looked at; exit code 1 at the first difference.
+are (`solvers.colocation.aggregate_relaxation`). Prints what was looked at; exit code 1 at the first
+difference.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import interval_cases
 
-from cotenant.solvers.colocation import blocking, shares
+from cotenant.solvers.colocation import aggregate_relaxation, blocking
 
 TOLD = 500
 """Instances after which the numbers so far are printed."""
@@ -38,7 +39,7 @@ def main() -> None:
     command.add_argument("--shares", action="store_true", help="solve as for very many agents")
     chosen = command.parse_args()
     if chosen.shares:
-        blocking.MANY, shares.CLEAR = range(1, 2**40), 1
+        blocking.MANY, aggregate_relaxation.CLEAR = range(1, 2**40), 1
     rng, seen = np.random.default_rng(chosen.seed), Counter[str]()
     while seen["instances"] < chosen.number:
         if (case := interval_cases.draw(rng)) is not None:

@@ -28,7 +28,7 @@ from cotenant.instances.packing import Packing, check
 from cotenant.instances.problem import InvalidInstance, NoSolution
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.aggregate import aggregate_bound
-from cotenant.solvers.packing.ruled import reduce_ruled
+from cotenant.solvers.packing.constrained import reduce_ruled
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
 
@@ -66,7 +66,7 @@ def wrongs(seed: int, quick: bool, turns: bool = False) -> Iterator[str]:
             yield "a rule less raises the bound"
     c = seed % instance.classes
     more = instance.servers + np.eye(instance.classes)[c]
-    if found is not None and instance.zone and instance.available[c] == 0:
+    if found is not None and instance.zone and instance.server_count[c] == 0:
         return  # a new zone counts for skew
     larger = best(instance.replace(servers=more, placed=None))
     if found is not None and (larger is None or larger.servers > found.servers):

@@ -36,7 +36,7 @@ import cotenant
 from cotenant import catalog, verify
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
-from cotenant.instances.problem.base import plain
+from cotenant.instances.problem.base import to_json_value
 from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.problem.files import bundled, instance_of, locate
 from cotenant.instances.problem.reading import read_bytes
@@ -133,7 +133,7 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
             for seed in range(drawn if problem in DRAWN else 0):
                 for instance, known in known_cases(problem, seed):
                     head = {"cotenant": 1, "problem": problem, "name": instance.name}
-                    content = json.dumps({**head, **plain(instance.document())}).encode()
+                    content = json.dumps({**head, **to_json_value(instance.document())}).encode()
                     documents.append((json.loads(content), content))
                     optima[content] = known
             for name in bundled():
@@ -143,7 +143,7 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                 ):
                     documents.append((json.loads(content), content))
         for method in catalog.methods(problem):
-            for document, content in documents if method.prover else []:
+            for document, content in documents if method.proof_producer else []:
                 for options in OPTIONS.get((problem, method.name), ({},)):
                     made = proved(method, document, content, options)
                     if made is not None:
@@ -165,7 +165,7 @@ def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction |
     """Drawn instances, and the optima by method."""
     if problem == "groups":
         jobs = jobs_drawn(seed)
-        document = json.loads(json.dumps(plain(jobs.document())), parse_float=str)
+        document = json.loads(json.dumps(to_json_value(jobs.document())), parse_float=str)
         return [(jobs, {"optimal": min(every_cost(document), default=None)})]
     found: list[tuple[Any, dict[str, Fraction | None]]] = list(tiny(problem, seed))
     names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
@@ -173,7 +173,7 @@ def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction |
     for draw in (state, odd) if problem == "packing" else ():
         with suppress(CotenantError):
             ruled = draw(seed)
-            if ruled.available.sum() <= LISTED:
+            if ruled.server_count.sum() <= LISTED:
                 known = best_placements(ruled)
                 optima = {m: known and Fraction(getattr(known, name)) for m, name in names.items()}
                 found.append((ruled, optima))
@@ -185,11 +185,11 @@ def proved(
 ) -> dict[str, Any] | None:
     """The proof of a method's producer, if it has any of this instance; it must be accepted."""
     instance = instance_of(document, content.decode(), Path("a file"))
-    if not method.suits(instance):
+    if not method.applies_to(instance):
         return None
     try:
         result = cotenant.solve(instance, method.name, time_limit=5, **options)
-        proof = resolve(method.prover)(
+        proof = resolve(method.proof_producer)(
             Task.of(content, instance, options, result.outcome, Clock(5))
         )
     except CotenantError:
@@ -271,7 +271,7 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
     }
     levels = [proof, *proof["levels"]]
     _, goals, checker = verify.METHODS[start.key]
-    case = verify.Case(
+    case = verify.ProofCase(
         own, dict(proof["options"]), proof["witness"], [list(level["steps"]) for level in levels]
     )
     for level, found, goal in zip(levels, checker(case), goals, strict=False):

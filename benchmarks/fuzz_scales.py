@@ -35,7 +35,7 @@ import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.proving import prove
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
 from cotenant.instances.problem.base import Instance
@@ -188,7 +188,7 @@ def absent_servers(instance: Any, size: float) -> Iterator[Instance]:
     yield instance.replace(
         capacity=capacity, initial=None, class_names=(),
         servers=grown(instance.servers, 0, classes + 1),
-        cost=grown(instance.price, whole, classes + 1),
+        cost=grown(instance.server_cost, whole, classes + 1),
     )  # fmt: skip
     yield instance.replace(
         demand=np.concatenate([instance.demand, instance.demand[:1]]),
@@ -374,7 +374,7 @@ def case_of(problem: str, rng: np.random.Generator, left: Counter[str]) -> fuzz.
         yield "", True, instance
         true = family.optima(instance)
         for method in catalog.methods(problem):
-            if method.kind not in ("exact", "equilibrium") or not method.suits(instance):
+            if method.kind not in ("exact", "equilibrium") or not method.applies_to(instance):
                 continue
             for options in family.options.get(method.name, ({},)):
                 name = " ".join([method.name, *(f"{k}={v}" for k, v in options.items())])
@@ -425,7 +425,7 @@ def _checks(
     # a user who asks for nothing is one of those that the fair share is for
     if result.status == "optimal" and result.objective_name != "disutility":
         costs = result.objective_name == "cost"  # whole numbers, of scale 1, but in a unit
-        one = instance.price[instance.available > 0].min() if costs else scale
+        one = instance.server_cost[instance.server_count > 0].min() if costs else scale
         share, unit = known.setdefault(name, (value / one, scale))
         grain = 1e-12 / min(scale, unit) if instance.problem == "groups" else 100 * ROUNDED
         near = abs(value / one - share) <= 2 * NO_GAP * abs(share) + grain
@@ -467,11 +467,11 @@ def _worse(
         found = recheck(instance, forged)
         held = bool(found.broken) or found.bound != "re-proved"
         yield f"{name}: a worse answer is not borne out", held, (result.objective, value)
-        if method.prover and rng.random() < PROVED:
+        if method.proof_producer and rng.random() < PROVED:
             standing = _standing(instance, forged)
             yield f"{name}: a worse answer is not certified", standing != "certified", value
         break
-    if method.prover and rng.random() < PROVED:
+    if method.proof_producer and rng.random() < PROVED:
         yield f"{name}: its proof is accepted", _standing(instance, result) != "refused", None
 
 
@@ -482,7 +482,7 @@ def _standing(instance: Instance, result: Any) -> str:
             proved = prove(instance, path, result, Path(folder) / "proof.json", SECONDS)
         except Refused:  # the answer keeps a rule by a rounding only, which the verifier has not
             return "claimed"
-    return "refused" if proved.refused else proved.standing
+    return "refused" if proved.refused else proved.proof_status
 
 
 def main() -> int:

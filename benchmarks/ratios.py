@@ -87,7 +87,7 @@ def admission() -> Pair:
 
 def scheduling() -> Pair:
     from cotenant.instances.scheduling.generators import workload
-    from cotenant.solvers.scheduling.plain import plain_ref
+    from cotenant.solvers.scheduling.ref_reference import plain_ref
     from cotenant.solvers.scheduling.shapley_schedule import play_ref
 
     made = workload(

@@ -130,7 +130,7 @@ def solved(quick: bool) -> Iterator[tuple[str, Any]]:
             continue
         instance = cotenant.read(name)
         for method in cotenant.methods(instance.problem):
-            if not method.suits(instance):
+            if not method.applies_to(instance):
                 continue
             label = f"solve {name} {method.name}"
             if method.name in TOO_SLOW.get(name, ()):

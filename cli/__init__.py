@@ -17,7 +17,7 @@ def main() -> None:
         from .codes import BAD_INPUT
 
         try:
-            interrupts.hear()
+            interrupts.install_handlers()
             watch = stopwatch.ImportWatch()
             try:
                 if not (short := memory.shortage()):
@@ -35,7 +35,7 @@ def main() -> None:
             code = interrupts.exit_code()
             raise
         finally:
-            interrupts.leave(code)
+            interrupts.exit_with(code)
     except BaseException as error:
         # Python 3.11 makes a RuntimeError of an interrupt that comes while a class is made.
         if not isinstance(error, KeyboardInterrupt) and not isinstance(

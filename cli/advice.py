@@ -20,7 +20,7 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
-from ..instances.problem.text import printable
+from ..instances.problem.text import sanitize_for_terminal
 from .arguments import Json, Options, Schedule
 from .codes import NO_ANSWER
 from .functions import given_method
@@ -111,7 +111,7 @@ def nodes(
     Prints the moves too, and what is proved of each answer.
     """
     from ..advice.plan import advise
-    from ..advice.words import advice_lines
+    from ..advice.text_report import advice_lines
     from ..instances.problem import write
 
     most = None if fail_above is None else _share(fail_above)
@@ -143,7 +143,7 @@ def drain(
     Where nothing does, the fewest moves that empty it. Exit 1 when it is blocked.
     """
     from ..advice.plan import drain as draining
-    from ..advice.words import drain_document, drain_lines
+    from ..advice.text_report import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 
     _require_states(states, node)
@@ -319,7 +319,7 @@ def fairness(
         print_json(documents if len(documents) > 1 else documents[0])
     screen = console()
     for line in texts:
-        screen.print(printable(line), highlight=False, soft_wrap=True)
+        screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
     if most is not None and worst > most:
         raise typer.Exit(NO_ANSWER)
 
@@ -329,7 +329,7 @@ def _drawn(chart: Chart, folder: Path, partition: str | None) -> None:
     from dataclasses import replace
 
     from ..analysis.report.drawing import save
-    from ..analysis.report.records import file_name
+    from ..analysis.report.picture_data import file_name
 
     name = chart.name if partition is None else f"{chart.name}-{file_name(partition)}"
     save([replace(chart, name=name)], folder)

@@ -152,7 +152,7 @@ def solve(
     from ..analysis.run.solve import solve as run
     from ..instances.market.parts import is_parts
     from ..instances.problem import InvalidOption, read
-    from ..instances.problem.described import SHOWN
+    from ..instances.problem.answer_table import SHOWN
     from ..instances.problem.options import parse_options
 
     require_latex(width, form)
@@ -444,8 +444,8 @@ def report(
     It holds gaps, profiles and maps of what fairness costs, and loads nothing from the network.
     """
     from ..analysis.report.content import MOST_PICTURED
-    from ..analysis.report.gather import gather
     from ..analysis.report.page import require_report, write_report
+    from ..analysis.report.read_runs import gather
     from ..instances.problem.emitted import command_line, operand
 
     require_report(out, *runs)
@@ -488,10 +488,10 @@ def check(
         if not parts.check_folder(file, result_file, as_json):
             raise typer.Exit(NO_ANSWER)
         return
-    from ..analysis.run.recheck import recheck
     from ..analysis.run.result import Result
+    from ..analysis.run.verify_result import recheck
     from ..instances.problem import read
-    from ..instances.problem.text import printable
+    from ..instances.problem.text import sanitize_for_terminal
 
     instance = read(file)
     result = Result.read(result_file)
@@ -506,14 +506,14 @@ def check(
         )
     else:
         good = "feasible; objective, metrics and levels are as claimed"
-    good = f"{good}\n{found.said}\nnot looked at: {unseen}"
+    good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
     if as_json:
-        said = "" if found.broken else good
+        sentence = "" if found.broken else good
         rest = {"bound": found.bound, "not_looked_at": list(found.not_looked_at)}
-        print_json({"ok": not found.broken, "broken": list(found.broken), "said": said} | rest)
+        print_json({"ok": not found.broken, "broken": list(found.broken), "said": sentence} | rest)
     else:
         for line in [f"broken: {claim}" for claim in found.broken] or good.splitlines():
-            console().print(printable(line), highlight=False)
+            console().print(sanitize_for_terminal(line), highlight=False)
     if found.broken:
         raise typer.Exit(NO_ANSWER)
 
@@ -715,8 +715,8 @@ def convert(
     from ..advice.reading import known_formats
     from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, read, write
+    from ..instances.problem.csv_headers import plain_form, plain_forms, unread
     from ..instances.problem.options import accepts, described, parse_options
-    from ..instances.problem.plain import plain_form, plain_forms, unread
     from ..instances.problem.registry import resolve
 
     formats = known_formats()
@@ -883,7 +883,7 @@ def reproduce(
     )
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
     takers = tuple(one.resolve() for one in chosen)
-    options = parse_options(takers, option or [], f"{', '.join(experiments)}", house={"seed"})
+    options = parse_options(takers, option or [], f"{', '.join(experiments)}", reserved={"seed"})
     todo = work.tasks(chosen, seed=seed, options=options, data=data)
     if page is not None and out is None:
         raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
@@ -897,7 +897,7 @@ def reproduce(
 
     with waiting(todo[0].experiment.name) as show:
 
-        def said(done: int, total: int, row: ExperimentRow) -> None:
+        def show_row(done: int, total: int, row: ExperimentRow) -> None:
             if not as_json and (
                 total > 1 or row["status"] != "failed"
             ):  # alone, its error is all there is to say
@@ -909,7 +909,7 @@ def reproduce(
 
         alone = len(todo) == 1 and data is None
         result = work.run_tasks(
-            todo, out=out, figures=figures, tables=tables, fetch=alone, progress=said
+            todo, out=out, figures=figures, tables=tables, fetch=alone, progress=show_row
         )
     _say_reused(result.reused, "experiment", out)
     if page is not None and out is not None and out.exists():
@@ -964,10 +964,12 @@ def audit(
     """
     from ..analysis.scheduling.audit import audit_file, audit_tables
     from ..instances.problem.files import write_text
+    from ..instances.problem.option_types import RESERVED_PARAMETERS
     from ..instances.problem.options import parse_options
-    from ..instances.problem.rules import HOUSE
 
-    options = parse_options(audit_file, option or [], "the audit", HOUSE | {"schedule"})
+    options = parse_options(
+        audit_file, option or [], "the audit", RESERVED_PARAMETERS | {"schedule"}
+    )
     require_writable(out)
     found = audit_file(log, schedule=schedule, time_limit=time_limit, **options)
     if out is not None:
@@ -1143,10 +1145,12 @@ def _written(paths: list[Path]) -> None:
 
 
 def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
-    from ..instances.problem.text import printable
+    from ..instances.problem.text import sanitize_for_terminal
 
     path = write(instance, out)
     facts = instance.summary()
     typer.echo(
-        printable(f"{path}: " + ", ".join(f"{name}: {facts[name]}" for name in list(facts)[3:6]))
+        sanitize_for_terminal(
+            f"{path}: " + ", ".join(f"{name}: {facts[name]}" for name in list(facts)[3:6])
+        )
     )

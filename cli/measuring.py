@@ -26,7 +26,7 @@ from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
-    from ..running.campaign import Status, Summary
+    from ..running.measurement_run import MeasurementStatus, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -217,7 +217,7 @@ def _print_summary(summary: Summary, store: Path) -> None:
     say(f"next: cotenant profiles {file_word(store)}")
 
 
-def _status_words(status: Status) -> str:
+def _status_words(status: MeasurementStatus) -> str:
     left = "" if status.left is None else f", {clock_text(status.left)} left"
     return (
         f"{status.now}; {status.done} of {status.cells} done, widest {_points(status.widest)}, "

@@ -10,7 +10,7 @@ import typer
 
 from ..analysis.report.console import Form, console, print_json, print_tables, progress
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.text import printable
+from ..instances.problem.text import sanitize_for_terminal
 from ..solvers.interrupts import deferred
 
 
@@ -26,8 +26,8 @@ def write_market(market: Any, out: Path, parts: int) -> None:
 
     require_parts(market, parts)
     facts = write_parts(market, out, parts).summary()
-    said = ", ".join(f"{name} {facts[name]}" for name in ("users", "servers", "jobs", "parts"))
-    typer.echo(f"{out}: {said}")
+    counts = ", ".join(f"{name} {facts[name]}" for name in ("users", "servers", "jobs", "parts"))
+    typer.echo(f"{out}: {counts}")
 
 
 def solve_folder(
@@ -47,12 +47,12 @@ def solve_folder(
     """`cotenant solve` of a market in parts; whether it was interrupted."""
     from ..analysis.market.parts import method_named, solve_parts
     from ..analysis.report.tables import facts_table
+    from ..instances.problem.option_types import RESERVED_PARAMETERS
     from ..instances.problem.options import parse_options
-    from ..instances.problem.rules import HOUSE
 
-    house = HOUSE | {"jobs", "dask", "out"}
+    reserved = RESERVED_PARAMETERS | {"jobs", "dask", "out"}
     takers = (solve_parts, method_named(method))
-    options = parse_options(takers, option, f"method {method!r} over parts", house)
+    options = parse_options(takers, option, f"method {method!r} over parts", reserved)
     with ExitStack() as whole:
         with progress(f"{method} on {folder}", log) as report:
             result = solve_parts(
@@ -89,10 +89,12 @@ def check_folder(folder: str, answer: str, as_json: bool) -> bool:
     from ..analysis.market.parts import check_parts
 
     found, broken = check_parts(folder, answer)
-    said = f"feasible; clearing, overspending and regret are at most {found.worst:.3g}, as claimed"
+    sentence = (
+        f"feasible; clearing, overspending and regret are at most {found.worst:.3g}, as claimed"
+    )
     if as_json:
         print_json({"ok": not broken, "broken": list(broken), **found.document()})
     else:
-        for line in [f"broken: {claim}" for claim in broken] or [said]:
-            console().print(printable(line), highlight=False)
+        for line in [f"broken: {claim}" for claim in broken] or [sentence]:
+            console().print(sanitize_for_terminal(line), highlight=False)
     return not broken

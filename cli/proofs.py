@@ -76,7 +76,7 @@ def prove(
         raise InvalidFile(f"{out} must end in .json or .json.gz")
     takers = (entry.resolve(), analysis_of(instance.problem).metrics)
     options = parse_options(takers, option or [], f"method {entry.name!r}")
-    if not entry.prover:
+    if not entry.proof_producer:
         typer.echo(f"proof: claimed; {proving.CLAIMED.format(name=entry.name)}")
         raise typer.Exit(NO_ANSWER)
     share = None if time_limit is None else max(time_limit / 2, LEAST_SECONDS)
@@ -94,14 +94,16 @@ def prove(
             result = solve(instance, entry.name, time_limit=share, report=report, **options)
     with waiting(f"proof of {entry.name} on {instance.name}"):
         proved = proving.prove(instance, path, result, out, share)
-    if proved.standing == "claimed":
+    if proved.proof_status == "claimed":
         typer.echo(f"proof: claimed; {proved.says}")
         raise typer.Exit(NO_ANSWER)
-    typer.echo(f"{proved.says}\nproof: {proved.standing}; {out}: {(proved.size or 0) / 1e3:.1f} kB")
+    typer.echo(
+        f"{proved.says}\nproof: {proved.proof_status}; {out}: {(proved.size or 0) / 1e3:.1f} kB"
+    )
     if vipr is not None:
         files = proving.write_certificates(path, out, vipr)
-        told = ", ".join(map(str, files)) or "none: this proof has no tree over a program"
-        typer.echo(f"VIPR certificates: {told}")
+        listed = ", ".join(map(str, files)) or "none: this proof has no tree over a program"
+        typer.echo(f"VIPR certificates: {listed}")
 
 
 def verify(
@@ -126,7 +128,7 @@ def verify(
 def _require_kind(path: str, wanted: str) -> None:
     """Refuse another document of this package in the place of one, and say which it is."""
     from ..instances.problem.errors import InvalidFile
-    from ..instances.problem.foreign import document_kind
+    from ..instances.problem.json_detection import document_kind
     from ..instances.problem.reading import is_standard_input, parse_any_json, read_text
 
     if is_standard_input(path):  # read already
@@ -150,11 +152,11 @@ def proof_words(methods: list[Method]) -> str:
         method: f"{method.problem} {method.name}" if several else method.name for method in exact
     }
     filed, claimed = (
-        ", ".join(named[method] for method in exact if bool(method.prover) == has)
+        ", ".join(named[method] for method in exact if bool(method.proof_producer) == has)
         for has in (True, False)
     )
     parts = [f"a proof as a file (cotenant prove): {filed}"] * bool(filed) + [
         f"no proof as a file: {claimed}"
     ] * bool(claimed)
-    parts += [f"no proof as a file of {named[m]} for: {m.claimed}" for m in exact if m.claimed]
+    parts += [f"no proof as a file of {named[m]} for: {m.unproved}" for m in exact if m.unproved]
     return "\n".join(parts)

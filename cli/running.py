@@ -25,7 +25,7 @@ from .functions import given_method
 from .measuring import Voids
 
 if TYPE_CHECKING:
-    from ..running.standing import Status, Summary
+    from ..running.status import QueueStatus, Summary
 
 
 class Unknown(StrEnum):
@@ -153,7 +153,7 @@ def run(
         raise typer.Exit(NO_ANSWER)
 
 
-def status_words(status: Status) -> str:
+def status_words(status: QueueStatus) -> str:
     """A queue's standing, in lines for a terminal of 80 columns."""
     words = (
         f"epoch {status.epoch}  queue {status.waiting}  machines {status.running}/{status.machines}"

@@ -135,7 +135,7 @@ class NewProblemDocument(InstanceDocument):
     """Items with a value and a weight, of which some fit."""
 
     model_config = ConfigDict(title="cotenant newproblem instance")
-    made = NewProblem
+    instance_type = NewProblem
 
     problem: Literal["newproblem"]
     value: Entries[int] = Field(description="value of each item")

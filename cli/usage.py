@@ -74,7 +74,7 @@ def _names(context: Any, parameter: Any) -> list[str]:
     return [
         entry.name
         for entry in methods(instance.problem)
-        if entry.suits(instance) and (entry.prover or not exact)
+        if entry.applies_to(instance) and (entry.proof_producer or not exact)
     ]
 
 

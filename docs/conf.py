@@ -29,7 +29,7 @@ extensions = [
     "numpydoc",
     "mathml",
     "generated",
-    "house_docstrings",
+    "numpydoc_compat",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "extensions"]

@@ -1,3 +1,3 @@
-"""Floor 1: what is given, what an answer is, the checker of an answer, file formats and
+"""Layer 1: what is given, what an answer is, the checker of an answer, file formats and
 generators.
 """

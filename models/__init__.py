@@ -1,3 +1,3 @@
-"""Floor 2: the declarative programs. What is optimal, as mathematics; nothing here runs a
+"""Layer 2: the declarative programs. What is optimal, as mathematics; nothing here runs a
 solver.
 """

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..instances.problem.base import Instance, Solution
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import check, resolve
-from ..instances.problem.rules import checked
 
 
-@checked
+@validate_options
 def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solution:
     """The answer that a solved model stands for.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.rules import checked
+from ..instances.problem.option_types import validate_options
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -259,7 +259,7 @@ class ProgramBuilder:
         )
 
 
-@checked
+@validate_options
 def from_pyomo(model: Any) -> LinearProgram:
     """The arrays of a linear Pyomo model; a maximization is negated, so its bound and value come
     back negated.

@@ -92,7 +92,7 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[Place
     return found
 
 
-def counted(names: Sequence[str], groups: Sequence[Types]) -> str:
+def format_counts(names: Sequence[str], groups: Sequence[Types]) -> str:
     """Groups of types in words, the most frequent first."""
     times = Counter(" and ".join(names[kind] for kind in types) for types in groups)
     return ", ".join(f"{number} x {group}" for group, number in times.most_common())

@@ -20,9 +20,9 @@ from typing import Any
 from ..instances.problem.errors import InvalidOption, install
 from ..solvers.engines.interpreter import isolated
 from .jobs import Job
+from .measurement import JobRuns, Measurement, MeasurementRequest, Run
 from .supervisor import SEAT
 from .topology import SYSFS, Seats, cpu_text
-from .visit import Member, Order, Run, Visit
 
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
@@ -65,7 +65,7 @@ def kill_leftovers(token: str) -> int:
 
 
 class Computer:
-    """This computer; see `visit.Machine`. Close it, or use it in a with statement.
+    """This computer; see `measurement.Machine`. Close it, or use it in a with statement.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class Computer:
         """Seconds since 1970."""
         return time.time()
 
-    def visit(self, order: Order) -> Visit:
-        """Run members at the same time; see `visit.Machine`."""
+    def visit(self, order: MeasurementRequest) -> Measurement:
+        """Run members at the same time; see `measurement.Machine`."""
         seats = self.seats.parts[:2]
         placed = seats[::-1] if order.swapped else seats
         return self._visit(
@@ -104,7 +104,7 @@ class Computer:
             once=False,
         )
 
-    def group(self, jobs: Sequence[Job], outputs: Sequence[str]) -> Visit:
+    def group(self, jobs: Sequence[Job], outputs: Sequence[str]) -> Measurement:
         """Run each job once beside the others, to its end or its timeout.
 
         Parameters
@@ -129,7 +129,7 @@ class Computer:
             with suppress(OSError, ValueError):
                 process.stdin.close()
 
-    def _visit(self, given: list[dict[str, Any]], *, once: bool) -> Visit:
+    def _visit(self, given: list[dict[str, Any]], *, once: bool) -> Measurement:
         begin = time.time()
         frequency = _frequency(given[0]["cpus"][0])
         try:
@@ -139,11 +139,11 @@ class Computer:
             raise
         if answer is None:
             error = f"{ENDED}{self._last_words()}"
-            lost = tuple(Member(error=error) for _ in given)
-            return Visit(lost, begin, time.time() - begin)
+            lost = tuple(JobRuns(error=error) for _ in given)
+            return Measurement(lost, begin, time.time() - begin)
         offset = begin - answer["begin"]
         pressure = answer["pressure"]
-        return Visit(
+        return Measurement(
             _members(answer["members"], offset),
             begin,
             answer["seconds"],
@@ -217,7 +217,7 @@ class Computer:
         return f": {lines[-1]}" if lines else ""
 
 
-def _members(answers: list[dict[str, Any]], offset: float) -> tuple[Member, ...]:
+def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...]:
     """Members with the share of each run in which the others ran, on average over them."""
     times = [
         [(run["begin"], run["end"]) for run in answer["runs"]]
@@ -242,7 +242,7 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[Member, ...]
                     memory=run["memory"],
                 )
             )
-        made.append(Member(tuple(runs), answer["error"], answer["left"]))
+        made.append(JobRuns(tuple(runs), answer["error"], answer["left"]))
     return tuple(made)
 
 

@@ -21,20 +21,20 @@ import numpy as np
 from ..analysis.colocation.batches import Policy
 from ..analysis.run.workers import Interrupts
 from ..instances.problem.errors import EngineError, InvalidFile
-from .agents import counted
+from .agents import format_counts
 from .command import ENDED
-from .decisions import Decider, Decision, PairDecider
+from .decisions import Decision, PairPlacer, Placer
 from .dispatch import Ended, Machines
-from .group_beliefs import GroupDecider
-from .knowledge import Knowledge
-from .ledger import Entry, Group, Ledger, State
-from .lineup import Lineup
+from .group_estimates import GroupPlacer
 from .machine import fingerprint
+from .measurement import JobRuns
+from .penalty_model import PenaltyModel
 from .queue import QueuedJob
-from .standing import Counts, Settings, Status, Summary
+from .queue_store import Entry, Group, QueueStore, State
 from .statistics import GROUP_COVERED
-from .store import Look, Store
-from .visit import Member
+from .status import Counts, QueueStatus, Settings, Summary
+from .store import Store, StoredMeasurement
+from .waiting_jobs import WaitingQueue
 
 MOST_ATTEMPTS = 3
 """Times that a job which may be begun again is begun in all."""
@@ -63,7 +63,7 @@ class Coordinator:
     store : open to write, the queue entered.
     entries : the queue's jobs.
     running : groups that an earlier command began.
-    knowledge : of the penalties.
+    penalty_model : of the penalties.
     machines : where groups run.
     policy : pairs a batch (see `batches.Policy`), or groups it where machines have more seats.
     settings, session : of this command.
@@ -77,30 +77,30 @@ class Coordinator:
         store: Store,
         entries: Sequence[Entry],
         running: Sequence[Group],
-        knowledge: Knowledge,
+        penalty_model: PenaltyModel,
         machines: Machines,
         policy: Policy,
         settings: Settings,
         session: int,
         *,
-        progress: Callable[[Status], None] | None = None,
+        progress: Callable[[QueueStatus], None] | None = None,
         tell: Callable[[str], None] | None = None,
         accepts: Callable[[Mapping[str, str]], str] = lambda facts: "",
     ) -> None:
-        self.store, self.ledger = store, Ledger(store)
-        self.knowledge, self.machines = knowledge, machines
+        self.store, self.queue_store = store, QueueStore(store)
+        self.penalty_model, self.machines = penalty_model, machines
         self.settings, self._session = settings, session
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
         self._accepts = accepts
-        self._decider: Decider = (
-            PairDecider(knowledge, policy, settings.alpha)
+        self._placer: Placer = (
+            PairPlacer(penalty_model, policy, settings.alpha)
             if settings.seats == 2
-            else GroupDecider(knowledge, policy, settings.alpha, settings.seats)
+            else GroupPlacer(penalty_model, policy, settings.alpha, settings.seats)
         )
         self._counts = Counts()
-        self._names = knowledge.instance().names
-        self.lineup = Lineup(self._names)
+        self._names = penalty_model.instance().names
+        self.jobs = WaitingQueue(self._names)
         self._reserved: list[tuple[int, ...]] = []
         self._machine_rows: dict[str, int] = {}
         self._job_rows: dict[tuple[str, str], int] = {}
@@ -108,17 +108,17 @@ class Coordinator:
         self._refused: set[str] = set()
         self._pending: list[Ended] = []
         self._stopping = False
-        self._epoch = self.ledger.next_epoch()
+        self._epoch = self.queue_store.next_epoch()
         self._last = -math.inf
         self._running: dict[str, _Running] = {}
-        self.lineup.arrive(entries)
+        self.jobs.arrive(entries)
         for group in running:
-            for entry in self.ledger.entries(
+            for entry in self.queue_store.entries(
                 "id IN (SELECT value FROM json_each(?))", (json.dumps(group.jobs),)
             ):
-                self.lineup.entries.setdefault(entry.number, entry)
-                self.lineup.attempts.setdefault(entry.number, entry.attempts)
-            jobs = self.ledger.jobs(group.jobs)
+                self.jobs.entries.setdefault(entry.number, entry)
+                self.jobs.attempts.setdefault(entry.number, entry.attempts)
+            jobs = self.queue_store.jobs(group.jobs)
             rows = [self._job_row(jobs[number]) for number in group.jobs]
             self._running[group.id] = _Running(group, rows, 0)
         self._free()  # knows the machines
@@ -166,10 +166,10 @@ class Coordinator:
         """One epoch: group the oldest jobs on the free machines, ask their agents, begin them."""
         free, begin = self._free(), self.machines.now()
         clock = time.perf_counter()
-        waiting = self.lineup.queue.waiting + sum(map(len, self._reserved))
+        waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
         placed = self._reserved[: len(free)]
         room = len(free) - len(placed)
-        found = self._decider.place(self.lineup.queue, room, self.random()) if room else None
+        found = self._placer.place(self.jobs.queue, room, self.random()) if room else None
         notes: list[str] = []
         left: list[tuple[int, ...]] = []
         if found is not None:
@@ -194,10 +194,10 @@ class Coordinator:
         }  # fmt: skip
         try:
             ready = [self._ready(group) for group in groups]
-            self.ledger.begin_epoch(row, groups, begin)
+            self.queue_store.begin_epoch(row, groups, begin)
         except InvalidFile:  # nothing was begun
             for group in groups[len(self._reserved[: len(free)]) :]:
-                self.lineup.put_back(group.jobs)
+                self.jobs.put_back(group.jobs)
             self._reserved += left
             raise
         self._reserved = [*self._reserved[len(free) :], *left]
@@ -220,17 +220,17 @@ class Coordinator:
     def _going(self) -> bool:
         if self._running or self._pending:
             return True
-        return not self._stopping and bool(self.lineup.queue.waiting or self._reserved)
+        return not self._stopping and bool(self.jobs.queue.waiting or self._reserved)
 
     def _patience(self) -> float:
         """Seconds to wait for the end of a group."""
-        waits = self.lineup.queue.waiting or self._reserved
+        waits = self.jobs.queue.waiting or self._reserved
         if self._stopping or not waits or not self._free():
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
 
     def _due(self) -> bool:
-        if self._stopping or not (self.lineup.queue.waiting or self._reserved):
+        if self._stopping or not (self.jobs.queue.waiting or self._reserved):
             return False
         free = len(self._free())
         waited = self.machines.now() - self._last >= self.settings.epoch
@@ -240,13 +240,13 @@ class Coordinator:
         """The machines that run nothing and may be used."""
         there = self.machines.all()
         busy = {one.group.machine for one in self._running.values()}
-        for machine, told in there.items():
+        for machine, registration in there.items():
             if machine not in self._machine_rows and machine not in self._refused:
-                if why := self._accepts(told.facts):
+                if why := self._accepts(registration.facts):
                     self._refused.add(machine)
                     self._tell(f"{machine} is not used: {why}")
                     continue
-                facts = dict(told.facts)
+                facts = dict(registration.facts)
                 self._machine_rows[machine] = self.store.machine(
                     fingerprint(facts), facts, other=True
                 )
@@ -254,7 +254,7 @@ class Coordinator:
 
     def _named(self, found: Decision) -> list[tuple[int, ...]]:
         """The groups of types of a decision as groups of jobs."""
-        jobs = self.lineup.take(found.batch)
+        jobs = self.jobs.take(found.batch)
         return [tuple(jobs[kind].popleft() for kind in types) for types in found.groups]
 
     def _broken(
@@ -263,15 +263,17 @@ class Coordinator:
         """The groups that stay, and the agents that leave to be together at the next epoch; whom
         they leave goes back to the queue.
         """
-        gone = found.leaving([self.lineup.kinds(numbers) for numbers in made])
+        gone = found.leaving([self.jobs.kinds(numbers) for numbers in made])
         together = [tuple(made[place][seat] for place, seat in agents) for agents in gone]
         leave = {number for numbers in together for number in numbers}
         broken = {place for agents in gone for place, _ in agents}
         for place in broken:
-            self.lineup.put_back(number for number in made[place] if number not in leave)
+            self.jobs.put_back(number for number in made[place] if number not in leave)
         if together:
-            told = counted(self._names, [tuple(sorted(self.lineup.kinds(one))) for one in together])
-            notes.append(f"left their co-runners to be together next: {told}")
+            groups = format_counts(
+                self._names, [tuple(sorted(self.jobs.kinds(one))) for one in together]
+            )
+            notes.append(f"left their co-runners to be together next: {groups}")
         return [one for place, one in enumerate(made) if place not in broken], together
 
     def _references(
@@ -281,34 +283,34 @@ class Coordinator:
         mode = self.settings.references
         if mode == "never" or (mode == "spare" and spare < 1):
             return made
-        alone = {self.lineup.kinds(one)[0] for one in made if len(one) == 1}
-        jobs = self.ledger.jobs([number for one in made for number in one])
+        alone = {self.jobs.kinds(one)[0] for one in made if len(one) == 1}
+        jobs = self.queue_store.jobs([number for one in made for number in one])
         found: list[tuple[int, ...]] = []
         back: list[int] = []
         for one in made:
             stale = [
                 number
-                for number, kind in zip(one, self.lineup.kinds(one), strict=True)
+                for number, kind in zip(one, self.jobs.kinds(one), strict=True)
                 if kind not in alone
                 and _words(jobs[number]) in self._commands  # else nothing is like it
-                and not self.knowledge.seen.fresh(self._job_row(jobs[number]), now)
+                and not self.penalty_model.seen.fresh(self._job_row(jobs[number]), now)
             ]
             if len(one) == 1 or not stale or (spare < 1 and mode == "spare"):
                 found.append(one)
                 continue
             rest = tuple(number for number in one if number != stale[0])
-            alone |= set(self.lineup.kinds(one if spare and len(rest) == 1 else stale[:1]))
+            alone |= set(self.jobs.kinds(one if spare and len(rest) == 1 else stale[:1]))
             found.append((stale[0],))
             if spare:
                 found.append(rest)
                 spare -= 1
             else:
                 back += rest
-        self.lineup.put_back(back)
+        self.jobs.put_back(back)
         return found
 
     def _group(self, numbers: tuple[int, ...], machine: str) -> Group:
-        predicted = self._decider.losses(self.lineup.kinds(numbers)).penalty
+        predicted = self._placer.losses(self.jobs.kinds(numbers)).penalty
         return Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted)
 
     def _means(self, groups: Sequence[Group]) -> dict[str, float | None]:
@@ -316,8 +318,8 @@ class Coordinator:
         jobs = sum(len(group.jobs) for group in groups)
         if not jobs:
             return {"penalty": None, "low": None, "high": None}
-        kinds = Counter(self.lineup.kinds(group.jobs) for group in groups)
-        parts = [(self._decider.losses(types), number) for types, number in kinds.items()]
+        kinds = Counter(self.jobs.kinds(group.jobs) for group in groups)
+        parts = [(self._placer.losses(types), number) for types, number in kinds.items()]
         return {
             name: sum(number * sum(getattr(losses, name)) for losses, number in parts) / jobs
             for name in ("penalty", "low", "high")
@@ -325,10 +327,12 @@ class Coordinator:
 
     def _ready(self, group: Group) -> tuple[_Running, list[QueuedJob]]:
         """A group and its commands by seat, all that is known before it begins written down."""
-        jobs = self.ledger.jobs(group.jobs)
+        jobs = self.queue_store.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]
-        held = self._decider.losses(self.lineup.kinds(group.jobs))
-        half = tuple((high - low) / 2 for low, high in zip(held.low, held.high, strict=True))
+        expected = self._placer.losses(self.jobs.kinds(group.jobs))
+        half = tuple(
+            (high - low) / 2 for low, high in zip(expected.low, expected.high, strict=True)
+        )
         rows = [self._job_row(job) for job in ordered]
         return _Running(group, rows, self._machine_rows[group.machine], half), ordered
 
@@ -336,7 +340,7 @@ class Coordinator:
         """Hand a group to its machine."""
         self._running[here.group.id] = here
         for number in here.group.jobs:
-            self.lineup.attempts[number] += 1
+            self.jobs.attempts[number] += 1
         self.machines.start(
             here.group.machine,
             here.group.id,
@@ -362,7 +366,7 @@ class Coordinator:
         if not known:
             return
         self._pending = known
-        told, looks = [], []
+        complaints, looks = [], []
         outcomes: dict[int, tuple[State, str]] = {}
         with self.store.writing():
             for one in known:
@@ -372,7 +376,7 @@ class Coordinator:
                 if look is not None:
                     looks.append((here, look))
                 if why:
-                    told.append(why)
+                    complaints.append(why)
         self._pending = []
         done: dict[str, str] = {}
         for one in known:
@@ -380,22 +384,22 @@ class Coordinator:
         self.machines.acknowledge(done)
         for here, look in looks:
             self._count_seen(here, look)
-            self.knowledge.add(look)
-        for why in told:
+            self.penalty_model.add(look)
+        for why in complaints:
             self._counts.void += 1
             self._counts.why = why
         for number, (state, why) in outcomes.items():
             self._counts.done += state == "done"
             self._counts.failed += state in ("failed", "lost")
-            if state == "waiting" and self.lineup.entries[number].kind in self.lineup.types:
-                self.lineup.put_back([number])
+            if state == "waiting" and self.jobs.entries[number].kind in self.jobs.types:
+                self.jobs.put_back([number])
             if state != "done":
                 again = "; it waits again" if state == "waiting" else ""
-                self._tell(f"{self.lineup.entries[number].name} {state}: {why}{again}")
+                self._tell(f"{self.jobs.entries[number].name} {state}: {why}{again}")
 
     def _written(
         self, one: Ended, here: _Running
-    ) -> tuple[dict[int, tuple[State, str]], Look | None, str]:
+    ) -> tuple[dict[int, tuple[State, str]], StoredMeasurement | None, str]:
         """Write down what came of a group: how its jobs stand now, what counts, and why nothing
         does.
         """
@@ -405,7 +409,7 @@ class Coordinator:
             lost = visit.error
         if visit is None or lost:
             outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
-            self.ledger.end_group(group, now, outcomes, reason=lost or "lost")
+            self.queue_store.end_group(group, now, outcomes, reason=lost or "lost")
             return outcomes, None, lost
         outcomes = {
             number: self._after_run(number, visit.members[seat])
@@ -426,43 +430,41 @@ class Coordinator:
         )
         number = int(self.store.rows("SELECT MAX(id) FROM visit")[0][0])
         measured = self._measured(here, look) if state == "ok" else []
-        self.ledger.end_group(group, now, outcomes, visit=number, measured=measured)
+        self.queue_store.end_group(group, now, outcomes, visit=number, measured=measured)
         if state == "ok":
             return outcomes, look, ""
-        names = " and ".join(self.lineup.entries[job].kind for job in group.jobs)
+        names = " and ".join(self.jobs.entries[job].kind for job in group.jobs)
         why = visit.error or f"pressure {visit.pressure:.2f}"
         return outcomes, None, f"{names}: {why}"
 
-    def _after_run(self, number: int, member: Member) -> tuple[State, str]:
+    def _after_run(self, number: int, member: JobRuns) -> tuple[State, str]:
         if member.error:
-            again = (
-                self.lineup.entries[number].rerun and self.lineup.attempts[number] < MOST_ATTEMPTS
-            )
+            again = self.jobs.entries[number].rerun and self.jobs.attempts[number] < MOST_ATTEMPTS
             never = member.error.startswith("cannot ")  # nothing was begun, and nothing will be
             return ("waiting" if again and not never else "failed"), member.error
         left = f"left {member.left} processes running, which were killed" if member.left else ""
         return "done", left
 
     def _after_loss(self, number: int, why: str, *, cut: bool = False) -> tuple[State, str]:
-        if not self.lineup.entries[number].rerun:
+        if not self.jobs.entries[number].rerun:
             return "lost", f"{why}; it may not be begun again"
-        again = cut or self.lineup.attempts[number] < MOST_ATTEMPTS
+        again = cut or self.jobs.attempts[number] < MOST_ATTEMPTS
         return ("waiting" if again else "failed"), why
 
-    def _measured(self, here: _Running, look: Look) -> list[float | None]:
+    def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
         """The penalty seen of each job of a group."""
         found: list[float | None] = []
         for seat, row in enumerate(here.jobs):
             run = next((run for run in look.runs if run[0] == seat), None)
             loss = None
             if run is not None and _covered(run[3], len(here.jobs)):
-                loss = self.knowledge.seen.loss(
-                    row, look.begin, self.knowledge.seen.seconds(run), run[3]
+                loss = self.penalty_model.seen.loss(
+                    row, look.begin, self.penalty_model.seen.seconds(run), run[3]
                 )
             found.append(None if loss is None else -math.expm1(-loss))
         return found
 
-    def _count_seen(self, here: _Running, look: Look) -> None:
+    def _count_seen(self, here: _Running, look: StoredMeasurement) -> None:
         counts = self._counts
         for predicted, half, measured in zip(
             here.group.predicted, here.half, self._measured(here, look), strict=False
@@ -488,15 +490,15 @@ class Coordinator:
         """Write down what came of groups that were killed: an attempt that was cut is none."""
         for one in ended:
             for number in self._running[one.group].group.jobs:
-                self.lineup.attempts[number] = min(self.lineup.attempts[number], MOST_ATTEMPTS - 1)
+                self.jobs.attempts[number] = min(self.jobs.attempts[number], MOST_ATTEMPTS - 1)
         self._hear(ended)
 
     def _show(self) -> None:
         counts = self._counts
         self._progress(
-            Status(
+            QueueStatus(
                 epoch=self._epoch - 1,
-                waiting=self.lineup.queue.waiting + sum(map(len, self._reserved)),
+                waiting=self.jobs.queue.waiting + sum(map(len, self._reserved)),
                 running=len(self._running),
                 machines=len(self.machines.all()),
                 done=counts.done,
@@ -512,8 +514,8 @@ class Coordinator:
         )
 
     def _summary(self, stop: Literal["finished", "interrupted"], seconds: float) -> Summary:
-        numbers = json.dumps(list(self.lineup.entries))
-        entries = self.ledger.entries("id IN (SELECT value FROM json_each(?))", (numbers,))
+        numbers = json.dumps(list(self.jobs.entries))
+        entries = self.queue_store.entries("id IN (SELECT value FROM json_each(?))", (numbers,))
         counts = self._counts
         return Summary(
             stop=stop,

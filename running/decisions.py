@@ -11,11 +11,11 @@ import numpy as np
 from ..analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
 from ..instances.colocation.instance import Pairing
 from .agents import Place, Types, assess, leaving
-from .knowledge import Knowledge
+from .penalty_model import PenaltyModel
 
 
 @dataclass(frozen=True)
-class Losses:
+class PredictedPenalties:
     """What is believed of the penalties of a group's jobs, by seat.
 
     Attributes
@@ -48,7 +48,7 @@ class Decision:
     leaving: Callable[[Sequence[Types]], list[tuple[Place, ...]]]
 
 
-class Decider(Protocol):
+class Placer(Protocol):
     """Decides epochs for machines of so many seats."""
 
     seats: int
@@ -56,42 +56,42 @@ class Decider(Protocol):
     def place(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
         """Take the oldest jobs off the queue, and place them; None when nothing waits."""
 
-    def losses(self, types: Types) -> Losses:
+    def losses(self, types: Types) -> PredictedPenalties:
         """What is believed of a group."""
 
 
-class PairDecider:
+class PairPlacer:
     """Two seats: any colocation method.
 
     Parameters
     ----------
-    knowledge : of the penalties.
+    penalty_model : of the penalties.
     policy : pairs a batch.
     alpha : the least gain for which an agent moves.
     """
 
     seats = 2
 
-    def __init__(self, knowledge: Knowledge, policy: Policy, alpha: float) -> None:
-        self._knowledge, self._policy, self._alpha = knowledge, policy, alpha
+    def __init__(self, penalty_model: PenaltyModel, policy: Policy, alpha: float) -> None:
+        self._penalty_model, self._policy, self._alpha = penalty_model, policy, alpha
 
     def place(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
         """Take the oldest jobs off the queue, and pair them; None when nothing waits."""
-        found = pair_oldest(self._knowledge.instance(), self._policy, queue, free, rng)
+        found = pair_oldest(self._penalty_model.instance(), self._policy, queue, free, rng)
         if found is None:
             return None
         problem, pairing, batch = found
-        told = assess(problem, pairing, self._alpha)
+        assessed = assess(problem, pairing, self._alpha)
         return Decision(
-            batch, _groups(pairing), told.certain, told.possible,
-            lambda placed: leaving(told.advice, placed),
+            batch, _groups(pairing), assessed.certain, assessed.possible,
+            lambda placed: leaving(assessed.advice, placed),
         )  # fmt: skip
 
-    def losses(self, types: Types) -> Losses:
+    def losses(self, types: Types) -> PredictedPenalties:
         """What is believed of a pair, or of a job alone."""
         if len(types) < 2:
-            return Losses((0.0,), (0.0,), (0.0,))
-        known = self._knowledge.instance()
+            return PredictedPenalties((0.0,), (0.0,), (0.0,))
+        known = self._penalty_model.instance()
         penalty, low, high = (
             (float(matrix[types]), float(matrix[types[::-1]]))
             for matrix in (
@@ -100,7 +100,7 @@ class PairDecider:
                 known.penalty if known.high is None else known.high,
             )
         )
-        return Losses(penalty, low, high)
+        return PredictedPenalties(penalty, low, high)
 
 
 def _groups(pairing: Pairing) -> list[Types]:

@@ -19,10 +19,10 @@ from typing import Any, Protocol
 from ..analysis.run.cluster import Cluster
 from ..instances.problem.errors import CotenantError, EngineError, InvalidOption, install
 from ..solvers.engines.interpreter import start_python
-from .group import Program, Registered, end_groups, forget, register, run_group, run_visit
 from .jobs import Job
+from .measurement import Measurement, MeasurementRequest
 from .topology import divided_cpus, read_topology
-from .visit import Order, Visit
+from .worker_runtime import Program, Registered, end_groups, forget, register, run_group, run_visit
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at which workers are there."""
@@ -39,7 +39,7 @@ class Ended:
     """What came of a group: its visit, or why nothing is known of its end."""
 
     group: str
-    visit: Visit | None
+    visit: Measurement | None
     reason: str = ""
 
 
@@ -72,10 +72,10 @@ class Fleet:
     ----------
     cluster : entered, and its workers found to have this package.
     token : of the store.
-    cpus : worker's name -> CPUs, see `group.register`.
+    cpus : worker's name -> CPUs, see `worker_runtime.register`.
     programs : that the jobs need.
     seats : of each machine.
-    adopted : groups that an earlier coordinator began -> the machine of each.
+    recovered : groups that an earlier coordinator began -> the machine of each.
     overlap : whether workers of one computer may share CPUs.
     revive : called at every look; starts workers again that ended.
     """
@@ -88,7 +88,7 @@ class Fleet:
         programs: Iterable[Program],
         *,
         seats: int = 2,
-        adopted: Mapping[str, str] | None = None,
+        recovered: Mapping[str, str] | None = None,
         overlap: bool = False,
         revive: Callable[[], None] | None = None,
     ) -> None:
@@ -98,7 +98,7 @@ class Fleet:
         self._finished: SimpleQueue[Any] = SimpleQueue()
         self._machines: dict[str, Registered] = {}
         self._going: dict[str, tuple[str, Any]] = {}
-        self._adopted = dict(adopted or {})
+        self._recovered = dict(recovered or {})
         self._looked = self._without = 0.0
         self._before = self._look()
 
@@ -114,7 +114,7 @@ class Fleet:
         """Begin a group on a machine that has none."""
         self._submit(machine, group, run_group, list(jobs), list(outputs))
 
-    def start_visit(self, machine: str, visit: str, order: Order) -> None:
+    def start_visit(self, machine: str, visit: str, order: MeasurementRequest) -> None:
         """Begin a visit of a measurement on a machine that runs nothing."""
         self._submit(machine, visit, run_visit, order)
 
@@ -197,22 +197,22 @@ class Fleet:
             raise self._gone() from None
         now = self._looked = time.monotonic()
         new = [address for address in there if address not in self._machines]
-        asked = sorted({*new, *(set(self._adopted.values()) & there)})
-        told = self._ask(
+        asked = sorted({*new, *(set(self._recovered.values()) & there)})
+        registrations = self._ask(
             register, self._token, self._cpus, self._programs, self._seats, self._overlap,
             workers=asked, on_error="return",
         ) if asked else {}  # fmt: skip
-        for machine, answer in (told or {}).items():
+        for machine, answer in (registrations or {}).items():
             if isinstance(answer, CotenantError):
                 raise InvalidOption(f"the Dask worker {machine}: {answer}")
             if isinstance(answer, Registered):
                 self._require(machine, answer)
                 self._machines[machine] = answer
-                if not {*self._adopted, *self._going}.issuperset(answer.running):
+                if not {*self._recovered, *self._going}.issuperset(answer.running):
                     self._ask(end_groups, self._token, workers=[machine])  # given up as lost
         found = []
-        for group, machine in list(self._adopted.items()):
-            answer = (told or {}).get(machine)
+        for group, machine in list(self._recovered.items()):
+            answer = (registrations or {}).get(machine)
             if isinstance(answer, Registered) and group in answer.done:
                 found.append(Ended(group, answer.done[group]))
             elif machine not in there or (
@@ -221,7 +221,7 @@ class Fleet:
                 found.append(Ended(group, None, f"{machine} was lost"))
             else:
                 continue
-            del self._adopted[group]
+            del self._recovered[group]
         for machine in set(self._machines) - there:
             del self._machines[machine]
         for group, (machine, future) in list(self._going.items()):
@@ -238,16 +238,17 @@ class Fleet:
             )
         return found
 
-    def _require(self, machine: str, told: Registered) -> None:
+    def _require(self, machine: str, registration: Registered) -> None:
         """Refuse a machine without the programs, and one whose CPUs another worker has."""
-        if told.missing:
+        if registration.missing:
             raise InvalidOption(
-                f"the machine of the Dask worker {machine} has no {told.missing}; install what the "
+                f"the machine of the Dask worker {machine} has no {registration.missing}; install "
+                "what the "
                 "jobs need there, or start the worker where it is"
             )
         for other, known in self._machines.items():
-            same = other != machine and known.facts["machine"] == told.facts["machine"]
-            if same and not self._overlap and set(known.cpus) & set(told.cpus):
+            same = other != machine and known.facts["machine"] == registration.facts["machine"]
+            if same and not self._overlap and set(known.cpus) & set(registration.cpus):
                 raise InvalidOption(
                     f"the Dask workers {other} and {machine} are of one computer and share CPUs; "
                     "start one worker a machine, or each under `taskset -c LIST`. --overlap "
@@ -280,7 +281,7 @@ def programs_of(jobs: Iterable[Job]) -> list[Program]:
 @contextmanager
 def machines_of(
     *, dask: str | None, local: int | None, token: str, programs: Iterable[Program],
-    seats: int = 2, adopted: Mapping[str, str] | None = None, overlap: bool = False,
+    seats: int = 2, recovered: Mapping[str, str] | None = None, overlap: bool = False,
 ) -> Iterator[Fleet]:  # fmt: skip
     """The machines of a scheduler's address, or of so many workers of this computer, each of so
     many seats.
@@ -291,21 +292,21 @@ def machines_of(
         Dask is not installed, nobody answers at the address, there is no worker, one without this
         package or without the jobs' programs, or too few CPUs.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         cpus: dict[str, str] = {}
         workers = None
         if local is not None:
             parts = divided_cpus(read_topology(), local, seats, overlap=overlap)
             cpus = {str(place): part for place, part in enumerate(parts)}
-            dask = held.enter_context(_local_scheduler())
-            workers = held.enter_context(_Workers(dask, cpus))
-        cluster = held.enter_context(Cluster(str(dask)))
+            dask = stack.enter_context(_local_scheduler())
+            workers = stack.enter_context(_Workers(dask, cpus))
+        cluster = stack.enter_context(Cluster(str(dask)))
         if workers is not None:
             workers.wait_for(cluster.client)
         cluster.prepare([])
         revive = None if workers is None else workers.revive
         yield Fleet(
-            cluster, token, cpus, programs, seats=seats, adopted=adopted, overlap=overlap,
+            cluster, token, cpus, programs, seats=seats, recovered=recovered, overlap=overlap,
             revive=revive,
         )  # fmt: skip
 

@@ -15,12 +15,12 @@ from ..analysis.colocation.recommender import Action, Alternative, recommend
 from ..instances.colocation.instance import Colocation, Pairing
 from ..instances.problem.errors import InvalidFile
 from .agents import Types
-from .decisions import PairDecider
+from .decisions import PairPlacer
 from .group_agents import GroupAgents, Reading, entry_of
-from .group_beliefs import GroupBeliefs, group_beliefs
-from .knowledge import Knowledge
-from .ledger import Entry, Ledger
+from .group_estimates import GroupEstimates, group_estimates
+from .penalty_model import PenaltyModel
 from .profiles import profile_of
+from .queue_store import Entry, QueueStore
 from .store import opened
 
 
@@ -112,8 +112,8 @@ class JobAdvice:
             found.append(f"participate: no better partner for sure{might}")
         others = [*self.certain, *self.possible][1:4]
         if others:
-            told = (f"{o.kind} {_points(o.gain, o.least, o.most)}" for o in others)
-            found.append(f"next: {', '.join(told)}")
+            partners = (f"{o.kind} {_points(o.gain, o.least, o.most)}" for o in others)
+            found.append(f"next: {', '.join(partners)}")
         certainty = self.certainty or "penalties without intervals"
         found.append(f"gains above {100 * self.alpha:g} points count; {certainty}")
         return found
@@ -135,14 +135,14 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         There is no such job.
     """
     with opened(store) as rows:
-        ledger = Ledger(rows)
-        ledger.require()
-        entry = ledger.named(job)
-        settings = ledger.run_settings()
+        queue_store = QueueStore(rows)
+        queue_store.require()
+        entry = queue_store.named(job)
+        settings = queue_store.run_settings()
         least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
-        epoch, groups = ledger.groups_beside(entry.number)
-        knowledge = Knowledge(profile_of(rows), settings.get("voids"))
-        whole = knowledge.instance()
+        epoch, groups = queue_store.groups_beside(entry.number)
+        penalty_model = PenaltyModel(profile_of(rows), settings.get("voids"))
+        whole = penalty_model.instance()
         nothing = JobAdvice(
             entry, 0, "", None, None, None, None, None, (), (), least, whole.certainty
         )
@@ -153,7 +153,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
             one
             for _, jobs, _ in groups
             for number in jobs
-            for one in ledger.entries("id = ?", (number,))
+            for one in queue_store.entries("id = ?", (number,))
         ]
         for one in entries:
             if one.kind not in places:
@@ -173,17 +173,17 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
     certainty = whole.certainty
     if seats == 2 and max(map(len, placed)) <= 2:
         certain, possible = _of_pairs(whole, placed, types, seat, least)
-        held = PairDecider(knowledge, lambda: None, least).losses(types)
+        expected = PairPlacer(penalty_model, lambda: None, least).losses(types)
     else:
-        beliefs = group_beliefs(knowledge, max(seats, *map(len, placed)))
-        certain, possible = _of_groups(beliefs, placed, types, seat, least)
-        held = beliefs.losses(types)
-        certainty += f"; {beliefs.words}"
+        estimates = group_estimates(penalty_model, max(seats, *map(len, placed)))
+        certain, possible = _of_groups(estimates, placed, types, seat, least)
+        expected = estimates.losses(types)
+        certainty += f"; {estimates.words}"
     alone = len(types) == 1
     return JobAdvice(
         entry, epoch, " and ".join(whole.names[t] for s, t in enumerate(types) if s != seat),
-        None if alone else held.penalty[seat], None if alone else held.low[seat],
-        None if alone else held.high[seat], seen,
+        None if alone else expected.penalty[seat], None if alone else expected.low[seat],
+        None if alone else expected.high[seat], seen,
         "break away" if certain else "participate", certain,
         tuple(one for one in possible if one.kind not in {sure.kind for sure in certain}),
         least, certainty,
@@ -201,11 +201,11 @@ def _of_pairs(
 
 
 def _of_groups(
-    beliefs: GroupBeliefs, placed: list[Types], types: Types, seat: int, alpha: float
+    estimates: GroupEstimates, placed: list[Types], types: Types, seat: int, alpha: float
 ) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
     """With whom a job of a group would break away, certainly and possibly."""
-    agents = GroupAgents(beliefs.ends, beliefs.measured, beliefs.seats, placed, alpha)
-    names = beliefs.pairs.names
+    agents = GroupAgents(estimates.ends, estimates.measured, estimates.seats, placed, alpha)
+    names = estimates.pairs.names
 
     def partners(reading: Reading) -> tuple[Partner, ...]:
         return tuple(

@@ -15,17 +15,17 @@ from typing import Annotated, Literal
 
 from ..analysis.run.lock import locked
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.rules import Above, AtLeast, Between, checked
-from .campaign import Campaign, Settings, Status, Summary
+from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
 from .command import Computer, benchexec, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts
+from .measurement import Machine, Time
+from .measurement_run import MeasurementRun, MeasurementStatus, Settings, Summary
 from .store import opened
 from .topology import choose_seats, read_topology, require_pinning
-from .visit import Machine, Time
 
 
-@checked
+@validate_options
 def measure(
     jobs: Sequence[Job],
     store: Path,
@@ -43,7 +43,7 @@ def measure(
     other_machine: bool = False,
     runner: Literal["own", "benchexec"] = "own",
     machine: Machine | None = None,
-    progress: Callable[[Status], None] | None = None,
+    progress: Callable[[MeasurementStatus], None] | None = None,
 ) -> Summary:
     """Measure what jobs lose beside each other, and add every run to a store.
 
@@ -82,7 +82,7 @@ def measure(
     if not jobs:
         raise InvalidOption("jobs is empty; expected one at least")
     settings = Settings(half_width, budget, pairs, time, pressure, confidence, alpha, control, seed)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         if machine is None:
             require_linux()
             seats = choose_seats(read_topology(), cpus)
@@ -92,11 +92,11 @@ def measure(
             facts |= {"runner": runner} if meter else {}
         else:
             facts = dict(getattr(machine, "facts", {"machine": type(machine).__name__}))
-        held.enter_context(locked(store, "--store"))
-        rows = held.enter_context(opened(store, new=True))
+        stack.enter_context(locked(store, "--store"))
+        rows = stack.enter_context(opened(store, new=True))
         place = rows.machine(fingerprint(facts), facts, other=other_machine)
         if machine is None:
             kill_leftovers(rows.token)
-            machine = held.enter_context(Computer(seats, rows.token, meter))
-        campaign = Campaign(jobs, rows, place, machine, settings, progress)
+            machine = stack.enter_context(Computer(seats, rows.token, meter))
+        campaign = MeasurementRun(jobs, rows, place, machine, settings, progress)
         return campaign.run()

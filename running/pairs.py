@@ -22,11 +22,11 @@ from ..instances.colocation.objective import mean_penalty
 from ..instances.problem.emitted import comment, csv_text, file_word, quoted
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.files import read
+from ..instances.problem.option_types import AtLeast, validate_options
 from ..instances.problem.reading import parse_any_json, read_bytes, read_text
-from ..instances.problem.rules import AtLeast, checked
 from ..instances.problem.tables import CsvTable
 from .agents import Assessment, assess
-from .knowledge import Knowledge
+from .penalty_model import PenaltyModel
 from .profiles import profile_of
 from .run import agent_options, policy_of
 from .store import opened
@@ -130,11 +130,12 @@ class PairAdvice:
             b = one.kinds[1]
             jobs = one.jobs
             rows.append((one.node, jobs[0], names[a], jobs[1], names[b], lost(a, b), lost(b, a)))
-        told = self.assessment
+        assessed = self.assessment
         notes = [
-            f"{100 * self.penalty:.1f} points are lost in the mean; {told.certain} jobs would gain "
+            f"{100 * self.penalty:.1f} points are lost in the mean; {assessed.certain} jobs would "
+            "gain "
             f"more than {100 * self.alpha:g} points with another that would too, for sure, "
-            f"{told.possible} possibly.",
+            f"{assessed.possible} possibly.",
             *([self.instance.certainty.capitalize() + "."] if self.instance.certainty else []),
             *([f"{self.later} jobs wait for a later round of nodes."] if self.later else []),
             *(f"left as it is: {job}: {why}" for job, why in self.left[:20]),
@@ -143,7 +144,7 @@ class PairAdvice:
         return [Table("pairs", "Who shares a node", columns, tuple(rows), notes=tuple(notes))]
 
 
-@checked
+@validate_options
 def advise_pairs(
     source: str,
     *,
@@ -215,7 +216,7 @@ def advise_pairs(
     )
 
 
-@checked
+@validate_options
 def emit_pairs(advice: PairAdvice, form: str) -> str:
     """What to run for it, or a table of it.
 
@@ -240,11 +241,11 @@ def emit_pairs(advice: PairAdvice, form: str) -> str:
         raise InvalidOption("emit is 'slurm', which needs nodes: give --nodes n[1-4]")
     lines = ["# Jobs must not be exclusive, and each must ask for at most half of its node."]
     for one in advice.placed:
-        told = " beside ".join(
+        jobs = " beside ".join(
             f"{job or 'a job'} ({names[kind]})"
             for job, kind in zip(one.jobs, one.kinds, strict=True)
         )
-        lines.append(comment(f"{one.node}: {told}"))
+        lines.append(comment(f"{one.node}: {jobs}"))
         for job, place in zip(one.jobs, one.kinds, strict=True):
             if job:
                 lines.append(f"scontrol update JobId={job} ReqNodeList={one.node}")
@@ -297,7 +298,7 @@ def _read_source(source: str, voids: Literal["forbid", "predict"] | None) -> Col
             if stream.read(len(_SQLITE)) == _SQLITE:
                 with opened(source) as rows:
                     profile = profile_of(rows)
-                believed = Knowledge(profile, voids).instance()
+                believed = PenaltyModel(profile, voids).instance()
                 return believed.replace(
                     count=np.array(profile.counts), machines=float(sum(profile.counts))
                 )

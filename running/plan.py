@@ -12,7 +12,7 @@ from ..instances.colocation.groups import undecided_pairs
 from ..instances.colocation.instance import Colocation, Pairing
 from ..instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
 from ..solvers.filtering import Booleans
-from .beliefs import Beliefs, Voids, to_instance
+from .estimates import Estimates, Voids, to_instance
 from .statistics import CONTROL, Observations, rounds_needed
 
 ALONE = -2
@@ -81,45 +81,49 @@ def useful_pairs(instance: Colocation, known: Booleans, alpha: float) -> list[Ce
 
 
 @dataclass(frozen=True)
-class Standing:
+class CellProgress:
     """How a cell stands.
 
     Attributes
     ----------
-    looks : rounds used so far.
+    samples : rounds used so far.
     half : half width of its wider interval; inf while there is none.
     needed : rounds it needs in all; 0 while too few are seen to tell.
     done : whether it is as narrow as wished.
     """
 
-    looks: int
+    samples: int
     half: float
     needed: int
     done: bool
 
 
-def standing(cell: Cell, seen: Observations, held: Beliefs, half_width: float) -> Standing:
+def cell_progress(
+    cell: Cell, seen: Observations, estimates: Estimates, half_width: float
+) -> CellProgress:
     """How a cell stands, both its entries."""
     a, c = cell
     if c == CONTROL:
-        entries = [held.controls.get(a)]
-        row = [held.controls.get(a)]
+        entries = [estimates.controls.get(a)]
+        row = [estimates.controls.get(a)]
     else:
-        entries = [held.estimates.get((a, c)), held.estimates.get((c, a))]
+        entries = [estimates.estimates.get((a, c)), estimates.estimates.get((c, a))]
         row = [
-            guess for (job, other), guess in held.estimates.items() if job in cell or other in cell
+            guess
+            for (job, other), guess in estimates.estimates.items()
+            if job in cell or other in cell
         ]
     if any(guess is None for guess in entries):
-        return Standing(0, math.inf, 0, False)
+        return CellProgress(0, math.inf, 0, False)
     both = [guess for guess in entries if guess is not None]
-    looks, half = min(guess.looks for guess in both), max(guess.half for guess in both)
+    samples, half = min(guess.samples for guess in both), max(guess.half for guess in both)
     needed = 0
-    if looks >= PILOT_LOOKS:
+    if samples >= PILOT_LOOKS:
         # the deviations of a few looks are pooled with those of the same jobs' other cells
-        pool = [(g.looks - 1, g.deviation) for g in row if g is not None]
+        pool = [(g.samples - 1, g.deviation) for g in row if g is not None]
         pooled = math.sqrt(sum(n * d * d for n, d in pool) / sum(n for n, _ in pool))
-        needed = max(rounds_needed(pooled, g.mid, half_width, held.level) for g in both)
-    return Standing(looks, half, needed, half <= half_width and looks >= LEAST_LOOKS)
+        needed = max(rounds_needed(pooled, g.mid, half_width, estimates.level) for g in both)
+    return CellProgress(samples, half, needed, half <= half_width and samples >= LEAST_LOOKS)
 
 
 class Plan:
@@ -147,9 +151,11 @@ class Plan:
         controls = [(a, CONTROL) for a in range(len(self.counts))] if self.control else []
         return [cell for cell in [*self.pairs, *controls] if not self._void(cell)]
 
-    def standings(self, seen: Observations, held: Beliefs) -> dict[Cell, Standing]:
+    def progress(self, seen: Observations, estimates: Estimates) -> dict[Cell, CellProgress]:
         """How every cell stands."""
-        return {cell: standing(cell, seen, held, self.half_width) for cell in self.cells()}
+        return {
+            cell: cell_progress(cell, seen, estimates, self.half_width) for cell in self.cells()
+        }
 
     def pair_voids(self) -> Voids:
         """The pairs that failed twice, those of a job that fails alone too."""
@@ -158,16 +164,16 @@ class Plan:
             (a, c): reason for a in jobs for c in jobs if a <= c and (reason := self._void((a, c)))
         }
 
-    def extend(self, held: Beliefs, alpha: float) -> list[Cell]:
+    def extend(self, estimates: Estimates, alpha: float) -> list[Cell]:
         """The pairs to measure after those are done; none when the rest does not matter."""
-        known = held.known
+        known = estimates.known
         wanted = {pair for pair in self.pairs if not self._void(pair)}
         if len(self.pairs) == len(first_pairs(self.counts, 1.0, np.random.default_rng(0))):
             return []
         names = [str(place) for place in range(len(self.counts))]
         try:
             instance = to_instance(
-                held, names, self.counts, voids=self.pair_voids(), on_void="forbid"
+                estimates, names, self.counts, voids=self.pair_voids(), on_void="forbid"
             )
             useful = useful_pairs(instance, known, alpha)
         except (InvalidInstance, InvalidOption, NoSolution):

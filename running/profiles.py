@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal
 from ..analysis.report.table import Column, Table
 from ..instances.colocation.instance import Colocation
 from ..instances.problem.errors import InvalidFile
-from ..instances.problem.rules import Above, checked
-from .beliefs import Beliefs, Voids, believe, to_instance
+from ..instances.problem.option_types import Above, validate_options
+from .estimates import Estimates, Voids, estimate_penalties, to_instance
+from .measurement import Time
 from .plan import Cell
 from .statistics import CONTROL, Estimate, Observations
 from .store import Failed, Store, opened
-from .visit import Time
 
 BLOCK = 6
 """Columns of the matrix that stand beside each other in 80 letters."""
@@ -34,7 +34,7 @@ class JobProfiles:
     Attributes
     ----------
     names, counts, bandwidth : of the jobs, in the matrix's order.
-    held : estimates of every measured entry.
+    estimates : estimates of every measured entry.
     seen : the looks behind them.
     voids : pairs that failed twice in their last round, with the reason.
     surroundings : visits by state, and the pressure under which they ran.
@@ -47,7 +47,7 @@ class JobProfiles:
     names: tuple[str, ...]
     counts: tuple[int, ...]
     bandwidth: tuple[float, ...] | None
-    held: Beliefs
+    estimates: Estimates
     seen: Observations
     voids: Voids
     surroundings: dict[str, float | None]
@@ -65,14 +65,14 @@ class JobProfiles:
         ----------
         voids : what pairs that failed twice mean: they may not share, or they are like the others.
         """
-        looks = [guess.looks for guess in self.held.estimates.values()]
-        span = f", {min(looks)} to {max(looks)} rounds" if looks else ""
+        samples = [guess.samples for guess in self.estimates.estimates.values()]
+        span = f", {min(samples)} to {max(samples)} rounds" if samples else ""
         source = (
             f"cotenant measure on {self.facts.get('processor', 'a machine')}, "
             f"{self.settings['time']} seconds{span}"
         )
         return to_instance(
-            self.held, self.names, self.counts, bandwidth=self.bandwidth, voids=self.voids,
+            self.estimates, self.names, self.counts, bandwidth=self.bandwidth, voids=self.voids,
             on_void=voids, name=name, source=source,
         )  # fmt: skip
 
@@ -82,7 +82,7 @@ class JobProfiles:
         drift = self.seen.drift(job)
         if drift is not None and not drift[1] <= 0 <= drift[2]:
             found.append("drifts")
-        control = self.held.controls.get(job)
+        control = self.estimates.controls.get(job)
         if control is not None and not control.low <= 0 <= control.high:
             found.append("loses beside the control")
         return found
@@ -98,7 +98,7 @@ class JobProfiles:
                 "penalty": guess.mid,
                 "low": guess.low,
                 "high": guess.high,
-                "looks": guess.looks,
+                "looks": guess.samples,
                 "deviation": guess.deviation,
                 "last": self.seen.last_look(a, c),
             }
@@ -116,13 +116,13 @@ class JobProfiles:
                 }
                 for a in jobs
             ],
-            "penalties": [entry(a, c, guess) for (a, c), guess in self.held.estimates.items()],
-            "controls": [entry(a, CONTROL, guess) for a, guess in self.held.controls.items()],
+            "penalties": [entry(a, c, guess) for (a, c), guess in self.estimates.estimates.items()],
+            "controls": [entry(a, CONTROL, guess) for a, guess in self.estimates.controls.items()],
             "voids": [
                 {"job": self.names[a], "beside": self.names[c], "reason": why}
                 for (a, c), why in self.voids.items()
             ],
-            "confidence": self.held.confidence,
+            "confidence": self.estimates.confidence,
             "surroundings": self.surroundings,
             "machine": self.facts,
             "settings": self.settings,
@@ -151,7 +151,8 @@ class JobProfiles:
         notes: tuple[str, ...] = ()
         if columns[-1] == CONTROL:
             notes = (
-                f"All measured intervals hold together with {100 * self.held.confidence:.12g} % "
+                "All measured intervals hold together with "
+                f"{100 * self.estimates.confidence:.12g} % "
                 f"(Student's t, Bonferroni over {len(self.names) ** 2} entries), in "
                 f"{self.settings['time']} seconds. - not measured in two rounds.",
             )
@@ -164,7 +165,9 @@ class JobProfiles:
         columns = tuple(Column(name, numeric=name in numeric) for name in heads)
         rows = []
         for a, name in enumerate(self.names):
-            looks = [guess.looks for (job, _), guess in self.held.estimates.items() if job == a]
+            samples = [
+                guess.samples for (job, _), guess in self.estimates.estimates.items() if job == a
+            ]
             lasts = [self.seen.last_look(a, c) for c in range(len(self.names))]
             known = [last for last in lasts if last is not None]
             alone, drift = self._alone(a), self.seen.drift(a)
@@ -172,7 +175,7 @@ class JobProfiles:
                 (
                     f"{a + 1} {_short(name)}",
                     (alone, "-" if alone is None else f"{alone:.3g}"),
-                    (min(looks, default=0), _span(looks)),
+                    (min(samples, default=0), _span(samples)),
                     (max(known, default=None), _age(now - max(known)) if known else "-"),
                     (drift and drift[0], "-" if drift is None else f"{100 * drift[0]:+.1f}"),
                     ", ".join(self.flags(a)),
@@ -209,7 +212,9 @@ class JobProfiles:
         return "control" if column == CONTROL else f"{column + 1}"
 
     def _cell(self, a: int, c: int) -> Any:
-        guess = self.held.controls.get(a) if c == CONTROL else self.held.estimates.get((a, c))
+        guess = (
+            self.estimates.controls.get(a) if c == CONTROL else self.estimates.estimates.get((a, c))
+        )
         if guess is None:
             return (None, "void" if (min(a, c), max(a, c)) in self.voids else "-")
         half = 100 * guess.half
@@ -224,7 +229,7 @@ class JobProfiles:
         return times[len(times) // 2] if times else None
 
 
-@checked
+@validate_options
 def profiles(
     store: str | os.PathLike[str],
     *,
@@ -267,7 +272,7 @@ def profile_of(
         names=tuple(settings["names"]),
         counts=tuple(settings["counts"]),
         bandwidth=None if None in loads else tuple(loads),
-        held=believe(seen, confidence or settings["confidence"]),
+        estimates=estimate_penalties(seen, confidence or settings["confidence"]),
         seen=seen,
         voids=_voids(rows.visits(machine, "failed"), place, good),
         surroundings=rows.surroundings(machine),
@@ -307,10 +312,10 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
 
 
-def _span(looks: list[int]) -> str:
-    if not looks:
+def _span(samples: list[int]) -> str:
+    if not samples:
         return "0"
-    return f"{min(looks)}" if min(looks) == max(looks) else f"{min(looks)}-{max(looks)}"
+    return f"{min(samples)}" if min(samples) == max(samples) else f"{min(samples)}-{max(samples)}"
 
 
 def _age(seconds: float) -> str:

@@ -6,11 +6,11 @@ import uuid
 
 from ..instances.problem.errors import EngineError
 from .dispatch import Fleet
-from .visit import Order, Visit
+from .measurement import Measurement, MeasurementRequest
 
 
 class RemoteMachine:
-    """See `visit.Machine`.
+    """See `measurement.Machine`.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class RemoteMachine:
         """Seconds since 1970."""
         return self._fleet.now()
 
-    def visit(self, order: Order) -> Visit:
-        """Run members at the same time; see `visit.Machine`.
+    def visit(self, order: MeasurementRequest) -> Measurement:
+        """Run members at the same time; see `measurement.Machine`.
 
         Raises
         ------

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analysis.report.content import Content, InstancePart, ProblemPart, Shown
+from ..analysis.report.content import Content, InstancePart, PageFigure, ProblemPart
 from ..analysis.report.page import write_content
 from ..analysis.report.picture import Chart, Series
 from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import facts_table
 from ..analysis.run.result import versions
 from ..instances.problem.emitted import command_line
-from .ledger import Ledger
+from .queue_store import QueueStore
 from .store import opened
 
 _MEASURED = (
@@ -47,8 +47,8 @@ def write_queue_report(
         jinja2 or matplotlib is missing.
     """
     with opened(store) as rows:
-        ledger = Ledger(rows)
-        ledger.require()
+        queue_store = QueueStore(rows)
+        queue_store.require()
         epochs = rows.rows(
             "SELECT id, waiting, free, placed, penalty, low, high, certain, possible, decided, "
             "note FROM epoch ORDER BY id"
@@ -61,8 +61,8 @@ def write_queue_report(
             "SELECT visit.state, reason, COUNT(*) FROM visit WHERE round < 0 AND "
             "visit.state != 'ok' GROUP BY visit.state, reason ORDER BY COUNT(*) DESC LIMIT 20"
         )
-        unfinished = ledger.entries("state IN ('failed', 'lost')")
-        settings = ledger.run_settings()
+        unfinished = queue_store.entries("state IN ('failed', 'lost')")
+        settings = queue_store.run_settings()
     made = Content(
         title=f"The queue of {Path(store).name}",
         about="What was believed of the jobs that were done together, what was measured of them, "
@@ -135,7 +135,9 @@ def _by_type(kinds: list[tuple[Any, ...]], seen: dict[str, tuple[Any, ...]]) -> 
     return Table("jobs-by-type", "Jobs by type", columns, tuple(rows))
 
 
-def _pictures(epochs: list[tuple[Any, ...]], measured: list[tuple[Any, ...]]) -> tuple[Shown, ...]:
+def _pictures(
+    epochs: list[tuple[Any, ...]], measured: list[tuple[Any, ...]]
+) -> tuple[PageFigure, ...]:
     paired = [row for row in epochs if row[4] is not None]
     ends = all(row[5] is not None for row in paired)
     predicted = Series(
@@ -179,7 +181,7 @@ def _pictures(epochs: list[tuple[Any, ...]], measured: list[tuple[Any, ...]]) ->
             "within the intervals.",
         ),
     )  # fmt: skip
-    return tuple(Shown(chart, chart.table(), "") for chart in charts)
+    return tuple(PageFigure(chart, chart.table(), "") for chart in charts)
 
 
 def _failures(unfinished: Sequence[Any], void: list[tuple[Any, ...]]) -> Table | None:

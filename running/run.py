@@ -29,19 +29,18 @@ from ..instances.problem.errors import (
     InvalidFile,
     InvalidOption,
 )
+from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
 from ..instances.problem.options import accepts, check_options
-from ..instances.problem.rules import Above, AtLeast, Between, checked
 from ..solvers.outcome import Status
 from .coordinator import Coordinator, unfinished
 from .dispatch import machines_of, programs_of
-from .knowledge import Knowledge
-from .ledger import Entry, Ledger
+from .measure_unmeasured import measure_unmeasured, require_known
+from .penalty_model import PenaltyModel
 from .profiles import profile_of
 from .queue import read_queue
-from .standing import Agents, References, Settings, Summary
-from .standing import Status as Standing
+from .queue_store import Entry, QueueStore
+from .status import Agents, QueueStatus, References, Settings, Summary
 from .store import kind_of, opened
-from .unknown import measure_unknown, require_known
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
@@ -124,7 +123,7 @@ def policy_of(
     return policy
 
 
-@checked
+@validate_options
 def run(
     queue: Path,
     store: Path,
@@ -142,7 +141,7 @@ def run(
     other_machine: bool = False,
     overlap: bool = False,
     seed: Annotated[int, AtLeast(0)] = 0,
-    progress: Callable[[Standing], None] | None = None,
+    progress: Callable[[QueueStatus], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Summary:
     """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
@@ -187,7 +186,7 @@ def run(
         raise InvalidOption("expected one of dask, a scheduler's address, and local, a number")
     jobs = read_queue(queue, here=local is not None)
     if unknown == "measure":
-        measured = measure_unknown(
+        measured = measure_unmeasured(
             jobs, store, dask=dask, pressure=pressure, other_machine=other_machine,
             overlap=overlap, progress=tell,
         )  # fmt: skip
@@ -198,45 +197,45 @@ def run(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
             f"{quoted(os.fspath(store))}), or give --unknown measure"
         )
-    with ExitStack() as held:
-        held.enter_context(locked(store, "--store"))
-        rows = held.enter_context(opened(store, new=True))
+    with ExitStack() as stack:
+        stack.enter_context(locked(store, "--store"))
+        rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)
-        knowledge = Knowledge(profile, voids)
-        knowledge.instance()
-        ledger = Ledger(rows)
-        ledger.prepare()
+        penalty_model = PenaltyModel(profile, voids)
+        penalty_model.instance()
+        queue_store = QueueStore(rows)
+        queue_store.prepare()
 
         def entered() -> list[Entry]:
-            ledger.enqueue(jobs)
+            queue_store.enqueue(jobs)
             names = json.dumps([job.name for job in jobs])
-            return ledger.entries("name IN (SELECT value FROM json_each(?))", (names,))
+            return queue_store.entries("name IN (SELECT value FROM json_each(?))", (names,))
 
-        adopted = ledger.running()
-        over = {entry.name for entry in ledger.entries("state IN ('done', 'failed', 'lost')")}
-        if not adopted and all(job.name in over for job in jobs):
+        recovered = queue_store.running()
+        over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
+        if not recovered and all(job.name in over for job in jobs):
             entries = entered()
             states: Counter[str] = Counter(entry.state for entry in entries)
             return Summary(
                 "finished", dict(states), 0, 0, None, None, None, 0.0, unfinished(entries)
             )
-        fleet = held.enter_context(
+        fleet = stack.enter_context(
             machines_of(
                 dask=dask, local=local, token=rows.token,
                 programs=programs_of(job.job for job in jobs),
-                seats=seats, adopted={group.id: group.machine for group in adopted},
+                seats=seats, recovered={group.id: group.machine for group in recovered},
                 overlap=overlap,
             )
         )  # fmt: skip
 
-        def unlike(facts: Mapping[str, str]) -> str:
+        def differing_facts(facts: Mapping[str, str]) -> str:
             known, here = kind_of(profile.facts), kind_of(dict(facts))
             differs = [name for name in {**known, **here} if known.get(name) != here.get(name)]
             return "; ".join(f"{n} {known.get(n)}, there {here.get(n)}" for n in sorted(differs))
 
-        for machine, told in fleet.all().items():
-            if not other_machine and (why := unlike(told.facts)):
+        for machine, registration in fleet.all().items():
+            if not other_machine and (why := differing_facts(registration.facts)):
                 raise InvalidFile(
                     f"{store} was measured on machines of another kind than {machine} ({why}). "
                     "Measure on one of these, or give --other-machine to use it all the same"
@@ -259,7 +258,8 @@ def run(
             | {"run": asdict(settings) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
         coordinator = Coordinator(
-            rows, entered(), adopted, knowledge, fleet, policy, settings, session,
-            progress=progress, tell=tell, accepts=(lambda _: "") if other_machine else unlike,
+            rows, entered(), recovered, penalty_model, fleet, policy, settings, session,
+            progress=progress, tell=tell,
+            accepts=(lambda _: "") if other_machine else differing_facts,
         )  # fmt: skip
         return coordinator.run()

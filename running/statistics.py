@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..solvers.filtering import fill
-from .store import Look
-from .visit import Time
+from .measurement import Time
+from .store import StoredMeasurement
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -59,14 +59,14 @@ class Estimate:
     Attributes
     ----------
     mid, low, high : share of throughput lost.
-    looks : rounds that were used.
+    samples : rounds that were used.
     deviation : standard deviation of the logarithms of one round.
     """
 
     mid: float
     low: float
     high: float
-    looks: int
+    samples: int
     deviation: float
 
     @property
@@ -99,7 +99,7 @@ class Observations:
         self.alone: list[dict[int, tuple[float, float]]] = [{} for _ in jobs]
         self._beside: dict[tuple[int, int], dict[int, tuple[float, list[tuple[float, float]]]]] = {}
 
-    def add(self, look: Look) -> None:
+    def add(self, look: StoredMeasurement) -> None:
         """Take a look into account; one of other jobs is left aside."""
         if look.round < 0:
             self._add_produced(look)
@@ -167,7 +167,7 @@ class Observations:
         """The seconds that count of a look's run."""
         return run[1] if self._wall else run[2]
 
-    def _add_produced(self, look: Look) -> None:
+    def _add_produced(self, look: StoredMeasurement) -> None:
         rows = look.jobs
         if any(row not in self._types for row in rows):
             return
@@ -238,7 +238,7 @@ def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
 
 
 @cache
-def student(looks: int, level: float) -> float:
+def student(samples: int, level: float) -> float:
     """The quantile by which a t-interval of so many looks reaches to each side.
 
     Parameters
@@ -247,7 +247,7 @@ def student(looks: int, level: float) -> float:
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(looks - 1, 1 - level / 2))
+    return float(stdtrit(samples - 1, 1 - level / 2))
 
 
 def estimate(logs: Floats, level: float) -> Estimate | None:
@@ -257,13 +257,13 @@ def estimate(logs: Floats, level: float) -> Estimate | None:
     ----------
     level : probability outside of the interval.
     """
-    looks = len(logs)
-    if looks < 2:
+    samples = len(logs)
+    if samples < 2:
         return None
     mean, deviation = float(logs.mean()), float(logs.std(ddof=1))
-    reach = student(looks, level) * deviation / math.sqrt(looks)
+    reach = student(samples, level) * deviation / math.sqrt(samples)
     low, mid, high = (-math.expm1(-(mean + side * reach)) for side in (-1, 0, 1))
-    return Estimate(mid, low, high, looks, deviation)
+    return Estimate(mid, low, high, samples, deviation)
 
 
 def rounds_needed(deviation: float, mid: float, half_width: float, level: float) -> int:

@@ -22,7 +22,7 @@ from ..instances.problem.documents import in_words, shortened, wrong_field
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.reading import require_regular
 from .jobs import Job
-from .visit import Visit
+from .measurement import Measurement
 
 SCHEMA = 2
 """Version of the tables, in the file's `user_version`. The first knew of no visit of more than two
@@ -88,7 +88,7 @@ CREATE TABLE IF NOT EXISTS seat (
 CREATE INDEX IF NOT EXISTS seat_of_queued ON seat (queued);
 CREATE INDEX IF NOT EXISTS placed_of_epoch ON placed (epoch);
 """
-"""Of a queue, in a store that one was run on; see `ledger`."""
+"""Of a queue, in a store that one was run on; see `queue_store`."""
 
 _TYPES = {"INTEGER": ("integer",), "REAL": ("integer", "real"), "TEXT": ("text",)}
 _CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
@@ -115,7 +115,7 @@ Failed = tuple[int, int | None, str, int, str, float]
 
 
 @dataclass(frozen=True)
-class Look:
+class StoredMeasurement:
     """A visit that counts, as it is read back: the times of each member's runs.
 
     Attributes
@@ -262,7 +262,7 @@ class Store:
 
     def add(
         self,
-        visit: Visit,
+        visit: Measurement,
         jobs: Sequence[int],
         *,
         session: int,
@@ -271,7 +271,7 @@ class Store:
         kind: str,
         swapped: bool,
         state: str,
-    ) -> Look:
+    ) -> StoredMeasurement:
         """Add what came of a visit, whole or not at all.
 
         Parameters
@@ -307,13 +307,13 @@ class Store:
                 [(added.lastrowid, *run) for run in runs],
             )
         times = tuple((r[0], r[4], r[5], r[6]) for r in runs if r[-1] == "ok")
-        return Look(round, jobs[0], second, kind, visit.begin, times, tuple(jobs[2:]))
+        return StoredMeasurement(round, jobs[0], second, kind, visit.begin, times, tuple(jobs[2:]))
 
-    def looks(self, machine: int) -> list[Look]:
+    def looks(self, machine: int) -> list[StoredMeasurement]:
         """Every visit of a machine that counts, in order, without those of production."""
         return self._looks("machine = ? AND round > 0", (machine,))
 
-    def produced(self, machine: int) -> list[Look]:
+    def produced(self, machine: int) -> list[StoredMeasurement]:
         """Every visit that counts of jobs that were run once, for their own sake, on machines of
         the same kind; their rounds are minus their epochs.
         """
@@ -334,8 +334,8 @@ class Store:
         """The name of every job, by its row."""
         return dict(self.rows("SELECT id, name FROM job"))
 
-    def _looks(self, which: str, values: Sequence[Any]) -> list[Look]:
-        found: dict[int, Look] = {}
+    def _looks(self, which: str, values: Sequence[Any]) -> list[StoredMeasurement]:
+        found: dict[int, StoredMeasurement] = {}
         for row in self.rows(
             "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered, "
             "run.job FROM visit JOIN run ON run.visit = visit.id "
@@ -347,7 +347,9 @@ class Store:
             if row[6] > 1:  # of a group, whose jobs are run once
                 others = (*others, row[10])
             number, first, second, kind, begin = row[1:6]
-            found[row[0]] = Look(number, first, second, kind, begin, (*runs, row[6:10]), others)
+            found[row[0]] = StoredMeasurement(
+                number, first, second, kind, begin, (*runs, row[6:10]), others
+            )
         for visit, look in found.items():
             if not all(0 <= run[0] < len(look.jobs) for run in look.runs):
                 raise InvalidFile(
@@ -404,13 +406,13 @@ class Store:
         if self._rows.in_transaction:
             yield self._rows
             return
-        with told(self.path), self._rows:
+        with sqlite_errors_as_invalid_file(self.path), self._rows:
             self._rows.execute("BEGIN IMMEDIATE")
             yield self._rows
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query; each value is of the type of its column, see `_require_sound`."""
-        with told(self.path):
+        with sqlite_errors_as_invalid_file(self.path):
             return self._rows.execute(query, values).fetchall()
 
     def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
@@ -466,15 +468,15 @@ def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store
         require_regular(where)
     elif not new:
         raise InvalidFile(f"{where} does not exist; `cotenant measure --store` writes it")
-    with told(where):
+    with sqlite_errors_as_invalid_file(where):
         mode = "rwc" if new else "ro"
         connection = sqlite3.connect(
             f"file:{quote(os.path.abspath(where))}?mode={mode}", uri=True, isolation_level=None
         )
     try:
-        with told(where):
+        with sqlite_errors_as_invalid_file(where):
             _prepare(connection, where, new)
-        with told(where):
+        with sqlite_errors_as_invalid_file(where):
             yield Store(connection, where)
     finally:
         connection.close()
@@ -553,7 +555,7 @@ def _rules(model: sqlite3.Connection, table: str, sql: str) -> Iterator[tuple[st
 
 
 @contextmanager
-def told(where: str) -> Iterator[None]:
+def sqlite_errors_as_invalid_file(where: str) -> Iterator[None]:
     """Say what SQLite could not do, and the cure."""
     try:
         yield

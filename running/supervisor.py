@@ -160,19 +160,19 @@ class _Member:
 
     def _metered(self, words: str, run: Plain) -> int:
         """The exit code, after BenchExec's own measurement took the place of ours."""
-        said = dict(line.partition("=")[::2] for line in words.splitlines())
-        if "terminationreason" in said:
-            self.error = f"BenchExec ended it: {said['terminationreason']}"
+        values = dict(line.partition("=")[::2] for line in words.splitlines())
+        if "terminationreason" in values:
+            self.error = f"BenchExec ended it: {values['terminationreason']}"
             return 1
         try:
-            run["cpu"] = float(said["cputime"].rstrip("s"))
-            run["end"] = run["begin"] + float(said["walltime"].rstrip("s"))
+            run["cpu"] = float(values["cputime"].rstrip("s"))
+            run["end"] = run["begin"] + float(values["walltime"].rstrip("s"))
         except (KeyError, ValueError):
             self.error = f"BenchExec told no times: {words[-200:]}"
             return 1
         for kind, sign in (("returnvalue", 1), ("exitsignal", -1)):
-            if kind in said:
-                run["exit"] = sign * int(said[kind])
+            if kind in values:
+                run["exit"] = sign * int(values[kind])
         return int(run["exit"])
 
 

@@ -1,3 +1,3 @@
-"""Floor 3: how an answer with a proof is found; the one seam to the solver libraries is
+"""Layer 3: how an answer with a proof is found; the one seam to the solver libraries is
 `engines`.
 """

@@ -187,9 +187,11 @@ def deferred_acceptance(
         number, proposals = _run_logged(kernel, market, state, rounds)
     else:
         number, proposals = kernel(*market, *state, -1)
-    held = sorted(_held(offset, state).items())
+    accepted = sorted(_accepted(offset, state).items())
     columns = (
-        np.array([(*pair, units) for pair, units in held], dtype=np.int64).reshape(-1, 3).T.copy()
+        np.array([(*pair, units) for pair, units in accepted], dtype=np.int64)
+        .reshape(-1, 3)
+        .T.copy()
     )
     return Acceptance(
         columns[0], columns[1], columns[2], state[1], int(number), int(proposals), tuple(rounds)
@@ -205,7 +207,7 @@ def _run_logged(
     lists, _, _, offset = market
     place, free = state[0], state[1]
     proposals = 0
-    before = _held(offset, state)
+    before = _accepted(offset, state)
     while True:
         open_ = [
             p
@@ -216,7 +218,7 @@ def _run_logged(
             return len(rounds), proposals
         proposed = {(p, int(lists[p, place[p]])): int(free[p]) for p in open_}
         proposals += int(kernel(*market, *state, 1)[1])
-        after = _held(offset, state)
+        after = _accepted(offset, state)
         rejected = before + Counter(proposed)
         rejected.subtract(after)
         accepted = {
@@ -230,17 +232,17 @@ def _run_logged(
         before = after
 
 
-def _held(offset: Integers, state: Any) -> Counter[tuple[int, int]]:
+def _accepted(offset: Integers, state: Any) -> Counter[tuple[int, int]]:
     """(proposer, receiver) -> units, from the slots."""
     _, _, holder, amount, used, _ = state
-    held: Counter[tuple[int, int]] = Counter()
+    accepted: Counter[tuple[int, int]] = Counter()
     owner = np.repeat(np.arange(len(used)), np.diff(offset))
     live = np.flatnonzero(np.arange(len(owner)) - offset[owner] < used[owner])
     for p, r, units in zip(
         holder[live].tolist(), owner[live].tolist(), amount[live].tolist(), strict=True
     ):
-        held[p, r] += units
-    return held
+        accepted[p, r] += units
+    return accepted
 
 
 def _offers(pairs: Any) -> tuple[Offer, ...]:

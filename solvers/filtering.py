@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.rules import Above, AtLeast, checked
+from ..instances.problem.option_types import Above, AtLeast, validate_options
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ _BASELINE_PRIOR = 2.0
 _BASELINE_SWEEPS = 10
 
 
-@checked
+@validate_options
 def sample_mask(
     shape: tuple[int, int],
     fraction: Annotated[float, Above(0, "the share of entries that is sampled", most=1)],
@@ -79,7 +79,7 @@ def sample_mask(
     return mask.reshape(shape)
 
 
-@checked
+@validate_options
 def fill(
     matrix: npt.ArrayLike,
     sampled: npt.ArrayLike,

@@ -138,7 +138,7 @@ def _hear(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def hear() -> None:
+def install_handlers() -> None:
     """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is
     ignored stays ignored.
 
@@ -178,7 +178,7 @@ def wake_main_thread() -> None:
     threading.Thread(target=watch, name="cotenant-signals", daemon=True).start()
 
 
-def leave(code: int) -> None:
+def exit_with(code: int) -> None:
     """The command is done, and what Python does to leave has nothing to keep: a signal now ends it
     with its own exit code.
     """

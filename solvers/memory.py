@@ -71,8 +71,8 @@ def short_of_memory(error: BaseException) -> str:
     """
     for part in _chain(error):
         words = str(getattr(part, "strerror", None) or part)
-        if said := said_short_of_memory(words):
-            return said
+        if shortage := said_short_of_memory(words):
+            return shortage
         if isinstance(part, MemoryError) or getattr(part, "errno", None) in _SYSTEM:
             return sentence(" ".join(words.split()) or "no more is to be had")
     return ""

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from ..instances.problem.base import Answer
-from ..instances.problem.rules import SECONDS
+from ..instances.problem.option_types import SECONDS
+from ..instances.problem.renamed import old_attributes
 from .stopwatch import ImportWatch, stopwatch
 
 AGREE = 1e-9
@@ -206,6 +207,9 @@ class Clock:
         self.unit = 1.0
         self.trace: list[tuple[float, float | None, float | None]] = []
 
+    if not TYPE_CHECKING:
+        __getattr__ = old_attributes({"over": "expired", "share": "time_slice"})
+
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
@@ -213,13 +217,13 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds left to hand on, None without a limit; `over` tells whether the time is up.
+        """Seconds left to hand on, None without a limit; `expired` says whether the time is up.
 
         Never below `LEAST_SECONDS`: a limit of 0 would be refused as an option.
         """
         return None if self._limit is None else max(LEAST_SECONDS, self._limit - self.seconds)
 
-    def share(self, parts: float = 1, most: float | None = None) -> float | None:
+    def time_slice(self, parts: float = 1, most: float | None = None) -> float | None:
         """An equal share of the seconds left for each of `parts` runs to come, at most `most`; None
         without either limit. Never below `LEAST_SECONDS`.
         """
@@ -231,7 +235,7 @@ class Clock:
         return max(min(limits), LEAST_SECONDS) if limits else None
 
     @property
-    def over(self) -> bool:
+    def expired(self) -> bool:
         """Whether the time is up."""
         return self._limit is not None and self.seconds >= self._limit
 

@@ -14,9 +14,9 @@ from advice_states import HOST, random_list
 
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise, drain
-from cotenant.advice.rules import translate
+from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import ClusterState, Role
-from cotenant.advice.statecheck import Scheduler
+from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
 
 Claim = tuple[str, bool, Any]
@@ -37,11 +37,15 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     reached = fewest_reached(state)
     yield (
         "no state that moves lead to uses fewer",
-        advice.needed <= reached,
-        (advice.needed, reached),
+        advice.nodes_lower_bound <= reached,
+        (advice.nodes_lower_bound, reached),
     )
     if not advice.order.stuck:
-        yield "the plan is reached by moves", advice.enough >= reached, (advice.enough, reached)
+        yield (
+            "the plan is reached by moves",
+            advice.nodes_found >= reached,
+            (advice.nodes_found, reached),
+        )
     yield from _against_placements(state, advice)
     if not all_routes:
         return
@@ -71,18 +75,22 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
     advice is the best of the two.
     """
     free, _ = best_placement(state, set())
-    yield "no placement with nothing worse uses fewer", advice.needed <= free, (advice.needed, free)
-    _, moved = best_placement(state, set(), within=advice.enough)
+    yield (
+        "no placement with nothing worse uses fewer",
+        advice.nodes_lower_bound <= free,
+        (advice.nodes_lower_bound, free),
+    )
+    _, moved = best_placement(state, set(), within=advice.nodes_found)
     yield (
         "no placement with nothing worse moves fewer",
-        advice.fewest <= moved,
-        (advice.fewest, moved),
+        advice.moves_lower_bound <= moved,
+        (advice.moves_lower_bound, moved),
     )
-    found = (advice.enough, len(advice.targets))
+    found = (advice.nodes_found, len(advice.targets))
     narrow = _spread_by_node(state)
     left = translate(state)
     best = best_placement(state, set(left.pinned), reached=True)
-    if not left.broken:
+    if not left.violated_rules:
         # of a spread over nodes the plan keeps more than is asked for
         yield (
             "fewest nodes, fewest moves",
@@ -92,7 +100,7 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
         return
     yield "no worse than leaving what is broken", found <= best or narrow, (found, best)
     try:
-        stay = set(translate(state, mended=True).pinned)
+        stay = set(translate(state, repair=True).pinned)
     except InvalidInstance:
         stay = set(left.pinned)
     mended = best_placement(state, stay, whole=True)
@@ -116,10 +124,10 @@ def _draining(state: ClusterState, name: str) -> Iterator[Claim]:
         free = best_placement(state, set(), within=anywhere, emptied=name)
         yield "a node that cannot be emptied", free is None, free
     try:
-        left = translate(state, emptied=[name])
+        left = translate(state, drained_nodes=[name])
     except InvalidInstance:
         return
-    if left.broken or _spread_by_node(state):
+    if left.violated_rules or _spread_by_node(state):
         return
     best = best_placement(state, set(left.pinned), within=anywhere, emptied=name, reached=True)
     moves = None if found.advice is None else len(found.advice.targets)
@@ -128,12 +136,20 @@ def _draining(state: ClusterState, name: str) -> Iterator[Claim]:
 
 def _second_route(state: ClusterState, advice: Advice) -> Iterator[Claim]:
     """The bound and the moves by another model of the same instances."""
-    relaxed = translate(state, relaxed=True)
+    relaxed = translate(state, for_bound=True)
     servers = fewest_servers(relaxed.instance)
-    yield "bound by another model", advice.needed == servers - relaxed.keepers, servers
-    if advice.fewest is not None:
-        moves = fewest_moves(relaxed.instance, advice.enough + relaxed.keepers)
-        yield "fewest moves by another model", advice.fewest == moves[0], (advice.fewest, moves[0])
+    yield (
+        "bound by another model",
+        advice.nodes_lower_bound == servers - relaxed.control_plane_in_use,
+        servers,
+    )
+    if advice.moves_lower_bound is not None:
+        moves = fewest_moves(relaxed.instance, advice.nodes_found + relaxed.control_plane_in_use)
+        yield (
+            "fewest moves by another model",
+            advice.moves_lower_bound == moves[0],
+            (advice.moves_lower_bound, moves[0]),
+        )
 
 
 def _less_asked(
@@ -148,10 +164,14 @@ def _less_asked(
             del spec[field]
             break
     # a rule that is broken is not in the bound, but what is left of it may be
-    if not advice.translation.broken:
+    if not advice.translation.violated_rules:
         try:
             after = advise(kubernetes_state({"state.json": less}))
-            yield "a constraint less", after.needed <= advice.needed, (after.needed, advice.needed)
+            yield (
+                "a constraint less",
+                after.nodes_lower_bound <= advice.nodes_lower_bound,
+                (after.nodes_lower_bound, advice.nodes_lower_bound),
+            )
         except InvalidInstance as error:
             yield "a constraint less", False, str(error)
     more = copy.deepcopy(content)
@@ -160,4 +180,8 @@ def _less_asked(
     twin["metadata"]["name"] = twin["metadata"]["labels"][HOST] = "twin"
     more["items"].append(twin)
     after = advise(kubernetes_state({"state.json": more}))
-    yield "a node more", after.enough <= advice.enough, (after.enough, advice.enough)
+    yield (
+        "a node more",
+        after.nodes_found <= advice.nodes_found,
+        (after.nodes_found, advice.nodes_found),
+    )

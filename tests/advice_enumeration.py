@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from itertools import product
 
+from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import ClusterState, Role
-from cotenant.advice.statecheck import Scheduler
 
 
 def workers(state: ClusterState, where: dict[int, str]) -> int:
     """Workers that hold something besides what belongs to their node."""
     roles = (Role.MOVABLE, Role.FIXED)
     held = {name for n, name in where.items() if state.pods[n].role in roles}
-    return sum(node.worker and node.name in held for node in state.nodes)
+    return sum(node.can_be_drained and node.name in held for node in state.nodes)
 
 
 def present(state: ClusterState) -> dict[int, str]:

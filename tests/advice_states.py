@@ -8,8 +8,8 @@ import numpy as np
 from advice_further import HOST, REQUIRED, ZONE, further
 
 from cotenant.advice.kubernetes import kubernetes_state
+from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import ClusterState
-from cotenant.advice.statecheck import Scheduler
 
 
 def node(

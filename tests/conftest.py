@@ -53,9 +53,9 @@ QUICK_SEEDS = 4
 """Random tests run with so many seeds every time, and with the others among the slow tests."""
 
 FIRST = (
-    "test_recheck", "test_engines", "test_interrupts", "test_cluster", "test_isolation", "test_workers",
-    "test_house", "test_report_browser", "test_running_processes", "test_reproduction", "test_docs",
-    "test_cli", "test_proofs_packing", "test_colocation_solvers", "test_packing_ruled",
+    "test_verify_result", "test_engines", "test_interrupts", "test_cluster", "test_isolation", "test_workers",
+    "test_architecture", "test_report_browser", "test_running_processes", "test_reproduction", "test_docs",
+    "test_cli", "test_proofs_packing", "test_colocation_solvers", "test_packing_constrained",
     "test_admission_exact",
 )  # fmt: skip
 """Files that are begun first. Where nothing is compiled yet, one worker compiles nearly every kernel

@@ -27,10 +27,10 @@ def fewest(instance: Packing, costs: bool = False) -> int | None:
     items = [
         tuple(instance.demand[i])
         for i in range(instance.types)
-        for _ in range(int(instance.wanted[i]))
+        for _ in range(int(instance.requested[i]))
     ]
     items.sort(reverse=True)
-    price = instance.price.tolist() if costs else [1] * instance.classes
+    price = instance.server_cost.tolist() if costs else [1] * instance.classes
     best = [float("inf")]
 
     def place(at: int, opened: list[tuple[int, tuple[int, ...]]], spent: int) -> None:
@@ -50,7 +50,7 @@ def fewest(instance: Packing, costs: bool = False) -> int | None:
             left = tuple(
                 int(f) - d for f, d in zip(instance.capacity[kind], items[at], strict=True)
             )
-            if min(left) >= 0 and sum(k == kind for k, _ in opened) < instance.available[kind]:
+            if min(left) >= 0 and sum(k == kind for k, _ in opened) < instance.server_count[kind]:
                 place(at + 1, [*opened, (kind, left)], spent + price[kind])
 
     place(0, [], 0)
@@ -64,7 +64,7 @@ def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
     most = [
         min(
             [int(instance.capacity[kind, j]) // int(d) for j, d in enumerate(row) if d > 0]
-            + [int(min(instance.wanted[i], 99))]
+            + [int(min(instance.requested[i], 99))]
         )
         for i, row in enumerate(instance.demand)
     ]
@@ -81,7 +81,7 @@ def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
 
 def server_kinds(instance: Packing) -> list[int]:
     """The class of every server of a fixed cluster."""
-    return [c for c in range(instance.classes) for _ in range(int(instance.available[c]))]
+    return [c for c in range(instance.classes) for _ in range(int(instance.server_count[c]))]
 
 
 def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
@@ -96,7 +96,7 @@ def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
     return {
         total
         for total in reached
-        if all(n <= w for n, w in zip(total, instance.wanted, strict=True))
+        if all(n <= w for n, w in zip(total, instance.requested, strict=True))
     }
 
 
@@ -184,9 +184,10 @@ class ExactGame:
     ) -> None:
         self.alpha, self.users = Fraction(repr(alpha)), range(instance.types)
         self.free, self.start, self.size = (
-            array.tolist() for array in (instance.capacity, instance.start, instance.demand)
+            array.tolist()
+            for array in (instance.capacity, instance.initial_capacity, instance.demand)
         )
-        self.wanted = instance.wanted.tolist()
+        self.wanted = instance.requested.tolist()
         self.nothing = (0,) * instance.types
         resources = range(len(self.free[0]))
         self.kind = server_kinds(instance)

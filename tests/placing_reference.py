@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotenant.instances.packing import Packing
-from cotenant.instances.packing.placing import Limit, Spread
+from cotenant.instances.packing.placement_constraints import Limit, Spread
 
 WEB = Packing(
     capacity=[[8], [8], [8]], demand=[[3], [2], [1]], request=[3, 2, 2], servers=[1, 1, 2],
@@ -125,13 +125,13 @@ def _some_types(rng: np.random.Generator, types: int) -> tuple[int, ...]:
 
 def best(instance: Packing) -> Best | None:
     """The optima over all ways to put VMs on servers; None when no way keeps everything."""
-    kind = [c for c in range(instance.classes) for _ in range(int(instance.available[c]))]
+    kind = [c for c in range(instance.classes) for _ in range(int(instance.server_count[c]))]
     present: Counter[tuple[int, int]] = Counter()
     for m, i, n in [] if instance.placed is None else instance.placed.tolist():
         present[m, i] = n
     ways = []  # for each type, the ways to share its VMs out over the servers
     for i in range(instance.types):
-        number = int(instance.wanted[i])
+        number = int(instance.requested[i])
         ways.append(
             [
                 row
@@ -145,7 +145,7 @@ def best(instance: Packing) -> Best | None:
             continue
         used = [m for m in range(len(kind)) if any(row[m] for row in rows)]
         stay = sum(min(row[m], present[m, i]) for i, row in enumerate(rows) for m in used)
-        cost = sum(int(instance.price[kind[m]]) for m in used)
+        cost = sum(int(instance.server_cost[kind[m]]) for m in used)
         found.append((len(used), cost, sum(present.values()) - stay))
     if not found:
         return None

@@ -234,7 +234,7 @@ def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
 
 def case_of(
     document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any
-) -> verify.Case:
+) -> verify.ProofCase:
     """What a checker gets."""
     content = verify.parse(json.dumps(document).encode(), decimals=True)
     own = {
@@ -242,7 +242,7 @@ def case_of(
         for name, value in content.items()
         if name not in ("cotenant", "problem", "name", "source")
     }
-    return verify.Case(
+    return verify.ProofCase(
         own,
         options or {},
         None if pairs is None else witness(document, pairs),
@@ -255,7 +255,7 @@ def proved(document: dict[str, Any], method: str, **options: Any) -> tuple[bytes
     content = json.dumps(document).encode()
     instance = instance_of(document, content.decode(), None)  # type: ignore[arg-type]
     result = solve(instance, method, time_limit=5, **options)
-    prover = resolve(catalog.find(document["problem"], method).prover)
+    prover = resolve(catalog.find(document["problem"], method).proof_producer)
     return content, prover(Task.of(content, instance, options, result.outcome, Clock(10)))
 
 

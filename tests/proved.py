@@ -44,7 +44,7 @@ def proof_of(
     content = write(instance, folder / "instance.json").read_bytes()
     entry = catalog.find(instance.problem, method)
     found = outcome or entry.resolve()(instance, **options)
-    made = resolve(entry.prover)(Task.of(content, instance, options, found, Clock()))
+    made = resolve(entry.proof_producer)(Task.of(content, instance, options, found, Clock()))
     return content, made.document(instance.name, sha256(content).hexdigest())
 
 

@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine, simulated_jobs
+from fake_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
 from cotenant.running.coordinator import Coordinator
 from cotenant.running.jobs import Job
-from cotenant.running.knowledge import Knowledge
-from cotenant.running.ledger import Ledger
 from cotenant.running.measure import measure
+from cotenant.running.penalty_model import PenaltyModel
 from cotenant.running.profiles import profile_of
 from cotenant.running.queue import QueuedJob
-from cotenant.running.standing import Settings, Summary
+from cotenant.running.queue_store import QueueStore
+from cotenant.running.status import Settings, Summary
 from cotenant.running.store import Store, opened
 
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
 
 
-class Known(Knowledge):
+class Known(PenaltyModel):
     """Everything is known exactly, whatever is seen."""
 
     def __init__(self, profile: Any, matrix: Colocation) -> None:
@@ -73,15 +73,15 @@ class Run:
         **changes: Any,
     ) -> None:
         self.rows: Store = held.enter_context(opened(path, new=True))
-        self.ledger = Ledger(self.rows)
-        self.ledger.prepare()
-        self.ledger.enqueue(jobs, ages)
+        self.queue_store = QueueStore(self.rows)
+        self.queue_store.prepare()
+        self.queue_store.enqueue(jobs, ages)
         profile = profile_of(self.rows)
         session = self.rows.begin_session(1, machines.now(), profile.settings)
-        knowledge = Knowledge(profile) if matrix is None else Known(profile, matrix)
+        penalty_model = PenaltyModel(profile) if matrix is None else Known(profile, matrix)
         self.lines: list[str] = []
         self.coordinator = Coordinator(
-            self.rows, self.ledger.entries(), self.ledger.running(), knowledge, machines, policy,
+            self.rows, self.queue_store.entries(), self.queue_store.running(), penalty_model, machines, policy,
             settings(**changes), session, tell=self.lines.append,
         )  # fmt: skip
 
@@ -89,7 +89,7 @@ class Run:
         return self.coordinator.run()
 
     def states(self) -> Counter[str]:
-        return Counter(entry.state for entry in self.ledger.entries())
+        return Counter(entry.state for entry in self.queue_store.entries())
 
 
 @pytest.fixture(name="held")

@@ -39,8 +39,8 @@ def packing(seed: int, *, limited: bool = False) -> Packing:
 
 def cheapest(instance: Packing, *, costs: bool) -> int | None:
     """The least cost of all answers, by enumeration; None when there is none."""
-    wanted = tuple(int(number) for number in instance.wanted)
-    price = instance.price.tolist() if costs else [1] * instance.classes
+    wanted = tuple(int(number) for number in instance.requested)
+    price = instance.server_cost.tolist() if costs else [1] * instance.classes
     fillings = {
         c: [
             row
@@ -49,7 +49,7 @@ def cheapest(instance: Packing, *, costs: bool) -> int | None:
         ]
         for c in range(instance.classes)
     }
-    start = tuple(99 if np.isinf(n) else int(n) for n in instance.available)
+    start = tuple(99 if np.isinf(n) else int(n) for n in instance.server_count)
 
     @cache
     def least(left: tuple[int, ...], servers: tuple[int, ...]) -> float:
@@ -95,7 +95,7 @@ def shared(seed: int) -> Packing:
 def reached(instance: Packing) -> set[tuple[int, ...]]:
     """The totals of VMs that placements on fixed servers have, those beyond a cap left out."""
     found = {(0,) * instance.types}
-    for c in np.repeat(np.arange(instance.classes), instance.available.astype(int)):
+    for c in np.repeat(np.arange(instance.classes), instance.server_count.astype(int)):
         most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
         rows = [
             row
@@ -103,17 +103,17 @@ def reached(instance: Packing) -> set[tuple[int, ...]]:
             if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
         ]
         found = {tuple(map(sum, zip(a, row, strict=True))) for a in found for row in rows}
-    caps = [n if np.isfinite(n) else 10**9 for n in instance.wanted]
+    caps = [n if np.isfinite(n) else 10**9 for n in instance.requested]
     return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in found}
 
 
 def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
     """The dominant shares of those who want something, in order."""
-    total = [int(n) for n in (instance.capacity * instance.available[:, None]).sum(axis=0)]
+    total = [int(n) for n in (instance.capacity * instance.server_count[:, None]).sum(axis=0)]
     unit = [
         max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
     ]
-    return sorted(vms[i] * unit[i] for i, n in enumerate(instance.wanted) if n)
+    return sorted(vms[i] * unit[i] for i, n in enumerate(instance.requested) if n)
 
 
 def largest_least_share(instance: Packing) -> Fraction:
@@ -123,9 +123,9 @@ def largest_least_share(instance: Packing) -> Fraction:
 
 def most_utilization(instance: Packing) -> Fraction:
     """Over all placements."""
-    number = instance.available.astype(int)[:, None]
-    space = [int(n) for n in (instance.start * number).sum(axis=0)]
-    busy = [int(n) for n in ((instance.start - instance.capacity) * number).sum(axis=0)]
+    number = instance.server_count.astype(int)[:, None]
+    space = [int(n) for n in (instance.initial_capacity * number).sum(axis=0)]
+    busy = [int(n) for n in ((instance.initial_capacity - instance.capacity) * number).sum(axis=0)]
     loads = {tuple(int(n) for n in np.array(vms) @ instance.demand) for vms in reached(instance)}
     parts = (
         [Fraction(b + n, s) for b, n, s in zip(busy, load, space, strict=True)] for load in loads

@@ -159,7 +159,7 @@ def test_sets_too_large_to_look_at_are_covered_by_the_bound(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cotenant.solvers.admission import kernels
-    from cotenant.solvers.admission.rents import margins
+    from cotenant.solvers.admission.core_dual_prices import margins
 
     monkeypatch.setattr(kernels, "DEEPEST", 1)
     instance, v = given(seed), 0

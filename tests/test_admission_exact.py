@@ -29,9 +29,9 @@ from cotenant.models.admission.blocking import blocking_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.admission.local_search import best_cores, local_search
+from cotenant.solvers.admission.max_jobs import most_possible, serve_most
 from cotenant.solvers.admission.optimal import most_jobs, optimal
 from cotenant.solvers.admission.prices import good_prices, relaxation_prices
-from cotenant.solvers.admission.serving import most_possible, serve_most
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
@@ -412,8 +412,8 @@ def most_of_one(instance: Admission, v: int, jobs: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -> None:
+    from cotenant.solvers.admission.core_dual_prices import core_prices, margins
     from cotenant.solvers.admission.kernels import best_sets
-    from cotenant.solvers.admission.rents import core_prices, margins
 
     rng = np.random.default_rng([41, seed])
     instance = uniform(machines=1, jobs=5, types=2, cores=3, threads=4, speed=9.0, rng=rng)
@@ -692,7 +692,7 @@ def test_local_search_looks_at_the_clock_inside_a_crowded_vm(
 
     class Short(Clock):
         @property
-        def over(self) -> bool:
+        def expired(self) -> bool:
             return next(looks) >= 1
 
     instance = uniform(
@@ -735,7 +735,7 @@ def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_
 
         class Short(Clock):
             @property
-            def over(self) -> bool:
+            def expired(self) -> bool:
                 return next(looks) >= most  # noqa: B023
 
         calls.clear()
@@ -919,7 +919,7 @@ def test_an_engine_that_looks_at_no_clock_runs_in_a_process_that_is_ended_with_t
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
 
     monkeypatch.setattr(search, "KEEPS_TIME", 10)
-    monkeypatch.setattr(search, "solve_apart", deaf)
+    monkeypatch.setattr(search, "solve_in_subprocess", deaf)
     instance = cotenant.read("admission/hines-romano-I")
     result = cotenant.solve(instance, "optimal", route="program", time_limit=60)
     assert 0 < given["time_limit"] <= 60

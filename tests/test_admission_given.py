@@ -276,8 +276,8 @@ def test_the_problem_is_registered_with_readers_that_exist() -> None:
     problem = problem_named("admission")
     assert problem.solution is Assignment
     assert set(problem.formats) == {"admission-csv"}
-    assert problem.plain is not None
-    assert problem.plain.form == "admission-csv"
+    assert problem.csv_form is not None
+    assert problem.csv_form.form == "admission-csv"
 
 
 def test_sums_of_huge_core_numbers_do_not_wrap_round_into_feasibility() -> None:

@@ -33,10 +33,10 @@ from cotenant.advice.emit import emit
 from cotenant.advice.order import Ordered, ordered
 from cotenant.advice.plan import Advice, advise, drain
 from cotenant.advice.reading import read_state
-from cotenant.advice.rules import translate
+from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
 from cotenant.advice.state import ClusterState
-from cotenant.advice.statecheck import Move, Scheduler, check_waves
-from cotenant.advice.words import WIDTH, advice_lines, drain_lines
+from cotenant.advice.text_report import WIDTH, advice_lines, drain_lines
+from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidInstance,
@@ -66,8 +66,8 @@ def moves_of(advice: Advice) -> dict[str, str]:
 @needs_sample
 def test_the_sample_needs_three_of_four_workers_and_seven_moves() -> None:
     advice = advise(sample())
-    assert (len(advice.in_use), advice.enough, advice.needed) == (4, 3, 3)
-    assert (len(advice.targets), advice.fewest_pinned, advice.freed) == (7, 7, ("w-4",))
+    assert (len(advice.in_use), advice.nodes_found, advice.nodes_lower_bound) == (4, 3, 3)
+    assert (len(advice.targets), advice.moves_lower_bound_pinned, advice.freed) == (7, 7, ("w-4",))
     pinned = {advice.state.pods[n].name for n in advice.pinned}
     assert pinned == {"pg-0", "pg-1", "pg-2", "search-0"}
     assert not advice.order.stuck
@@ -76,8 +76,12 @@ def test_the_sample_needs_three_of_four_workers_and_seven_moves() -> None:
 @needs_sample
 def test_the_sample_needs_six_moves_when_volumes_and_budgets_are_vouched_for() -> None:
     advice = advise(sample(), released=["volumes", "budget"])
-    assert (advice.enough, advice.needed) == (3, 3)
-    assert (len(advice.targets), advice.fewest_pinned, advice.fewest) == (6, 6, 6)
+    assert (advice.nodes_found, advice.nodes_lower_bound) == (3, 3)
+    assert (len(advice.targets), advice.moves_lower_bound_pinned, advice.moves_lower_bound) == (
+        6,
+        6,
+        6,
+    )
     where = {n: advice.targets.get(n, each.node) for n, each in enumerate(advice.state.pods)}
     pg = [where[n] for n, each in enumerate(advice.state.pods) if each.name.startswith("pg-")]
     assert len(set(pg)) == 3
@@ -101,7 +105,12 @@ def test_the_sample_in_words() -> None:
 
 def test_two_half_empty_nodes_become_one() -> None:
     advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "2")))
-    assert (advice.enough, advice.needed, len(advice.targets), advice.fewest) == (1, 1, 1, 1)
+    assert (
+        advice.nodes_found,
+        advice.nodes_lower_bound,
+        len(advice.targets),
+        advice.moves_lower_bound,
+    ) == (1, 1, 1, 1)
     assert advice.proved
     assert advice.waste == 0.5
 
@@ -109,9 +118,9 @@ def test_two_half_empty_nodes_become_one() -> None:
 def test_room_is_what_daemons_leave_and_pods_have_slots() -> None:
     daemons = [pod(f"d-{n}", f"n{n}", "5", owner="DaemonSet") for n in (1, 2)]
     pods = [pod("a-1", "n1", "2"), pod("b-1", "n2", "2")]
-    assert advise(state(node("n1"), node("n2"), *pods, *daemons)).enough == 2
-    assert advise(state(node("n1"), node("n2"), *pods)).enough == 1
-    assert advise(state(node("n1", pods="1"), node("n2", pods="1"), *pods)).enough == 2
+    assert advise(state(node("n1"), node("n2"), *pods, *daemons)).nodes_found == 2
+    assert advise(state(node("n1"), node("n2"), *pods)).nodes_found == 1
+    assert advise(state(node("n1", pods="1"), node("n2", pods="1"), *pods)).nodes_found == 2
 
 
 def test_a_control_plane_holds_what_tolerates_it_and_is_no_worker() -> None:
@@ -120,8 +129,8 @@ def test_a_control_plane_holds_what_tolerates_it_and_is_no_worker() -> None:
     nodes = [node("cp", labels=role, taints=taints), node("n1")]
     tolerant = pod("a-1", "n1", tolerations=[{"key": "cp", "operator": "Exists"}])
     advice = advise(state(*nodes, tolerant))
-    assert (advice.in_use, advice.enough, advice.freed) == (("n1",), 0, ("n1",))
-    assert advise(state(*nodes, pod("a-1", "n1"))).enough == 1
+    assert (advice.in_use, advice.nodes_found, advice.freed) == (("n1",), 0, ("n1",))
+    assert advise(state(*nodes, pod("a-1", "n1"))).nodes_found == 1
 
 
 @pytest.mark.parametrize(
@@ -141,9 +150,9 @@ def test_nodes_that_do_not_take_a_pod_are_not_filled(
     nodes = [node("big", "16", **closed), node("n1", "4", labels={"disk": "hdd"})]
     stays = pod("s-1", "big", "1", owner="")
     read = state(*nodes, stays, pod("a-1", "n1", "2", **selector))
-    assert advise(read).enough == 2
+    assert advise(read).nodes_found == 2
     if opened is not None:
-        assert advise(state(*nodes, stays, pod("a-1", "n1", "2", **opened))).enough == 1
+        assert advise(state(*nodes, stays, pod("a-1", "n1", "2", **opened))).nodes_found == 1
 
 
 def test_what_is_on_a_cordoned_node_may_stay_there() -> None:
@@ -154,7 +163,7 @@ def test_what_is_on_a_cordoned_node_may_stay_there() -> None:
         pod("b-1", "n2", "1"),
     )
     advice = advise(read)
-    assert (advice.enough, moves_of(advice)) == (2, {})
+    assert (advice.nodes_found, moves_of(advice)) == (2, {})
 
 
 @pytest.mark.parametrize(
@@ -176,7 +185,7 @@ def test_anti_affinity_holds_both_ways_across_labels_and_namespaces(
         pod("b-1", "n2", **{"labels": {"app": "a"}} | second),
     ]
     advice = advise(state(node("n1"), node("n2"), *pods))
-    assert (advice.enough, advice.needed) == (enough, enough)
+    assert (advice.nodes_found, advice.nodes_lower_bound) == (enough, enough)
     # a daemon's pods count as well
     daemons = [
         pods[0]
@@ -197,13 +206,13 @@ def test_anti_affinity_holds_both_ways_across_labels_and_namespaces(
 def test_anti_affinity_by_zone_leaves_a_zone_to_each() -> None:
     nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="b")]
     pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (1, 3)]
-    assert advise(state(*nodes, *pods, pod("b-1", "n2"))).enough == 2
+    assert advise(state(*nodes, *pods, pod("b-1", "n2"))).nodes_found == 2
 
 
 def test_a_topology_that_no_node_has_keeps_nothing_apart() -> None:
     pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (1, 2)]
     advice = advise(state(node("n1"), node("n2"), *pods))
-    assert (advice.enough, advice.needed, advice.pinned) == (1, 1, {})
+    assert (advice.nodes_found, advice.nodes_lower_bound, advice.pinned) == (1, 1, {})
     spread_out = pod("b-1", "n1", labels={"app": "b"}, topologySpreadConstraints=spread("b"))
     advice = advise(state(node("n1"), node("n2"), spread_out, pod("c-1", "n2")))
     assert moves_of(advice) == {"c-1": "n1"}  # no node takes the other
@@ -212,18 +221,18 @@ def test_a_topology_that_no_node_has_keeps_nothing_apart() -> None:
 def test_an_empty_label_is_a_zone_too() -> None:
     nodes = [node(f"n{n}", labels={ZONE: zone}) for n, zone in enumerate(["", "", "b"])]
     pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (0, 2)]
-    assert advise(state(*nodes, *pods, pod("b-1", "n1"))).enough == 2
+    assert advise(state(*nodes, *pods, pod("b-1", "n1"))).nodes_found == 2
     spreads = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a", 2)}
     pods = [pod(f"a-{n}", f"n{n}", **spreads) for n in range(3)]
     advice = advise(state(*nodes, *pods))
-    assert (advice.enough, len(advice.targets)) == (2, 1)
+    assert (advice.nodes_found, len(advice.targets)) == (2, 1)
 
 
 def test_a_rule_written_twice_is_one() -> None:
     twice = apart("a")
     twice["podAntiAffinity"][REQUIRED] *= 2
     pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=twice) for n in (1, 2)]
-    assert advise(state(node("n1"), node("n2"), *pods)).needed == 2
+    assert advise(state(node("n1"), node("n2"), *pods)).nodes_lower_bound == 2
 
 
 def test_a_zone_without_room_stays_empty_in_a_spread() -> None:
@@ -231,9 +240,9 @@ def test_a_zone_without_room_stays_empty_in_a_spread() -> None:
     spreads = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a", 2)}
     pods = [pod(f"a-{n}", f"n{n}", **spreads) for n in (1, 2)]
     advice = advise(state(*nodes, *pods))
-    assert (advice.enough, advice.pinned) == (1, {})
+    assert (advice.nodes_found, advice.pinned) == (1, {})
     more = pod("a-3", "n2", **spreads)  # three in zone a, none in b: broken now
-    assert advise(state(*nodes, *pods, more)).translation.broken == (
+    assert advise(state(*nodes, *pods, more)).translation.violated_rules == (
         f"spread of shop/a over {ZONE}",
     )
 
@@ -241,10 +250,12 @@ def test_a_zone_without_room_stays_empty_in_a_spread() -> None:
 def test_host_ports_are_one_to_a_node() -> None:
     port = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80}]}]
     read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
-    assert advise(state(node("n1"), node("n2"), *read)).enough == 2
+    assert advise(state(node("n1"), node("n2"), *read)).nodes_found == 2
     port2 = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 81}]}]
     assert (
-        advise(state(node("n1"), node("n2"), read[0], pod("b-1", "n2", containers=port2))).enough
+        advise(
+            state(node("n1"), node("n2"), read[0], pod("b-1", "n2", containers=port2))
+        ).nodes_found
         == 1
     )
 
@@ -268,8 +279,8 @@ def test_a_node_that_gives_no_limit_of_volumes_has_none() -> None:
         pod("a-1", "n2", **using(1)), pod("d-1", "n2", owner="DaemonSet", **using(2)),
     )  # fmt: skip
     advice = advise(read)
-    assert (advice.translation.broken, advice.pinned) == ((), {})
-    assert (moves_of(advice), advice.needed) == ({"a-0": "n2"}, 1)
+    assert (advice.translation.violated_rules, advice.pinned) == ((), {})
+    assert (moves_of(advice), advice.nodes_lower_bound) == ({"a-0": "n2"}, 1)
 
 
 def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> None:
@@ -280,7 +291,11 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
     ]
     advice = advise(state(*nodes, *pods))
     # as long as the three nodes stand, no zone may have two
-    assert (advice.enough, advice.needed, advice.needed_pinned) == (3, 1, 3)
+    assert (advice.nodes_found, advice.nodes_lower_bound, advice.nodes_lower_bound_pinned) == (
+        3,
+        1,
+        3,
+    )
     assert "spread of shop/a" in advice.dropped[0]
     assert "no fewer while the pinned pods stay and every rule below is kept (proved)" in " ".join(
         " ".join(advice_lines(advice)).split()
@@ -296,7 +311,10 @@ def test_pods_that_are_near_each_other_against_a_rule_may_stay_so_in_the_bound()
         pod("c-1", "n1", cpu="2"),
     )
     advice = advise(broken)
-    assert (advice.enough, advice.needed) == (2, 1)  # b-1 on n1 is as near d-1 as it is now
+    assert (advice.nodes_found, advice.nodes_lower_bound) == (
+        2,
+        1,
+    )  # b-1 on n1 is as near d-1 as it is now
 
 
 def test_pods_that_are_near_by_zone_may_not_come_to_one_node() -> None:
@@ -314,7 +332,7 @@ def test_a_node_that_its_own_pods_fill_may_run_more_than_fits() -> None:
     daemon = pod("d-1", "n1", "8", "32Gi", owner="DaemonSet")
     read = state(node("n1", pods="1"), node("n2"), daemon, pod("a-1", "n1"), pod("b-1", "n2"))
     advice = advise(read)
-    assert (moves_of(advice), advice.enough) == ({"a-1": "n2"}, 1)
+    assert (moves_of(advice), advice.nodes_found) == ({"a-1": "n2"}, 1)
 
 
 def test_pods_that_a_spread_of_a_node_s_own_pod_counts_stay() -> None:
@@ -326,7 +344,7 @@ def test_pods_that_a_spread_of_a_node_s_own_pod_counts_stay() -> None:
         node("n1"), node("n2"), daemon, pod("c-1", "n1", labels={"app": "c"}), pod("s-1", "n2", owner="")
     )  # fmt: skip
     advice = advise(read)
-    assert (moves_of(advice), advice.enough, advice.needed) == ({}, 2, 1)
+    assert (moves_of(advice), advice.nodes_found, advice.nodes_lower_bound) == ({}, 2, 1)
     assert ("spread", "a spread of shop/d-1 counts it") in advice.pinned[1]
     assert set(Scheduler(read, {0: "n2", 1: "n2", 2: "n2"}).broken()) == {
         f"spread of shop/d-1 over {HOST}"
@@ -359,8 +377,12 @@ def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
         pod("c-1", "n2", schedulerName="x"),
     )
     advice = advise(far)
-    assert (advice.enough, advice.needed, advice.needed_pinned) == (2, 1, 2)
-    assert advise(far, released=["scheduler"]).enough == 1
+    assert (advice.nodes_found, advice.nodes_lower_bound, advice.nodes_lower_bound_pinned) == (
+        2,
+        1,
+        2,
+    )
+    assert advise(far, released=["scheduler"]).nodes_found == 1
     with pytest.raises(InvalidOption, match="release is 'spread'; expected one of volumes, budget"):
         advise(far, released=["spread"])
 
@@ -369,21 +391,21 @@ def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> No
     # more is asked of n1 than it has; two pods that are to be apart are together
     over = state(node("n1", "2"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "1"))
     advice = advise(over)
-    assert advice.translation.broken == ("n1 is over its cpu",)
-    assert (advice.enough, moves_of(advice)) == (1, {"a-1": "n2"})
+    assert advice.translation.violated_rules == ("n1 is over its cpu",)
+    assert (advice.nodes_found, moves_of(advice)) == (1, {"a-1": "n2"})
     near_each_other = [
         pod(f"a-{n}", "n1", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)
     ]
     advice = advise(state(node("n1"), node("n2"), *near_each_other, pod("b-1", "n2")))
-    assert advice.enough == 1  # left alone; mending needs both nodes
-    assert advice.translation.broken == ("anti-affinity of shop/a",)
+    assert advice.nodes_found == 1  # left alone; mending needs both nodes
+    assert advice.translation.violated_rules == ("anti-affinity of shop/a",)
     assert "broken now, and left so" in " ".join(advice_lines(advice))
 
 
 def test_mending_may_free_the_last_worker() -> None:
     control = node("cp", labels={"node-role.kubernetes.io/control-plane": ""})
     advice = advise(state(control, node("n1", "2"), pod("a-1", "n1", "3")))
-    assert (moves_of(advice), advice.enough, advice.needed) == ({"a-1": "cp"}, 0, 0)
+    assert (moves_of(advice), advice.nodes_found, advice.nodes_lower_bound) == ({"a-1": "cp"}, 0, 0)
 
 
 def test_pods_alone_on_their_nodes_are_no_plan() -> None:
@@ -517,7 +539,7 @@ def test_an_interrupt_keeps_the_best_plan_checked(
     assert advice.interrupted
     assert len(checked) == 1
     # nothing moves before the fewest nodes are known; then what holds all on one is kept
-    assert advice.enough == (4 if part == "nodes_needed" else 1)
+    assert advice.nodes_found == (4 if part == "nodes_needed" else 1)
     text = " ".join(" ".join(advice_lines(advice)).split())
     assert "cut short by an interrupt:" in text
     assert advice.document()["cut_short"] == list(advice.cut)
@@ -526,7 +548,7 @@ def test_an_interrupt_keeps_the_best_plan_checked(
 
 def test_without_time_a_plan_is_still_checked_and_what_is_missing_is_said() -> None:
     advice = advise(half_empty(12), time_limit=1e-3)
-    assert advice.enough >= advice.needed_pinned >= advice.needed
+    assert advice.nodes_found >= advice.nodes_lower_bound_pinned >= advice.nodes_lower_bound
     if advice.cut:
         text = " ".join(" ".join(advice_lines(advice)).split())
         assert "cut short by the time limit (--time-limit):" in text
@@ -571,9 +593,9 @@ def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
 
 
 def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.advice import rules
+    from cotenant.advice import to_packing
 
-    monkeypatch.setattr(rules._Builder, "_apart_rules", lambda self: [])
+    monkeypatch.setattr(to_packing._Builder, "_apart_rules", lambda self: [])
     pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)]
     advice = advise(state(node("n1"), node("n2"), *pods))
     # the filters let no move of it be ordered, and nothing is claimed to be carried out
@@ -635,7 +657,7 @@ def test_draining_says_what_blocks_and_what_moves() -> None:
     found = drain(read, "n-2")
     assert found.empties
     assert found.advice is not None
-    assert found.advice.fewest_pinned == len(found.advice.targets)
+    assert found.advice.moves_lower_bound_pinned == len(found.advice.targets)
     assert {read.pods[n].node for n in found.advice.targets} >= {"n-2"}
     with pytest.raises(UnknownName, match="no node is named 'n-9'"):
         drain(read, "n-9")
@@ -749,6 +771,6 @@ def test_equal_pods_are_one_type() -> None:
         pod(f"a-{n}", f"n{n % 3}", "100m", labels={"app": "a", "pod": str(n)}) for n in range(30)
     ]
     built = translate(state(*[node(f"n{n}") for n in range(3)], *pods))
-    assert (built.instance.types, built.instance.classes, built.instance.wanted[0]) == (1, 1, 30)
+    assert (built.instance.types, built.instance.classes, built.instance.requested[0]) == (1, 1, 30)
     assert listed()["items"] == []
     assert HOST in state(node("n"), pod("a", "n")).nodes[0].labels

@@ -35,10 +35,10 @@ from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise, drain
 from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
-from cotenant.advice.rules import translate
+from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import Pod, Role
-from cotenant.advice.statecheck import Scheduler
-from cotenant.advice.words import advice_lines, drain_lines
+from cotenant.advice.text_report import advice_lines, drain_lines
+from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption, UnknownName
 
 
@@ -117,7 +117,7 @@ def test_what_is_not_modelled_is_named() -> None:
         pod("x-1", "n", schedulerName="mine"), pod("t-1", "n", affinity=terms),
         pod("r-1", "n", resourceClaims=[{"name": "gpu"}]),
     )  # fmt: skip
-    kinds = [[kind for kind, _ in each.unread] for each in read.pods]
+    kinds = [[kind for kind, _ in each.unsupported_constraints] for each in read.pods]
     assert kinds == [
         ["volumes"],
         ["affinity"],
@@ -171,23 +171,23 @@ def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
         claim_of("c2", "pv-2"),
     ]
     first, second = state(*items).pods
-    assert not first.unread
-    assert first.volumes[0][0].labels[0].values == ("a",)
-    assert second.volumes[0][0].labels[0].values == ("b",)
-    assert [words for _, words in second.unread] == [
+    assert not first.unsupported_constraints
+    assert first.volume_node_affinity[0][0].labels[0].values == ("a",)
+    assert second.volume_node_affinity[0][0].labels[0].values == ("b",)
+    assert [words for _, words in second.unsupported_constraints] == [
         "limits of attached volumes unknown, add csinodes"
     ]
     read = state(*items, limits)
-    assert not read.pods[1].unread
+    assert not read.pods[1].unsupported_constraints
     assert (
         read.pods[1].requests["volumes of ebs"],
         read.nodes[0].allocatable["volumes of ebs"],
     ) == (1, 3)
     shared = state(*items, using("e-1", "c1"))
     words = ("volumes", "claim c1 is shared and for one node or pod")
-    assert shared.pods[0].unread == (words,)
+    assert shared.pods[0].unsupported_constraints == (words,)
     items[5]["spec"]["accessModes"] = ["ReadWriteOncePod"]
-    assert state(*items, using("e-1", "c1")).pods[0].unread == (words,)
+    assert state(*items, using("e-1", "c1")).pods[0].unsupported_constraints == (words,)
 
 
 def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
@@ -234,7 +234,7 @@ def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
 def test_further_things_that_are_not_modelled_are_named(
     spec: dict[str, Any], kind: str, words: str
 ) -> None:
-    assert read_pod(**spec).unread == ((kind, words),)
+    assert read_pod(**spec).unsupported_constraints == ((kind, words),)
 
 
 def test_a_toleration_that_is_not_read_is_free_in_the_bound() -> None:
@@ -244,7 +244,7 @@ def test_a_toleration_that_is_not_read_is_free_in_the_bound() -> None:
         node("n1", "4"), tainted, pod("a-1", "n1", "4", tolerations=by), pod("b-1", "n2", "4", tolerations=by)
     )  # fmt: skip
     advice = advise(read)
-    assert (advice.enough, advice.needed, len(advice.pinned)) == (2, 1, 2)
+    assert (advice.nodes_found, advice.nodes_lower_bound, len(advice.pinned)) == (2, 1, 2)
 
 
 def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -259,11 +259,13 @@ def claiming(claim: str) -> list[dict[str, Any]]:
 def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
     disk = volume("pv", gcePersistentDisk={"pdName": "x"})
     read = read_pod(disk, claim_of("c", "pv"), volumes=claiming("c"))
-    assert read.unread == (("volumes", "limits of attached volumes unknown, add csinodes"),)
+    assert read.unsupported_constraints == (
+        ("volumes", "limits of attached volumes unknown, add csinodes"),
+    )
     going = claim_of("c", "pv")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     read = read_pod(volume("pv"), going, volumes=claiming("c"))
-    assert read.unread == (("volumes", "claim c is being deleted"),)
+    assert read.unsupported_constraints == (("volumes", "claim c is being deleted"),)
 
 
 @pytest.mark.parametrize(
@@ -298,8 +300,8 @@ def test_a_shared_volume_is_attached_once_in_the_bound() -> None:
         *({**limits, "metadata": {"name": name}} for name in ("n1", "n2")),
     )  # fmt: skip
     advice = advise(read)
-    assert (advice.enough, advice.needed) == (2, 1)
-    assert [words for _, words in read.pods[0].unread] == ["claim c is shared"]
+    assert (advice.nodes_found, advice.nodes_lower_bound) == (2, 1)
+    assert [words for _, words in read.pods[0].unsupported_constraints] == ["claim c is shared"]
 
 
 def test_a_budget_whose_status_is_of_an_older_one_allows_nothing() -> None:
@@ -486,7 +488,7 @@ def test_proxmox(tmp_path: Path) -> None:
         ("100 web", Role.MOVABLE), ("101 dns", Role.MOVABLE), ("102 old", Role.FINISHED),
     ]  # fmt: skip
     assert read.nodes[0].allocatable == {"vCPU": 16, "memory": 64 << 30}
-    assert (read.nodes[2].closed, dict(read.ignored)) == ("offline", {"storage": 1})
+    assert (read.nodes[2].not_ready_reason, dict(read.ignored)) == ("offline", {"storage": 1})
     done = run("advise", "nodes", str(path))
     assert "2 hosts are in use; 1 is enough and no fewer can do (proved" in done.stdout
     assert "1 VM moves (fewest, proved)" in done.stdout
@@ -535,7 +537,7 @@ def test_openstack(tmp_path: Path) -> None:
     paths = openstack(tmp_path)
     read = read_state(paths)
     assert [each.node for each in read.pods] == ["c1.example", "c2.example", "c3.example", ""]
-    assert read.nodes[3].unsure == "availability zone unknown"
+    assert read.nodes[3].unknown_reason == "availability zone unknown"
     done = run("advise", "nodes", *paths, "--emit", "openstack")
     assert "server migrate --live-migration --host c" in done.stdout
     done = run("advise", "nodes", *paths, "--json")

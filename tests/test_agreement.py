@@ -14,8 +14,8 @@ import cotenant
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.gaps import gap_to
-from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.run.result import run
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import METHODS
 from cotenant.instances.admission import Admission
 from cotenant.instances.groups import Groups

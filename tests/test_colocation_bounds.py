@@ -177,7 +177,7 @@ def test_only_a_no_proves_that_zero_is_impossible(
     search = searching(Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int)))
     search.value = 9
     monkeypatch.setattr(
-        module, "zero_blocking", lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED)
+        module, "find_stable", lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED)
     )
     search._zero_over_types()
     assert search.bound == bound

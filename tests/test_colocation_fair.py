@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from cotenant import solve
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation, Pairing, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
 from cotenant.instances.problem import InvalidInstance, read
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import common, fair, feasible_pairing
-from cotenant.solvers.colocation.near import Near, search_near
+from cotenant.solvers.colocation.local_branching import LocalBranching, search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
 from cotenant.solvers.engines import solve_program
@@ -71,7 +71,7 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
         limits.append(hard_limit)
         assert asked["time_limit"] < hard_limit
 
-    monkeypatch.setattr(common, "call_apart", deaf)
+    monkeypatch.setattr(common, "call_in_subprocess", deaf)
     monkeypatch.setattr(common, "solve_program", None)
     monkeypatch.setattr(method, "KEEPS_TIME", 0)
     instance = crowd(12, 5)
@@ -89,8 +89,8 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
 def test_when_time_is_up_at_once_nothing_long_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = crowd(60, 4)
     begin = feasible_pairing(instance)
-    monkeypatch.setattr(Clock, "over", property(lambda clock: True))
-    for name in ("LivingProgram", "solve_program", "call_apart"):
+    monkeypatch.setattr(Clock, "expired", property(lambda clock: True))
+    for name in ("WarmStartedProgram", "solve_program", "call_in_subprocess"):
         for module in ("relaxation", "neighborhoods", "common"):
             monkeypatch.setattr(f"cotenant.solvers.colocation.{module}.{name}", None, raising=False)
     found = fair(instance, time_limit=1.0)
@@ -313,7 +313,7 @@ def test_a_first_pairing_of_the_least_slack_is_found_near_the_relaxation() -> No
     program = fair_program(instance, 1e-8).program
     found = relaxed(program, Clock())
     assert found is not None
-    near = Near(instance, begin, found, Clock(), slack=0.0)
+    near = LocalBranching(instance, begin, found, Clock(), slack=0.0)
     assert not near.found, "a pairing of more slack counts for nothing"
     near.first(60.0)
     check(instance, near.best)

@@ -169,7 +169,7 @@ def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
         calls.append(options["time_limit"] <= hard_limit <= 60.0)
         return function(*given, **options)
 
-    monkeypatch.setattr("cotenant.solvers.colocation.common.call_apart", call_apart)
+    monkeypatch.setattr("cotenant.solvers.colocation.common.call_in_subprocess", call_apart)
     apart = fair(instance, slack=0.3, time_limit=10.0)
     assert set(calls) == {True}
     assert apart.bound == pytest.approx(here.bound)

@@ -32,7 +32,7 @@ from cotenant.analysis.frontier import PriceFrontier
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.run.proving import prove
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
 from cotenant.instances.colocation.generators import population
@@ -40,7 +40,13 @@ from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import blocking_program, stable_program
-from cotenant.solvers.colocation import blocking, fewest_blocking, robust, shares, zero_blocking
+from cotenant.solvers.colocation import (
+    aggregate_relaxation,
+    blocking,
+    fewest_blocking,
+    find_stable,
+    robust,
+)
 from cotenant.solvers.outcome import Status, Stop
 
 TYPES = 8
@@ -113,7 +119,7 @@ def test_shares_and_whole_agents_equal_enumeration(
 ) -> None:
     """As with very many agents: shares first, then families of whole ones."""
     monkeypatch.setattr(blocking, "MANY", range(1, 2**40))
-    monkeypatch.setattr(shares, "CLEAR", clear)
+    monkeypatch.setattr(aggregate_relaxation, "CLEAR", clear)
     rng, left = np.random.default_rng([clear, 19]), 6
     while left:
         if (case := interval_cases.draw(rng)) is not None:
@@ -131,10 +137,10 @@ def test_a_million_agents_have_a_proved_least_penalty(
     the second; CP-SAT finds the first.
     """
     given = population(agents=10**6, error=0.01, rng=np.random.default_rng(seed))
-    found = zero_blocking(given, alpha, uncertainty="possible", time_limit=60)
+    found = find_stable(given, alpha, uncertainty="possible", time_limit=60)
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(least, abs=1e-11)
-    assert zero_blocking(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
+    assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
@@ -149,7 +155,7 @@ def test_each_engine_proves_the_same_least_penalty(engine: str) -> None:
 
 def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
     given = population(agents=10**5, error=0.01, rng=np.random.default_rng(0))
-    short = zero_blocking(given, 0.05, uncertainty="possible", time_limit=1e-6)
+    short = find_stable(given, 0.05, uncertainty="possible", time_limit=1e-6)
     assert (short.status, short.stop) == (Status.UNKNOWN, Stop.TIME_LIMIT)
 
     told: list[object] = []
@@ -159,10 +165,10 @@ def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
         if len(told) == 1:
             raise KeyboardInterrupt
 
-    asked = zero_blocking(given, 0.05, uncertainty="possible", report=enough)
+    asked = find_stable(given, 0.05, uncertainty="possible", report=enough)
     assert asked.stop is Stop.INTERRUPTED
     assert isinstance(asked.solution, Pairing)
-    again = zero_blocking(given, 0.05, uncertainty="possible", start=asked.solution)
+    again = find_stable(given, 0.05, uncertainty="possible", start=asked.solution)
     assert again.status is Status.OPTIMAL
 
 
@@ -206,7 +212,7 @@ def test_two_engines_agree_at_and_just_below_robust_alpha() -> None:
     assert found.below is not None
     for engine in ("highs", "cp-sat"):
         at, below = (
-            zero_blocking(instance, alpha, uncertainty="possible", engine=engine)  # type: ignore[arg-type]
+            find_stable(instance, alpha, uncertainty="possible", engine=engine)  # type: ignore[arg-type]
             for alpha in (found.alpha, found.below)
         )
         assert (at.status, below.status) == (Status.OPTIMAL, Status.INFEASIBLE)
@@ -235,7 +241,7 @@ def test_robust_alpha_says_what_it_knows_when_time_is_up(monkeypatch: pytest.Mon
     def interrupted(*given: object, **options: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(robust, "zero_blocking", interrupted)
+    monkeypatch.setattr(robust, "find_stable", interrupted)
     found = robust_alpha(instance)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
 
@@ -247,11 +253,11 @@ def test_a_pairing_that_refutes_what_was_proved_takes_the_proof_away(
     instance = measured(1)
 
     def lying(given: Colocation, alpha: float, **options: Any) -> Any:
-        found = zero_blocking(given, alpha, **options)
+        found = find_stable(given, alpha, **options)
         lies = options["engine"] == "highs" and not options["penalty"]
         return replace(found, solution=None, status=Status.INFEASIBLE) if lies else found
 
-    monkeypatch.setattr(robust, "zero_blocking", lying)
+    monkeypatch.setattr(robust, "find_stable", lying)
     found = robust_alpha(instance)
     assert (found.status, found.confirmed, found.below) == (Status.FEASIBLE, False, None)
     assert found.pairing is not None
@@ -354,11 +360,11 @@ def test_no_proof_file_certifies_what_holds_within_intervals(tmp_path: Path) -> 
     for method, options in (("stable", {"uncertainty": "possible"}), ("optimal", {"worst": True})):
         result = cotenant.solve(instance, method, alpha=0.1, **options)
         found = prove(instance, path, result, tmp_path / "proof.json")
-        assert found.standing == "claimed"
+        assert found.proof_status == "claimed"
         assert "intervals" in found.says
         assert not (tmp_path / "proof.json").exists()
     plain = cotenant.solve(instance, "optimal")
-    assert prove(instance, path, plain, tmp_path / "proof.json").standing == "certified"
+    assert prove(instance, path, plain, tmp_path / "proof.json").proof_status == "certified"
 
 
 def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
@@ -458,7 +464,7 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
     assert (first.status, first.limit) == (Status.INFEASIBLE, least.below)
     assert (second.limit, second.penalty) == (least.alpha, pytest.approx(least.penalty))
     costs = [
-        zero_blocking(instance, least.alpha, uncertainty=kind).bound  # type: ignore[arg-type]
+        find_stable(instance, least.alpha, uncertainty=kind).bound  # type: ignore[arg-type]
         for kind in ("certain", "none", "possible")
     ]
     assert costs == sorted(costs)  # type: ignore[type-var]
@@ -480,7 +486,7 @@ def test_an_interrupted_search_for_robust_alpha_leaves_an_empty_map(
     def interrupted(*given: object, **options: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(robust, "zero_blocking", interrupted)
+    monkeypatch.setattr(robust, "find_stable", interrupted)
     instance = measured(types=4)
     assert alpha_frontiers(instance, points=2) == {}
     *_, last = price_frontiers(instance, points=2, time_limit=20)

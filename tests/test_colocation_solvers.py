@@ -16,7 +16,7 @@ from seeds import numbers
 
 import cotenant
 from cotenant.analysis.colocation.frontier import frontier, price_frontiers
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.objective import (
     attribution_slack,
@@ -33,9 +33,9 @@ from cotenant.solvers.colocation import (
     fair,
     feasible_pairing,
     fewest_blocking,
+    find_stable,
     matching,
     optimal,
-    zero_blocking,
 )
 from cotenant.solvers.colocation.common import run
 from cotenant.solvers.colocation.matching import least_penalty_matching
@@ -211,7 +211,7 @@ def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine
     decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}
     for instance in small_instances(reference, range(12_000, 12_060)):
         expected = reference.best(instance, 0.001).penalty_by_blocking.get(0)
-        found = zero_blocking(instance, 0.001, engine=engine)
+        found = find_stable(instance, 0.001, engine=engine)
         decided[found.status] += 1
         if expected is None:
             assert found.status is Status.INFEASIBLE, instance.name
@@ -258,7 +258,7 @@ def test_four_users_where_the_cheapest_pairing_is_not_stable() -> None:
         [[0, 0.1, 0.4, 0.2], [0.1, 0, 0.2, 0.5], [0.3, 0.1, 0, 0.6], [0.1, 0.5, 0.7, 0]]
     )
     instance = Colocation(penalty, [1, 1, 1, 1], names=("A", "B", "C", "D"))
-    best, stable = optimal(instance).solution, zero_blocking(instance).solution
+    best, stable = optimal(instance).solution, find_stable(instance).solution
     assert isinstance(best, Pairing)
     assert isinstance(stable, Pairing)
     assert (best.first.tolist(), best.second.tolist()) == ([0, 1], [3, 2])
@@ -272,7 +272,7 @@ def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
         optimal(instance),
         optimal(instance, engine="cp-sat"),
         fair(instance),
-        zero_blocking(instance),
+        find_stable(instance),
     ):
         assert (found.status, found.solution, found.stop) == (
             Status.INFEASIBLE,
@@ -322,8 +322,8 @@ def test_fair_needs_bandwidths_and_names_the_cure() -> None:
         (lambda i: optimal(i, engine="cplex"), "engine"),
         (lambda i: optimal(i, start="GR"), "start is 'GR'; expected a Solution"),
         (lambda i: fair(i, time_limit=-1), "time_limit"),
-        (lambda i: zero_blocking(i, -0.1), "alpha"),
-        (lambda i: zero_blocking(i, 0.1, "percent"), "alpha_mode"),
+        (lambda i: find_stable(i, -0.1), "alpha"),
+        (lambda i: find_stable(i, 0.1, "percent"), "alpha_mode"),
         (lambda i: at_most_blocking(i, -1), "most"),
         (lambda i: fair(i, slack=-0.1), "slack"),
         (lambda i: frontier(i, "machines"), "against"),
@@ -346,14 +346,14 @@ def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> N
     left, right = optimal(instance), optimal(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
-    left, right = zero_blocking(instance), zero_blocking(instance, engine="cp-sat")
+    left, right = find_stable(instance), find_stable(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
 
 
 def test_a_million_agents_are_no_larger_than_their_types() -> None:
     instance = contention(20, 1_000_000, 0)
-    for found in (optimal(instance), zero_blocking(instance)):
+    for found in (optimal(instance), find_stable(instance)):
         assert found.status is Status.OPTIMAL
         assert isinstance(found.solution, Pairing)
         check(instance, found.solution)
@@ -486,8 +486,8 @@ def test_a_start_is_never_made_worse_and_an_infeasible_one_is_completed() -> Non
         assert mean_penalty(instance, found.solution) == pytest.approx(
             mean_penalty(instance, best), abs=1e-12
         )
-    stable = zero_blocking(instance).solution
-    again = zero_blocking(instance, start=stable)
+    stable = find_stable(instance).solution
+    again = find_stable(instance, start=stable)
     assert again.status is Status.OPTIMAL
 
 

@@ -20,9 +20,9 @@ from cotenant.instances.colocation.generators import (
 )
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 from cotenant.solvers.colocation import stable as stable_module
-from cotenant.solvers.colocation.as_roommates import lists_of_agents
 from cotenant.solvers.colocation.exchanges import Exchanges
 from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import (
     fewest_blocking_pairs,
@@ -258,7 +258,7 @@ def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking
 ) -> None:
     instance = with_ties(30, 10, 0)
     monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
-    monkeypatch.setattr(stable_module, "call_apart", lambda *given, **options: None)
+    monkeypatch.setattr(stable_module, "call_in_subprocess", lambda *given, **options: None)
     ended = stable(instance, time_limit=600)
     first, second = ended.certificate["levels"]
     assert (ended.status, first["value"], second["status"]) == (Status.OPTIMAL, 0, "feasible")
@@ -271,7 +271,7 @@ def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking
 def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_search_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stable_module, "AT_ONCE_SECONDS", 1e-9)
+    monkeypatch.setattr(stable_module, "PROBE_SECONDS", 1e-9)
     monkeypatch.setattr(stable_module, "EXACT_SECOND_LEVEL", 0)
     values = set()
     for seed, noise in ((0, 0.03), (1, 0.03), (2, 0.03), (4, 0.01)):
@@ -490,7 +490,7 @@ def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
     by_programs(monkeypatch)
     monkeypatch.setattr(stable_module, "APART_FROM", 0)
     monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
-    monkeypatch.setattr(stable_module, "call_apart", lambda *given, **options: None)
+    monkeypatch.setattr(stable_module, "call_in_subprocess", lambda *given, **options: None)
     ended = stable(_in_need_of_a_decision(), time_limit=60)
     assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert ended.solution is not None
@@ -507,20 +507,20 @@ def test_every_program_of_a_large_instance_is_ended_with_the_time(
     def deaf(
         function: Any, *given: Any, hard_limit: float, time_limit: float, **options: Any
     ) -> None:
-        assert time_limit <= hard_limit <= 20.0 + stable_module.GRACE
+        assert time_limit <= hard_limit <= 20.0 + stable_module.KILL_GRACE
         asked.append(function.__name__)
 
-    monkeypatch.setattr(stable_module, "call_apart", deaf)
+    monkeypatch.setattr(stable_module, "call_in_subprocess", deaf)
     monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
     monkeypatch.setattr(stable_module, "APART_FROM", 0)
     monkeypatch.setattr(stable_module, "CHEAP_LISTS", 0)
     monkeypatch.setattr(stable_module, "LISTS_UP_TO", 0)
     monkeypatch.setattr(stable_module.Exchanges, "search", lambda *given: iter(()))
-    for name in ("zero_blocking", "at_most_blocking", "fewest_blocking"):
+    for name in ("find_stable", "at_most_blocking", "fewest_blocking"):
         spy = lambda *given, **options: pytest.fail("in this process")  # noqa: E731
         spy.__name__ = name
         monkeypatch.setattr(stable_module, name, spy)
     found = stable(instance, time_limit=20)
     programs = ["at_most_blocking", "fewest_blocking", "at_most_blocking"]
-    assert asked == [*["zero_blocking"] * (types == 12), *programs]
+    assert asked == [*["find_stable"] * (types == 12), *programs]
     assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)

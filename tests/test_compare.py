@@ -336,7 +336,7 @@ TAMPERED: list[tuple[str, Any, str]] = [
     ("change", "words"), [case[1:] for case in TAMPERED], ids=[case[0] for case in TAMPERED]
 )
 def test_a_stored_result_that_was_changed_is_found_out(change: Any, words: str) -> None:
-    from cotenant.analysis.run.recheck import recheck
+    from cotenant.analysis.run.verify_result import recheck
 
     document = cotenant.solve(TINY, "stable").document()
     assert recheck(TINY, cotenant.Result.from_document(document)).broken == ()
@@ -387,7 +387,7 @@ def test_a_stored_result_of_the_wrong_shape_is_refused(change: Any, tmp_path: Pa
 def test_a_certificate_that_holds_something_else_where_its_method_has_tables_is_refused_or_not_borne_out(
     listed: list[Any],
 ) -> None:
-    from cotenant.analysis.run.recheck import recheck
+    from cotenant.analysis.run.verify_result import recheck
 
     document = cotenant.solve(TINY, "stable").document()
     document["certificate"]["blocking_pairs"] = listed
@@ -438,7 +438,7 @@ def test_without_names_each_instance_gets_the_methods_meant_for_it_and_with_name
             ("elastic", asked),
             ("whole", cotenant.read("packing/caprara-toth-1-40")),
         ):
-            kinds[kind] |= {method.name} if method.suits(instance) else set()
+            kinds[kind] |= {method.name} if method.applies_to(instance) else set()
     assert "FUGA" in kinds["elastic"]
     assert "min-servers" not in kinds["elastic"]
     assert "min-servers" in kinds["whole"]

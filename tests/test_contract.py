@@ -20,9 +20,9 @@ from small_groups import drawn as drawn_groups
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.run.result import Result
 from cotenant.analysis.run.starts import Starts
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import gavel
 from cotenant.instances.market.generators import population
@@ -79,7 +79,7 @@ def drawn(seed: int) -> Iterator[Instance]:
 def policies(instance: Instance, options: dict[str, Any]) -> Iterator[tuple[str, Result]]:
     """The answers of all policies that suit an instance and have one, quick or not."""
     for policy in catalog.methods(instance.problem):
-        if policy.kind == "heuristic" and policy.suits(instance):
+        if policy.kind == "heuristic" and policy.applies_to(instance):
             try:
                 yield policy.name, cotenant.solve(instance, policy.name, time_limit=60, **options)
             except (NoSolution, InvalidInstance, InvalidOption):
@@ -120,7 +120,7 @@ def broken(instance: Instance, method: catalog.Method, **options: Any) -> Iterat
 @pytest.mark.parametrize(("name", "method"), pairs(BUNDLED))
 def test_no_exact_method_ends_behind_a_policy(name: str, method: catalog.Method) -> None:
     instance = cotenant.read(name)
-    assert not method.suits(instance) or list(broken(instance, method)) == []
+    assert not method.applies_to(instance) or list(broken(instance, method)) == []
 
 
 @pytest.mark.parametrize("seed", seeds(40, 1))
@@ -129,7 +129,7 @@ def test_nor_on_instances_by_chance(seed: int) -> None:
         f"{method.name} on {instance}: {what}"
         for instance in drawn(seed)
         for method in EXACT
-        if method.problem == instance.problem and method.suits(instance)
+        if method.problem == instance.problem and method.applies_to(instance)
         for what in broken(instance, method)
     ]
     assert wrong == []
@@ -170,7 +170,7 @@ SHARED = ("max-min-share", "max-utilization")
 def asked(method: catalog.Method) -> tuple[Instance, Starts]:
     """An instance that suits a method, and what its policies have of it."""
     instance = cotenant.read(OF[method.problem])
-    if not method.suits(instance):
+    if not method.applies_to(instance):
         instance = cotenant.read("packing/vm-types-8" if method.name in SHARED else "packing/tiny")
     starts = Starts(instance, method, {}, seed=0)
     starts.look(Clock())
@@ -303,7 +303,7 @@ def costs_of(instance: Packing, limit: float) -> dict[str, float]:
     """What the servers of each method's answer cost; infinite without one."""
     found = {}
     for name in ("min-servers", "fewest-moves", "min-cost"):
-        if catalog.find("packing", name).suits(instance):
+        if catalog.find("packing", name).applies_to(instance):
             result = cotenant.solve(instance, name, time_limit=limit)
             found[name] = result.metrics.get("cost", np.inf)
     return found
@@ -316,7 +316,7 @@ def test_the_cheapest_servers_are_never_dearer_than_the_fewest(
 ) -> None:
     """Nor than those of the fewest moves; also where the time is over before anything begins."""
     if late:
-        monkeypatch.setattr(Clock, "over", property(lambda self: True))
+        monkeypatch.setattr(Clock, "expired", property(lambda self: True))
     for instance in priced(seed):
         found = costs_of(instance, 0.01 if late else LIMIT)
         assert found["min-cost"] == min(found.values())

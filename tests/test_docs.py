@@ -266,9 +266,9 @@ def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogu
             ), method
 
 
-def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_marks() -> None:
+def test_docstrings_become_names_with_texts_formulas_and_plain_marks() -> None:
     pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
-    house = extension("house_docstrings")
+    compat = extension("numpydoc_compat")
     text = [
         "First.",
         "",
@@ -283,7 +283,7 @@ def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_mark
         "c : str",
         "    A type, as numpydoc has it.",
     ]
-    made = house.plain_marks(house.formulas(house.named_entries(text)))
+    made = compat.plain_marks(compat.formulas(compat.named_entries(text)))
     assert made == [
         "First.",
         "",
@@ -302,10 +302,10 @@ def test_docstrings_of_the_house_become_names_with_texts_formulas_and_plain_mark
         "    A type, as numpydoc has it.",
     ]
     arrays = "(x: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]] = <factory>)"
-    assert house.short_types(arrays) == "(x: ndarray[int64] = ...)"
+    assert compat.short_types(arrays) == "(x: ndarray[int64] = ...)"
     from sphinx.util.inspect import signature, stringify_signature
 
-    said = house.short_types(stringify_signature(signature(fuga_tree), unqualified_typehints=True))
+    said = compat.short_types(stringify_signature(signature(fuga_tree), unqualified_typehints=True))
     assert (
         "alpha: float = 2.0, eta: int | ~typing.Literal['shrinking'] = 5, overload: float | "
         "None = None)" in said

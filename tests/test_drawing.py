@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cotenant.analysis.report import drawing
 from cotenant.analysis.report.label_places import label_places
 from cotenant.analysis.report.picture import Chart, Drawing, HeatMap, Series, Style
-from cotenant.analysis.report.slim import slim
+from cotenant.analysis.report.svg_minify import slim
 from cotenant.analysis.report.table import Column, Table
 from cotenant.instances.problem import InvalidFile, InvalidOption
 

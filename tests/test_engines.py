@@ -18,7 +18,7 @@ from seeds import numbers
 from cotenant.instances.problem import EngineError, InvalidOption
 from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo
 from cotenant.solvers.engines import (
-    LivingProgram,
+    WarmStartedProgram,
     solve_convex,
     solve_cp_sat,
     solve_program,
@@ -389,7 +389,7 @@ def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None
 def test_a_living_program_has_multipliers_in_the_unit_of_its_costs(size: float) -> None:
     builder = ProgramBuilder()
     builder.row(builder.columns(1, cost=0.0, upper=1.0), lower=2.0, upper=2.0)
-    program = LivingProgram(builder.build(offset=size))
+    program = WarmStartedProgram(builder.build(offset=size))
     for price, value in ((3.0, 4.0), (2.0, 3.0)):  # columns of other costs come, with the first
         program.add_columns(np.array([price * size]), np.array([np.inf]), [0], [0], np.ones(1))
         answer = program.solve()
@@ -402,7 +402,7 @@ def test_a_living_program_grows_by_columns_and_rows() -> None:
     builder = ProgramBuilder()
     x = builder.columns(2, cost=[2.0, 3.0])
     builder.row(x, 1.0, lower=4.0)
-    living = LivingProgram(builder.build())
+    living = WarmStartedProgram(builder.build())
     assert living.solve().objective == pytest.approx(8.0)
     living.add_columns(np.array([1.0]), np.array([np.inf]), [0], [0], np.array([1.0]))
     assert living.solve().objective == pytest.approx(4.0)
@@ -510,7 +510,7 @@ def test_a_large_program_is_not_begun_when_no_time_is_left(
     monkeypatch.setattr(engines, "_LARGE", 10)
     for name in ("solve_with_highs", "solve_with_cp_sat"):
         monkeypatch.setattr(engines, name, lambda *_, **__: pytest.fail("it was begun"))
-    over = Clock(1e-9).share()
+    over = Clock(1e-9).time_slice()
     answer = solve_program(program, engine=engine, time_limit=over, start=start)
     assert (answer.status, answer.stop, answer.objective, answer.bound) == (
         Status.FEASIBLE,

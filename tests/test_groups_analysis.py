@@ -15,7 +15,7 @@ from cotenant.analysis.groups import metrics as module
 from cotenant.analysis.groups.metrics import full_kinds
 from cotenant.analysis.groups.pictures import pictures, record
 from cotenant.analysis.report.picture import Chart
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.groups import Grouping, Groups, blocking_groups
 from cotenant.instances.groups.generators import additive
 from cotenant.models.answer import instance_answer

@@ -100,7 +100,7 @@ def test_only_the_main_thread_hears() -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
-    interrupts.hear()
+    interrupts.install_handlers()
 
     class Freed:
         def __del__(self) -> None:
@@ -157,8 +157,8 @@ from cotenant.cli import main
 main()
 """
 KEEPS = """
-import sweep_methods as bad, cotenant.solvers.colocation as floor
-floor.optimal = lambda instance: bad.{method}(instance, note={note!r})
+import sweep_methods as bad, cotenant.solvers.colocation as methods
+methods.optimal = lambda instance: bad.{method}(instance, note={note!r})
 """
 
 

@@ -33,12 +33,12 @@ EVERY_WAY = """
 import os
 import cotenant, highspy
 from cotenant.models.program import ProgramBuilder
-from cotenant.solvers.engines import call_apart, solve_apart
+from cotenant.solvers.engines import call_in_subprocess, solve_in_subprocess
 
 builder = ProgramBuilder()
 builder.row(builder.columns(1, upper=1.0, cost=[-1.0]), [1.0], upper=1.0)
-print(solve_apart(builder.build(), time_limit=60).status.value)
-print(call_apart(os.getenv, "PYTHONPATH"), call_apart(hash, "a") == hash("a"))
+print(solve_in_subprocess(builder.build(), time_limit=60).status.value)
+print(call_in_subprocess(os.getenv, "PYTHONPATH"), call_in_subprocess(hash, "a") == hash("a"))
 
 tiny = cotenant.read("colocation/tiny")
 print([row["status"] for row in cotenant.compare([tiny], ["SMR"], jobs=1).rows])

@@ -15,7 +15,7 @@ from cotenant.instances.market import Market, check
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.market import convex, fisher_convex, leximin, nash_welfare, whole
+from cotenant.solvers.market import convex, fisher_convex, integer_cores, leximin, nash_welfare
 from cotenant.solvers.market.utilitarian import _whole, weighted_bound
 from cotenant.solvers.outcome import Status, Stop
 
@@ -84,7 +84,7 @@ def test_a_whole_welfare_cut_short_is_not_called_optimal(monkeypatch: pytest.Mon
         users=3, servers=2, jobs=2, low=0.2, high=0.9, cores=4.0, rng=np.random.default_rng(5)
     )
     best = nash_welfare(market, whole=True)
-    solved = whole._solved
+    solved = integer_cores._solved
 
     def cut(
         program: Any, clock: Any
@@ -97,7 +97,7 @@ def test_a_whole_welfare_cut_short_is_not_called_optimal(monkeypatch: pytest.Mon
             stop=Stop.TIME_LIMIT,
         )
 
-    monkeypatch.setattr(whole, "_solved", cut)
+    monkeypatch.setattr(integer_cores, "_solved", cut)
     outcome = nash_welfare(market, whole=True)
     assert outcome.bound is not None
     assert best.bound is not None
@@ -155,7 +155,7 @@ def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     monkeypatch.setattr(convex, "APART", 1)
-    monkeypatch.setattr(convex, "call_apart", ended)
+    monkeypatch.setattr(convex, "call_in_subprocess", ended)
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
     outcome = method(market, time_limit=60, **options)
     check(market, outcome.solution)
@@ -175,7 +175,7 @@ def test_programs_too_large_for_their_translation_are_refused_before_work(
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     monkeypatch.setattr(convex, "MOST_JOBS", 7)
     monkeypatch.setattr(convex, "eisenberg_gale", never)
-    monkeypatch.setattr(convex, "call_apart", never)
+    monkeypatch.setattr(convex, "call_in_subprocess", never)
     for limit in (None, 3.0):
         with pytest.raises(
             InvalidOption, match="programs of 8 jobs by CVXPY, 7 at most; use fisher"
@@ -200,7 +200,7 @@ def test_a_process_is_ended_soon_after_its_limit(
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     monkeypatch.setattr(convex, "APART", 1)
-    monkeypatch.setattr(convex, "call_apart", ended)
+    monkeypatch.setattr(convex, "call_in_subprocess", ended)
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
     assert method(market, time_limit=3.0, **options).stop is Stop.TIME_LIMIT
     assert len(asked) == 1

@@ -28,9 +28,9 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import fill, job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher, fisher_convex, nash_welfare, utilitarian
-from cotenant.solvers.market.arena import Arena
 from cotenant.solvers.market.demand import jacobian, reply
 from cotenant.solvers.market.linear import UserBlocks, solve_blocks
+from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 CERTIFIED = 1e-8
@@ -573,15 +573,16 @@ def test_fisher_s_options_are_checked_before_work(options: dict[str, Any], messa
 
 
 def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
-    arena = Arena.of(drawn(1, users=8, servers=6, jobs=3))
+    scaled_market = ScaledMarket.of(drawn(1, users=8, servers=6, jobs=3))
     price = np.random.default_rng(0).uniform(0.5, 1.5, 6)
-    at = reply(arena, price)
-    matrix = jacobian(arena, at).dense()
+    at = reply(scaled_market, price)
+    matrix = jacobian(scaled_market, at).dense()
     for server in range(6):
         step = np.zeros(6)
         step[server] = 1e-6
         change = (
-            reply(arena, price * np.exp(step)).excess - reply(arena, price * np.exp(-step)).excess
+            reply(scaled_market, price * np.exp(step)).excess
+            - reply(scaled_market, price * np.exp(-step)).excess
         ) / 2e-6
         assert -matrix[:, server] == pytest.approx(change, abs=1e-6)
 

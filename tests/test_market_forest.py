@@ -14,9 +14,9 @@ import pytest
 
 from cotenant.instances.market import Market, residuals
 from cotenant.instances.market.generators import population
-from cotenant.solvers.market import convex, fisher, forest
-from cotenant.solvers.market.arena import Arena
-from cotenant.solvers.market.forest import forest_end
+from cotenant.solvers.market import convex, fisher, linear_forest_optimum
+from cotenant.solvers.market.linear_forest_optimum import forest_end
+from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Status
 
 ROUNDING = 1e-11
@@ -109,18 +109,18 @@ def exact_prices(market: Market) -> list[Fraction]:
 @pytest.mark.parametrize("seed", range(60))
 def test_prices_are_those_of_enumeration_in_fractions(seed: int) -> None:
     market = tiny(seed)
-    arena = Arena.of(market)
+    scaled_market = ScaledMarket.of(market)
     true = np.array([float(price) for price in exact_prices(market)])
     rng = np.random.default_rng(seed)
     for _ in range(3):  # from anywhere at all
         price, cores = (
             rng.exponential(size=market.servers) + 1e-3,
-            rng.exponential(size=len(arena.job)),
+            rng.exponential(size=len(scaled_market.job)),
         )
-        end = forest_end(arena, price, cores, lambda: False)
+        end = forest_end(scaled_market, price, cores, lambda: False)
         assert end is not None
-        assert end[1] * arena.unit == pytest.approx(true, rel=ROUNDING)
-        error = residuals(market, arena.allocation(end[0], end[1]))
+        assert end[1] * scaled_market.unit == pytest.approx(true, rel=ROUNDING)
+        error = residuals(market, scaled_market.allocation(end[0], end[1]))
         assert error is not None
         assert error.worst <= ROUNDING
     outcome = fisher(market)
@@ -175,12 +175,12 @@ def test_linear_markets_over_many_orders_of_magnitude_end_exactly() -> None:
 
 def test_the_exact_end_gives_up_when_time_or_rounds_are_up(monkeypatch: pytest.MonkeyPatch) -> None:
     market = linear(0, 30, "lognormal")
-    arena = Arena.of(market)
-    start = np.ones(market.servers), np.ones(len(arena.job))
+    scaled_market = ScaledMarket.of(market)
+    start = np.ones(market.servers), np.ones(len(scaled_market.job))
     looks = iter([False, False, True])
-    assert forest_end(arena, *start, lambda: next(looks)) is None
-    monkeypatch.setattr(forest, "MOST_ROUNDS", 0)
-    assert forest_end(arena, *start, lambda: False) is None
+    assert forest_end(scaled_market, *start, lambda: next(looks)) is None
+    monkeypatch.setattr(linear_forest_optimum, "MOST_ROUNDS", 0)
+    assert forest_end(scaled_market, *start, lambda: False) is None
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
     assert outcome.certificate["rungs"][-1]["rung"] == "interior"

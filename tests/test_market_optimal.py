@@ -16,8 +16,8 @@ from market_cases import answer, drawer
 from seeds import numbers
 
 import cotenant
-from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.run.starts import Starts
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.market import greedy_oracle
 from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.envy import envy_index, envy_matrix
@@ -32,18 +32,18 @@ from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import EngineAnswer, solve_convex, solve_program
 from cotenant.solvers.market import (
     fisher,
+    integer_cores,
     least_envy,
     leximin,
     nash_welfare,
     round_cores,
     utilitarian,
-    welfare_path,
-    whole,
+    welfare_central_path,
 )
 from cotenant.solvers.market import rounding as rounding_module
-from cotenant.solvers.market.arena import Arena
+from cotenant.solvers.market.newton_polish import newton_polish
 from cotenant.solvers.market.quick_rounding import split
-from cotenant.solvers.market.sharpened import sharpened
+from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 EXACT = 1e-9
@@ -139,7 +139,7 @@ def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(
             parallel_fraction=np.ones(48)
         )
         price = np.random.default_rng(seed).exponential(size=8) + 1e-3
-        found = sharpened(Arena.of(market), "ces", rho, Allocation(np.ones(48), price))
+        found = newton_polish(ScaledMarket.of(market), "ces", rho, Allocation(np.ones(48), price))
         assert found is not None
         error = family.residuals(market, found)
         assert error is not None
@@ -150,7 +150,7 @@ def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(
 def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
     monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    solve = whole.solve_program
+    solve = integer_cores.solve_program
 
     def rough(
         program: Any, **options: Any
@@ -160,7 +160,7 @@ def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
             given if given.bound is None else dataclasses.replace(given, bound=given.bound - 1e-7)
         )
 
-    monkeypatch.setattr(whole, "solve_program", rough)
+    monkeypatch.setattr(integer_cores, "solve_program", rough)
     for seed in range(number):
         market = nasty(seed).replace(capacity=np.floor(nasty(seed).capacity))
         best = max(
@@ -644,13 +644,13 @@ def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
 def test_a_bound_far_from_a_small_welfare_is_not_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     market = small(2).replace(work=small(2).work * 1e-9)
     monkeypatch.setattr(
-        welfare_path, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth)
+        welfare_central_path, "welfare_bound", lambda market, worth: 2 * welfare_of(market, worth)
     )
     assert nash_welfare(market).status is Status.FEASIBLE
-    bounded = whole.EngineAnswer(
+    bounded = integer_cores.EngineAnswer(
         Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(-market.budget.sum() * np.log(1e-7))
     )
-    monkeypatch.setattr(whole, "solve_program", lambda *_, **__: bounded)
+    monkeypatch.setattr(integer_cores, "solve_program", lambda *_, **__: bounded)
     assert nash_welfare(market, whole=True).status is Status.FEASIBLE
 
 
@@ -670,14 +670,14 @@ def test_an_interrupt_keeps_the_answer_and_says_interrupted(
 
 
 def test_an_interrupt_on_the_path_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    step, calls = welfare_path.WelfarePath.step, itertools.count()
+    step, calls = welfare_central_path.WelfarePath.step, itertools.count()
 
     def interrupted(path: Any) -> bool:
         if next(calls) == 3:
             raise KeyboardInterrupt
         return step(path)
 
-    monkeypatch.setattr(welfare_path.WelfarePath, "step", interrupted)
+    monkeypatch.setattr(welfare_central_path.WelfarePath, "step", interrupted)
     outcome = nash_welfare(small(2))
     assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (
         Status.FEASIBLE,
@@ -693,7 +693,7 @@ def test_an_interrupt_on_the_path_keeps_what_was_reached(monkeypatch: pytest.Mon
 
 def test_the_path_looks_at_the_clock_before_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = itertools.count()
-    monkeypatch.setattr(Clock, "over", property(lambda _: next(looks) >= 4))
+    monkeypatch.setattr(Clock, "expired", property(lambda _: next(looks) >= 4))
     outcome = nash_welfare(small(2), time_limit=60)
     assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (
         Status.FEASIBLE,

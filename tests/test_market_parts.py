@@ -17,13 +17,13 @@ from terminal import run
 import cotenant
 from cotenant.analysis.market import parts as analysis
 from cotenant.analysis.market.parts import solve_parts
-from cotenant.analysis.run import holders
+from cotenant.analysis.run import stateful_workers
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.parts import HEADER, read_header, read_parts
 from cotenant.instances.market.parts_writing import write_parts
 from cotenant.instances.problem import CotenantError, EngineError, InvalidFile, InvalidOption
-from cotenant.solvers.market import bidders, fisher
+from cotenant.solvers.market import fisher, user_groups
 from cotenant.solvers.market.exchange import Exchange
 from cotenant.solvers.outcome import Stop
 
@@ -57,8 +57,8 @@ def drawn(
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks, and groups of rows, even of a few jobs."""
     monkeypatch.setattr("cotenant.instances.market.parts_writing.ROWS", 4)
-    monkeypatch.setattr(bidders, "block_size", lambda servers: 7)
-    monkeypatch.setattr("cotenant.solvers.market.held.block_size", lambda servers: 7)
+    monkeypatch.setattr(user_groups, "block_size", lambda servers: 7)
+    monkeypatch.setattr("cotenant.solvers.market.partitioned_users.block_size", lambda servers: 7)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -128,7 +128,7 @@ def test_blocks_of_a_market_are_one_market(f: float) -> None:
         market = market.replace(parallel_fraction=np.ones(market.jobs))
     blocks = fisher(market)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bidders, "block_size", lambda servers: 1000)
+        patch.setattr(user_groups, "block_size", lambda servers: 1000)
         whole = fisher(market)
     assert blocks.status is whole.status
     assert blocks.solution.cores == pytest.approx(whole.solution.cores, rel=1e-7, abs=1e-9)
@@ -152,16 +152,16 @@ def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -
     market = drawn(3, users=30, servers=5, jobs=90)
     write_parts(market, tmp_path / "m", 2)
     seen: set[tuple[int, ...]] = set()
-    ask = bidders.Blocks.ask
+    ask = user_groups.Blocks.ask
 
-    def watched(self: Any, what: str, *arguments: Any) -> bidders.Tally:
+    def watched(self: Any, what: str, *arguments: Any) -> user_groups.PartialSums:
         tally = ask(self, what, *arguments)
         seen.update(part.shape for part in tally.sums)
         assert len(tally.most) <= 3
         return tally
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bidders.Blocks, "ask", watched)
+        patch.setattr(user_groups.Blocks, "ask", watched)
         solve_parts(tmp_path / "m")
         solve_parts(tmp_path / "m", route="interior")
     assert seen <= {(1,), (3,), (5,), (5, 5)}
@@ -193,15 +193,15 @@ def test_two_processes_one_of_which_is_killed_find_what_one_finds(
 ) -> None:
     market = read_parts(folder)
     here = solve_parts(folder)
-    send, sent = holders.ChildPlace.send, []
+    send, sent = stateful_workers.ChildPlace.send, []
 
-    def killed(self: holders.ChildPlace, *arguments: Any) -> None:
+    def killed(self: stateful_workers.ChildPlace, *arguments: Any) -> None:
         sent.append(arguments[5])
         send(self, *arguments)
         if len(sent) in (9, 60):
             self._child._process.kill()
 
-    monkeypatch.setattr(holders.ChildPlace, "send", killed)
+    monkeypatch.setattr(stateful_workers.ChildPlace, "send", killed)
     there = solve_parts(folder, jobs=2, out=tmp_path / "answer")
     assert there.replaced == 2
     assert any("begun again" in note for note in there.notes)
@@ -231,14 +231,14 @@ class Late:
         if self.dies:
             return "died", "was killed"
         self.waits -= 1
-        return None if self.waits >= 0 else holders.held_call(*self.arguments)
+        return None if self.waits >= 0 else stateful_workers.stateful_call(*self.arguments)
 
     def end(self) -> None:
         return None
 
 
 def test_a_straggler_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holders, "ChildPlace", Late)
+    monkeypatch.setattr(stateful_workers, "ChildPlace", Late)
     told: list[str] = []
     result = solve_parts(folder, jobs=2, report=lambda *words: told.append(words[3]))
     assert result.status.value == "optimal"
@@ -249,7 +249,7 @@ def test_a_straggler_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_process_that_dies_again_and_again_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holders, "ChildPlace", Late)
+    monkeypatch.setattr(stateful_workers, "ChildPlace", Late)
     monkeypatch.setattr(Late, "dies", True)
     with pytest.raises(EngineError, match="part 0, 2: the process that holds it was killed, 3"):
         solve_parts(folder, jobs=2)
@@ -258,9 +258,9 @@ def test_a_process_that_dies_again_and_again_is_an_error(
 @pytest.mark.parametrize("at", [1, 40])
 def test_an_interrupt_keeps_the_best_prices(folder: Path, at: int, tmp_path: Path) -> None:
     asked = []
-    ask = bidders.Blocks.ask
+    ask = user_groups.Blocks.ask
 
-    def interrupted(self: Any, what: str, *arguments: Any) -> bidders.Tally:
+    def interrupted(self: Any, what: str, *arguments: Any) -> user_groups.PartialSums:
         if what not in ("money", "opening"):
             asked.append(what)
         if len(asked) == at:
@@ -269,7 +269,7 @@ def test_an_interrupt_keeps_the_best_prices(folder: Path, at: int, tmp_path: Pat
         return ask(self, what, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bidders.Blocks, "ask", interrupted)
+        patch.setattr(user_groups.Blocks, "ask", interrupted)
         result = solve_parts(folder, out=tmp_path / "answer")
     assert result.stop is Stop.INTERRUPTED
     assert 0 < result.certificate["regret"] < 1
@@ -496,11 +496,11 @@ def test_jobs_and_dask_are_for_parts() -> None:
 
 
 def test_an_exchange_of_parts_cannot_look_into_users(folder: Path) -> None:
-    from cotenant.solvers.market.held import HeldParts
+    from cotenant.solvers.market.partitioned_users import PartitionedUsers
 
     header = read_header(folder)
-    parties = HeldParts(str(folder), range(4))
-    exchange = Exchange(header.capacity, header.unit, parties)
+    users = PartitionedUsers(str(folder), range(4))
+    exchange = Exchange(header.capacity, header.unit, users)
     exchange.bid("equal")
     with pytest.raises(RuntimeError, match="not known here"):
         exchange.jacobian(exchange.reply(exchange.price)).stiff()

@@ -19,10 +19,10 @@ from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, InvalidOption
 from cotenant.solvers.engines.answer import EngineAnswer
-from cotenant.solvers.numa.draws import draw
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.fluid import fluid, fluid_power
-from cotenant.solvers.numa.twin import simulate_plainly
+from cotenant.solvers.numa.random_inputs import draw
+from cotenant.solvers.numa.reference_simulation import simulate_plainly
 from cotenant.solvers.outcome import Status, Stop
 
 HOT = blade_server(data="hot-memory", hot=0.25)
@@ -64,7 +64,7 @@ def test_the_most_throughput_itself_is_sustained(server: Numa) -> None:
 def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(
     name: str, options: dict[str, Any]
 ) -> None:
-    from cotenant.analysis.run.recheck import recheck
+    from cotenant.analysis.run.verify_result import recheck
 
     server = cotenant.read(name)
     result = cotenant.solve(server, "fluid", **options)

@@ -14,7 +14,7 @@ from rational_program import least
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import functions
 from cotenant.instances.numa import Flow, Numa, Simulation
 from cotenant.instances.numa.bounds import link_energy, power_bound, throughput_bound

@@ -18,9 +18,9 @@ from cotenant.instances.numa.bounds import saturated_throughput
 from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.numa.draws import Draws, categories, draw, unit_draws
 from cotenant.solvers.numa.engine import simulate
-from cotenant.solvers.numa.twin import simulate_plainly
+from cotenant.solvers.numa.random_inputs import Draws, categories, draw, unit_draws
+from cotenant.solvers.numa.reference_simulation import simulate_plainly
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 FUNCTIONS = functions("numa", "Local", "IP-1", "IP-2", "IB")

@@ -12,9 +12,9 @@ import cotenant
 from cotenant.catalog import METHODS, Method
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.errors import InvalidOption
+from cotenant.instances.problem.option_types import Above, AtLeast, Between, validate_options
 from cotenant.instances.problem.options import accepts, described, parse_options
 from cotenant.instances.problem.registry import resolve
-from cotenant.instances.problem.rules import Above, AtLeast, Between, checked
 
 GIVEN = {
     f"{name} {kind}": path
@@ -30,7 +30,7 @@ TAKERS = {f"{method.problem} {method.name}": method.function for method in METHO
 """Every method, generator and reader."""
 
 
-@checked
+@validate_options
 def sample(
     given: object,
     *,
@@ -120,7 +120,7 @@ def test_texts_go_by_the_same_rules() -> None:
 
 def test_a_list_of_options_says_meaning_default_and_values() -> None:
     options = {option.name: option for option in described(sample)}
-    assert "seed" not in options  # the house fills it
+    assert "seed" not in options  # `solve` fills it
     assert options["machines"].meaning == "processors in all."
     assert options["share"].meaning == options["alpha"].meaning == "two options in two lines."
     assert (options["share"].default, options["machines"].default) == ("none", "2")
@@ -159,7 +159,7 @@ def test_every_method_refuses_a_value_out_of_its_annotations(method: Method) -> 
             function(tiny, **{name: -np.inf})
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class Shape:
     """A dataclass whose fields have limits."""

@@ -19,7 +19,7 @@ from terminal import run
 import cotenant
 from cotenant.analysis.colocation.batches import answer_of
 from cotenant.analysis.packing.sweeps import share
-from cotenant.analysis.report.gather import distinguish, gather
+from cotenant.analysis.report.read_runs import distinguish, gather
 from cotenant.analysis.run import own_functions
 from cotenant.analysis.run.cell import Cell
 from cotenant.analysis.run.gaps import Comparison

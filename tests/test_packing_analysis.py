@@ -25,9 +25,9 @@ from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
 from cotenant.solvers.outcome import Status
+from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.strategies import game_of
 from cotenant.solvers.packing.game.tree import game_tree
-from cotenant.solvers.packing.shares import max_min_share, max_utilization
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
@@ -94,9 +94,9 @@ def test_max_utilization_is_the_most_of_everything_that_fits(
     rng = np.random.default_rng(13 + capped)
     for _ in range(number):
         instance = brute.random_cluster(rng, capped)
-        number = instance.available
-        space = instance.start.T @ number
-        busy = (instance.start - instance.capacity).T @ number
+        number = instance.server_count
+        space = instance.initial_capacity.T @ number
+        busy = (instance.initial_capacity - instance.capacity).T @ number
         best = max(
             float(np.mean((busy + np.array(t) @ instance.demand) / space))
             for t in brute.totals_possible(instance)
@@ -267,7 +267,11 @@ def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None
 
 @pytest.mark.parametrize(
     "policy",
-    [method.name for method in methods("packing") if method.needs.endswith(":shared_servers")],
+    [
+        method.name
+        for method in methods("packing")
+        if method.precondition.endswith(":shared_servers")
+    ],
 )
 def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
     rng = np.random.default_rng(2)

@@ -17,13 +17,13 @@ from cotenant.instances.packing import Packing
 from cotenant.solvers.engines import EngineAnswer
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing import arc_flow as arc_flow_module
-from cotenant.solvers.packing import exhaustion, minimum, shares
+from cotenant.solvers.packing import dominant_shares, gap_closing, minimum
 from cotenant.solvers.packing.arc_flow import flow_graph, solve_graph
+from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.generation import Prices, Relaxation, prices_of
 from cotenant.solvers.packing.patterns import all_patterns, price_patterns
-from cotenant.solvers.packing.reduction import UNLIMITED, Reduced, reduce
-from cotenant.solvers.packing.search import Search
-from cotenant.solvers.packing.shares import max_min_share, max_utilization
+from cotenant.solvers.packing.portfolio_state import PortfolioState
+from cotenant.solvers.packing.presolve import UNLIMITED, Reduced, presolve
 
 CUT_SHORT = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
 
@@ -32,7 +32,7 @@ def classes_of(brute: Any, rng: np.random.Generator) -> Reduced:
     """A small problem of two priced classes, at times of limited number."""
     while True:
         try:
-            return reduce(brute.random_requests(rng, 2), costs=True)
+            return presolve(brute.random_requests(rng, 2), costs=True)
         except ValueError:
             continue
 
@@ -49,8 +49,8 @@ def dearest(brute: Any, problem: Reduced, kind: int, profit: np.ndarray) -> int:
     )
 
 
-def search_with(problem: Reduced, prices: Prices, lower: int) -> Search:
-    search = Search(problem, Clock(), np.random.default_rng(0), lower=lower)
+def search_with(problem: Reduced, prices: Prices, lower: int) -> PortfolioState:
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0), lower=lower)
     search.relaxation = Relaxation(search.pool, prices, lower, None, np.zeros(0), True, 1)
     return search
 
@@ -65,7 +65,7 @@ def test_prices_leave_no_pattern_worth_more_than_its_server() -> None:
             cost=price,  # type: ignore[arg-type]
             servers=np.where(limit == UNLIMITED, np.inf, limit),
         )  # fmt: skip
-        problem = reduce(instance, costs=True)
+        problem = presolve(instance, costs=True)
         tops, profit = rng.integers(1, 60, 2).tolist(), rng.integers(0, 30, 2)
         found = prices_of(problem, profit, tops, int(rng.integers(1, 12)))
         for top, rent, cost, number in zip(
@@ -117,30 +117,30 @@ def test_listing_by_reduced_cost_counts_the_rents_of_limited_classes() -> None:
     instance = Packing(
         capacity=[[10], [6]], demand=[[5], [4]], request=[1, 1], servers=[1, np.inf], cost=[4, 3]
     )  # type: ignore[arg-type]
-    problem = reduce(instance, costs=True)
+    problem = presolve(instance, costs=True)
     order = [problem.members[place][0] for place in range(2)]
     search = search_with(problem, Prices(np.array([4, 4])[order], 1, (4, 1), Fraction(3)), lower=4)
     search.problem.servers[1] = 5  # both are limited, and both have a rent
-    exhaustion.by_enumeration(search, 1.0)
+    gap_closing.by_enumeration(search, 1.0)
     assert search.lower == 4
     assert search.best is not None
     assert search.upper == 4
 
 
-def middling() -> tuple[Reduced, Search]:
-    problem = reduce(Packing(capacity=[[10]], demand=[[6], [4], [3]], request=[3, 3, 4]))
+def middling() -> tuple[Reduced, PortfolioState]:
+    problem = presolve(Packing(capacity=[[10]], demand=[[6], [4], [3]], request=[3, 3, 4]))
     profit = np.array([6, 4, 3])
     return problem, search_with(problem, Prices(profit, 10, (0,), Fraction(42, 10)), lower=5)
 
 
 @pytest.mark.parametrize(
-    "part", [exhaustion.by_enumeration, exhaustion.by_assignment, exhaustion.by_master]
+    "part", [gap_closing.by_enumeration, gap_closing.by_assignment, gap_closing.by_master]
 )
 def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
     part: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("solve_program", "solve_apart", "solve_cp_sat"):
-        monkeypatch.setattr(exhaustion, name, lambda *_, **__: _unknown())
+    for name in ("solve_program", "solve_in_subprocess", "solve_cp_sat"):
+        monkeypatch.setattr(gap_closing, name, lambda *_, **__: _unknown())
     _, search = middling()
     search.pool.add(np.array([1, 1, 0]), 0)
     part(search, 1.0)
@@ -156,10 +156,10 @@ def _unknown() -> Any:
 
 def test_an_engine_that_says_impossible_raises_it_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     said = replace(CUT_SHORT, status=Status.INFEASIBLE, stop=Stop.FINISHED)
-    monkeypatch.setattr(exhaustion, "solve_program", lambda *_, **__: said)
+    monkeypatch.setattr(gap_closing, "solve_program", lambda *_, **__: said)
     _, search = middling()
     search.upper = 6
-    exhaustion.by_enumeration(search, 1.0)
+    gap_closing.by_enumeration(search, 1.0)
     assert (search.lower, search.upper) == (6, 6)
 
 
@@ -168,7 +168,7 @@ def test_a_bound_of_arc_flow_is_rounded_up_and_no_further(
     bound: float, servers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        arc_flow_module, "solve_apart", lambda *_, **__: replace(CUT_SHORT, bound=bound)
+        arc_flow_module, "solve_in_subprocess", lambda *_, **__: replace(CUT_SHORT, bound=bound)
     )
     problem, _ = middling()
     assert solve_graph(problem, flow_graph(problem, most=1000), time_limit=1.0) == (None, servers)
@@ -193,15 +193,15 @@ def test_shares_cut_short_rest_on_the_engines_bound(
     instance = Packing(capacity=[[7, 9]], demand=[[2, 3], [3, 1]], servers=[2])  # type: ignore[arg-type]
     best = method(instance)
     assert best.status is Status.OPTIMAL
-    solve = shares.solve_program
+    solve = dominant_shares.solve_program
 
     def cut(program: Any, **given: Any) -> Any:  # twice the truth
         found = solve(program, **given)
         bound = None if found.bound is None else 2.0 * found.bound
         return replace(found, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, bound=bound)
 
-    monkeypatch.setattr(shares, "solve_program", cut)
-    monkeypatch.setattr(shares._Leximin, "_simple", lambda *_: Fraction(10))
+    monkeypatch.setattr(dominant_shares, "solve_program", cut)
+    monkeypatch.setattr(dominant_shares._Leximin, "_simple", lambda *_: Fraction(10))
     outcome = method(instance)
     assert best.bound < outcome.bound <= 2.0 * best.bound + 1e-9
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)

@@ -299,5 +299,5 @@ def test_what_counts_as_a_play_is_what_some_sequence_of_moves_ends_with(brute) -
         for _ in range(20):
             made = [rows[int(rng.integers(len(rows)))] for rows in options]
             placement = Placement(np.array(made), np.array(kinds))
-            if (placement.totals(instance.types) <= instance.wanted).all():
+            if (placement.totals(instance.types) <= instance.requested).all():
                 assert game.is_play(placement) == any(placement == play for play in plays)

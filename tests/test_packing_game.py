@@ -17,7 +17,7 @@ from cotenant.instances.packing.game import FairShare, min_utilization, skewness
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 from cotenant.solvers.outcome import Clock, Status, Stop
-from cotenant.solvers.packing.cluster import UNCAPPED
+from cotenant.solvers.packing.fixed_servers import UNCAPPED
 from cotenant.solvers.packing.game import joint
 from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from cotenant.solvers.packing.game.joint import joint_optimum
@@ -78,7 +78,7 @@ def utility_by_hand(
         abs(x[i][j] / total[j] - share * d[i][j]) ** (alpha - 1) for i in users for j in resources
     ) ** (1 / alpha)
     c, counts = choices[player]
-    start, free = instance.start[c], instance.capacity[c]
+    start, free = instance.initial_capacity[c], instance.capacity[c]
     used = [
         1
         - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users))
@@ -134,12 +134,17 @@ def test_the_true_top_three_and_the_order_of_moves() -> None:
         for row in pre_combination(
             EXAMPLE.demand, EXAMPLE.capacity[1], np.full(3, UNCAPPED)
         ).tolist()
-        if min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(row) @ EXAMPLE.demand)
+        if min_utilization(
+            EXAMPLE.capacity[1], EXAMPLE.initial_capacity[1], np.array(row) @ EXAMPLE.demand
+        )
         == 5 / 6
     ]
     assert len(at_five_sixths) == 4
     assert (
-        min_utilization(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(C) @ EXAMPLE.demand) == 0.75
+        min_utilization(
+            EXAMPLE.capacity[1], EXAMPLE.initial_capacity[1], np.array(C) @ EXAMPLE.demand
+        )
+        == 0.75
     )
     assert game.player.tolist() == [1, 0]
 
@@ -147,8 +152,12 @@ def test_the_true_top_three_and_the_order_of_moves() -> None:
 def test_the_papers_allocation_has_variance_1_0154_and_utilities_1_1219_and_1_1595() -> None:
     v = FairShare.of(EXAMPLE).variance([2, 2, 1], 2.0)
     assert round(v, 4) == 1.0154
-    first = float(skewness(EXAMPLE.capacity[0], EXAMPLE.start[0], np.array(E) @ EXAMPLE.demand))
-    second = float(skewness(EXAMPLE.capacity[1], EXAMPLE.start[1], np.array(B) @ EXAMPLE.demand))
+    first = float(
+        skewness(EXAMPLE.capacity[0], EXAMPLE.initial_capacity[0], np.array(E) @ EXAMPLE.demand)
+    )
+    second = float(
+        skewness(EXAMPLE.capacity[1], EXAMPLE.initial_capacity[1], np.array(B) @ EXAMPLE.demand)
+    )
     assert (round(utility(v, first), 4), round(utility(v, second), 4)) == (-1.1219, -1.1595)
 
 
@@ -199,7 +208,7 @@ def test_the_dynamic_program_equals_the_tree_on_random_games(
     while games < number:
         instance = brute.random_cluster(rng, capped)
         eta, alpha = int(rng.integers(1, 5)), float(rng.choice([1.5, 2.0, 3.0, 5.0]))
-        if eta ** int(instance.available.sum()) > 1500:
+        if eta ** int(instance.server_count.sum()) > 1500:
             continue
         games += 1
         one, two = fuga(instance, eta=eta, alpha=alpha), fuga_tree(instance, eta=eta, alpha=alpha)
@@ -232,7 +241,7 @@ def test_algorithm_1_is_the_equilibrium_for_one_or_two_servers(brute) -> None:
     games = 0
     while games < 40:
         instance = brute.random_cluster(rng)
-        if instance.available.sum() > 2:
+        if instance.server_count.sum() > 2:
             continue
         games += 1
         assert (
@@ -332,8 +341,8 @@ def test_the_overload_threshold_rejects_full_combinations() -> None:
     game = game_of(EXAMPLE, eta=50, overload=0.9)
     for c, entry in enumerate(game.strategies):
         used = (
-            EXAMPLE.start[c] - EXAMPLE.capacity[c] + entry.combination @ EXAMPLE.demand
-        ) / EXAMPLE.start[c]
+            EXAMPLE.initial_capacity[c] - EXAMPLE.capacity[c] + entry.combination @ EXAMPLE.demand
+        ) / EXAMPLE.initial_capacity[c]
         assert used.max() <= 0.9
     nothing = game_of(EXAMPLE, overload=0.01)
     assert all(entry.combination.tolist() == [[0, 0, 0]] for entry in nothing.strategies)
@@ -344,8 +353,13 @@ def test_a_server_that_lacks_a_resource_is_measured_on_those_it_has() -> None:
     instance = Packing(capacity=[[8, 0], [8, 4]], demand=[[1, 0], [2, 2]], servers=[1.0, 1.0])
     outcome = fuga(instance)
     check(instance, outcome.solution)
-    assert float(min_utilization(instance.capacity[0], instance.start[0], np.array([4, 0]))) == 0.5
-    assert float(skewness(instance.capacity[0], instance.start[0], np.array([0, 0]))) == 0.0
+    assert (
+        float(min_utilization(instance.capacity[0], instance.initial_capacity[0], np.array([4, 0])))
+        == 0.5
+    )
+    assert (
+        float(skewness(instance.capacity[0], instance.initial_capacity[0], np.array([0, 0]))) == 0.0
+    )
 
 
 def test_when_time_runs_out_algorithm_1_answers_and_says_so(monkeypatch) -> None:

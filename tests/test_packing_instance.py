@@ -127,7 +127,7 @@ def test_a_request_of_null_is_elastic_and_servers_of_null_are_as_many_as_needed(
     instance = Packing(capacity=[[4]], demand=[[1]], request=[np.inf], servers=[np.inf])
     assert instance.document()["request"] == [None]
     assert instance.document()["servers"] == [None]
-    assert instance.elastic.all()
+    assert instance.unbounded.all()
 
 
 def test_bundled_instances_read_and_have_a_source() -> None:
@@ -182,7 +182,7 @@ def test_vbp_files_are_read_and_broken_ones_refused(tmp_path) -> None:
     instance = vbp(path)
     assert instance.capacity.tolist() == [[10, 20]]
     assert instance.demand.tolist() == [[3, 4], [6, 7]]
-    assert instance.wanted.tolist() == [5.0, 1.0]
+    assert instance.requested.tolist() == [5.0, 1.0]
     for text, why in {
         "2\n10 20\n2\n3 4 5\n6 -7 1\n": "negative",
         "2\n10 20\n2\n3 4.5 5\n6 7 1\n": "whole numbers",
@@ -236,10 +236,10 @@ def test_the_alibaba_lists_are_read_into_classes_of_equal_nodes(tmp_path) -> Non
     )
     instance = alibaba_openb(pods, nodes=str(nodes))
     assert instance.capacity.tolist() == [[32000, 1000, 0], [8000, 500, 2000]]
-    assert instance.available.tolist() == [2.0, 1.0]
+    assert instance.server_count.tolist() == [2.0, 1.0]
     assert instance.demand.tolist() == [[4000, 100, 500], [1000, 100, 0]]
-    assert instance.wanted.tolist() == [2.0, 1.0]
-    assert alibaba_openb(pods, nodes=str(nodes), at=15).wanted.tolist() == [1.0, 1.0]
+    assert instance.requested.tolist() == [2.0, 1.0]
+    assert alibaba_openb(pods, nodes=str(nodes), at=15).requested.tolist() == [1.0, 1.0]
     assert alibaba_openb(pods, nodes=str(nodes), gpus=False).capacity.shape == (2, 2)
 
 
@@ -248,20 +248,20 @@ def test_the_real_lists_convert(packing_data) -> None:
     trace = azure_trace(folder / "azure_v1_vm_requests_dev_20k.csv")
     assert len(trace.kind) == 20042
     assert (
-        azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").wanted.sum()
+        azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").requested.sum()
         == trace.alive(trace.densest()).sum()
         == 3324
     )
     whole = alibaba_openb(
         folder / "openb_pod_list_default.csv", nodes=str(folder / "openb_node_list_all_node.csv")
     )
-    assert (whole.available.sum(), whole.wanted.sum()) == (1523, 8152)
+    assert (whole.server_count.sum(), whole.requested.sum()) == (1523, 8152)
 
 
 def test_the_papers_cluster_has_eight_nodes_and_scales_in_proportion() -> None:
     rng = np.random.default_rng(0)
-    assert vm_types(rng=rng).available.tolist() == [1, 3, 4]
-    assert vm_types(machines=700, rng=rng).available.tolist() == [88, 262, 350]
+    assert vm_types(rng=rng).server_count.tolist() == [1, 3, 4]
+    assert vm_types(machines=700, rng=rng).server_count.tolist() == [88, 262, 350]
     assert vm_types(types="Tiny,X large", resources=2, rng=rng).demand.tolist() == [
         [1, 1024],
         [8, 24576],
@@ -333,7 +333,7 @@ def test_generators_refuse_what_they_cannot_make() -> None:
     ):
         with pytest.raises(InvalidOption):
             make()
-    assert few_types(types=5, vms=77, rng=rng).wanted.sum() == 77
+    assert few_types(types=5, vms=77, rng=rng).requested.sum() == 77
 
 
 def test_every_method_runs_through_the_face_on_a_bundled_instance() -> None:

@@ -37,12 +37,12 @@ from cotenant.solvers.packing.bounds import (
     large_items_bound,
     volume_bound,
 )
-from cotenant.solvers.packing.exhaustion import by_enumeration
+from cotenant.solvers.packing.gap_closing import by_enumeration
 from cotenant.solvers.packing.generation import Prices, Relaxation, generate
 from cotenant.solvers.packing.minimum import _columns, min_cost, min_servers
 from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
-from cotenant.solvers.packing.reduction import reduce
-from cotenant.solvers.packing.search import Search
+from cotenant.solvers.packing.portfolio_state import PortfolioState
+from cotenant.solvers.packing.presolve import presolve
 
 GREEDY = (
     first_fit_all,
@@ -81,7 +81,7 @@ def test_min_servers_and_min_cost_are_what_trying_everything_gives(
                 continue
             check(instance, outcome.solution)
             value = (
-                int(instance.price[outcome.solution.server_class].sum())
+                int(instance.server_cost[outcome.solution.server_class].sum())
                 if costs
                 else outcome.solution.servers
             )
@@ -139,7 +139,7 @@ def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least(bru
     for step in range(60):
         instance = possible(brute, rng, 1 + step % 3)
         truth = brute.fewest(instance)
-        problem = reduce(instance)
+        problem = presolve(instance)
         if truth is None:
             continue
         relaxed = generate(problem, Pool(problem.types), Clock(), upper=None)
@@ -164,7 +164,7 @@ def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least(bru
 def test_the_prices_in_the_certificate_prove_the_bound_by_themselves() -> None:
     instance = caprara_toth(number=6, items=24, rng=np.random.default_rng(2))
     outcome = min_servers(instance)
-    problem = reduce(instance)
+    problem = presolve(instance)
     relaxed = generate(problem, Pool(problem.types), Clock(), upper=None)
     prices = relaxed.prices
     worth = max(
@@ -197,7 +197,7 @@ def test_the_pricing_search_finds_the_best_pattern_and_lists_exactly_the_maximal
 ) -> None:
     rng = np.random.default_rng(8)
     for _ in range(40):
-        problem = reduce(possible(brute, rng))
+        problem = presolve(possible(brute, rng))
         profit = rng.integers(0, 1000, problem.types)
         every = (
             np.array([row for row in brute.fitting(problem.instance, 0)])
@@ -231,8 +231,8 @@ def test_listing_by_reduced_cost_raises_a_bound_that_is_too_low(brute) -> None:
     instance = Packing(
         capacity=[[10, 10]], demand=[[5, 1], [1, 5], [5, 5]], request=[2.0, 2.0, 3.0]
     )
-    problem = reduce(instance)
-    search = Search(problem, Clock(), np.random.default_rng(0))
+    problem = presolve(instance)
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0))
     search.relaxation = generate(problem, search.pool, search.clock, upper=None)
     search.raise_bound(search.relaxation.bound, "column generation")
     search.upper = problem.budget
@@ -268,8 +268,8 @@ def test_renaming_and_reordering_vm_types_and_classes_changes_nothing(brute) -> 
         order, classes = rng.permutation(instance.types), rng.permutation(2)
         other = Packing(
             capacity=instance.capacity[classes], demand=instance.demand[order],
-            request=instance.wanted[order],
-            servers=instance.available[classes], cost=instance.price[classes],
+            request=instance.requested[order],
+            servers=instance.server_count[classes], cost=instance.server_cost[classes],
         )  # fmt: skip
         one, two = min_cost(instance), min_cost(other)
         assert (one.status, one.bound) == (two.status, two.bound)
@@ -277,7 +277,7 @@ def test_renaming_and_reordering_vm_types_and_classes_changes_nothing(brute) -> 
 
 def test_equal_demands_are_merged_and_handed_back_to_their_own_types() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [5], [3], [3]], request=[2.0, 1.0, 0.0, 3.0])
-    problem = reduce(instance)
+    problem = presolve(instance)
     assert problem.types == 2
     assert problem.request.tolist() == [1, 5]
     outcome = min_servers(instance)
@@ -326,7 +326,8 @@ def test_options_out_of_range_are_refused() -> None:
         first_fit_all(instance, order="alphabetical")
     with pytest.raises(GraphTooLarge):
         flow_graph(
-            reduce(few_types(types=12, vms=500, rng=np.random.default_rng(0), share=0.1)), most=100
+            presolve(few_types(types=12, vms=500, rng=np.random.default_rng(0), share=0.1)),
+            most=100,
         )
 
 
@@ -421,7 +422,7 @@ def test_a_process_that_overruns_is_ended() -> None:
 
 def test_placements_of_the_reduction_drop_surplus_vms() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [3]], request=[1.0, 2.0])
-    placement = reduce(instance).placement(np.array([[3], [3]]), np.array([0, 0]))
+    placement = presolve(instance).placement(np.array([[3], [3]]), np.array([0, 0]))
     assert placement == Placement([[1, 2]], [0])
 
 
@@ -471,8 +472,8 @@ def test_the_certificate_lists_prices_in_the_order_of_the_instance_and_proves_th
         request=[0, 3, 2, 2, 0],
     )
     proof = min_servers(instance, random_starts=0)
-    problem = reduce(instance)
-    search = Search(problem, Clock(), np.random.default_rng(0))
+    problem = presolve(instance)
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0))
     _columns(search)
     prices, scale, rent = (search.proof[name] for name in ("prices", "scale", "rent"))
     assert len(prices) == instance.types
@@ -481,7 +482,7 @@ def test_the_certificate_lists_prices_in_the_order_of_the_instance_and_proves_th
     assert prices[1] == prices[3] > prices[2]
     assert max(prices[1] + prices[2], 2 * prices[2]) <= scale + rent[1]
     assert (
-        -(-sum(p * int(n) for p, n in zip(prices, instance.wanted, strict=True)) // scale)
+        -(-sum(p * int(n) for p, n in zip(prices, instance.requested, strict=True)) // scale)
         == proof.solution.servers
         == 5
     )
@@ -519,8 +520,8 @@ def test_a_time_limit_that_is_over_at_once_is_no_error() -> None:
 
 
 def test_listing_by_reduced_cost_keeps_patterns_as_far_below_as_the_whole_room() -> None:
-    problem = reduce(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
-    search = Search(problem, Clock(), np.random.default_rng(0), lower=2)
+    problem = presolve(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0), lower=2)
     prices = Prices(
         np.array([10, 6]), 10, (0,), Fraction(16, 10)
     )  # the server with the 6 alone lies 4 below, all of the room
@@ -534,7 +535,7 @@ def test_a_pricing_search_that_is_cut_still_bounds_every_pattern(brute) -> None:
     rng = np.random.default_rng(11)
     cut = 0
     for _ in range(40):
-        problem = reduce(brute.random_requests(rng, vms=9))
+        problem = presolve(brute.random_requests(rng, vms=9))
         profit = rng.integers(1, 1000, problem.types)
         best = max(
             sum(p * n for p, n in zip(profit.tolist(), row, strict=True))

@@ -28,24 +28,24 @@ from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.play import fuga
 from cotenant.solvers.packing.game.strategies import game_of
 from cotenant.solvers.packing.game.tree import game_tree
-from cotenant.solvers.packing.shares import max_min_share, max_utilization
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 
 
 def utilization(instance: Packing, total: tuple[int, ...]) -> float:
     """Mean over resources of what these VMs and the load from before use."""
-    space = instance.start.T @ instance.available
-    busy = (instance.start - instance.capacity).T @ instance.available
+    space = instance.initial_capacity.T @ instance.server_count
+    busy = (instance.initial_capacity - instance.capacity).T @ instance.server_count
     return float(np.mean((busy + np.array(total) @ instance.demand) / space))
 
 
 def least_share(instance: Packing, total: tuple[int, ...]) -> float:
     """Of the users who want something."""
-    return float(FairShare.of(instance).shares(np.array(total))[instance.wanted > 0].min())
+    return float(FairShare.of(instance).shares(np.array(total))[instance.requested > 0].min())
 
 
 @pytest.mark.parametrize("capped", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -143,7 +143,7 @@ def test_the_limits_are_what_whole_vms_make(monkeypatch: pytest.MonkeyPatch) -> 
     """One server of 10, VMs of 2 and of 3: five of 2 use all of it, as do two of each (shares 0.4
     and 0.6), the fairest.
     """
-    monkeypatch.setattr("cotenant.solvers.packing.shares.evenly_filled", unfilled)
+    monkeypatch.setattr("cotenant.solvers.packing.dominant_shares.evenly_filled", unfilled)
     instance = Packing(capacity=[[10]], demand=[[2], [3]], servers=[1.0])
     (frontier,) = price_frontiers(instance, points=20)
     assert [point.limit for point in frontier.points] == [0.4, pytest.approx(0.3), 0.2, None]
@@ -163,7 +163,7 @@ def test_with_too_many_combinations_a_frontier_has_answers_and_bounds_and_proves
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (whole,) = price_frontiers(EXAMPLE)
-    monkeypatch.setattr("cotenant.solvers.packing.shares.MOST_COLUMNS", 3)
+    monkeypatch.setattr("cotenant.solvers.packing.dominant_shares.MOST_COLUMNS", 3)
     (frontier,) = price_frontiers(EXAMPLE)
     assert frontier.status is Status.FEASIBLE
     for point in frontier.points:
@@ -338,9 +338,9 @@ def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
 def test_an_unfinished_program_bounds_what_is_busy_already_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cotenant.solvers.packing import shares
+    from cotenant.solvers.packing import dominant_shares
 
-    whole = shares.solve_program
+    whole = dominant_shares.solve_program
 
     def unfinished(*given: Any, **options: Any) -> Any:
         return replace(
@@ -351,8 +351,8 @@ def test_an_unfinished_program_bounds_what_is_busy_already_too(
             objective=None,
         )
 
-    monkeypatch.setattr(shares, "solve_program", unfinished)
-    monkeypatch.setattr(shares, "evenly_filled", unfilled)
+    monkeypatch.setattr(dominant_shares, "solve_program", unfinished)
+    monkeypatch.setattr(dominant_shares, "evenly_filled", unfilled)
     busy = Packing([[6]], [[2]], servers=[1], initial=[[10]])  # type: ignore[arg-type]
     outcome = max_utilization(busy, start=Placement([[1]], [0]))  # type: ignore[arg-type]
     assert outcome.bound == pytest.approx(

@@ -15,7 +15,7 @@ from cotenant import verify
 from cotenant.analysis.run.proving import prove
 from cotenant.catalog import left_out
 from cotenant.instances.packing import Packing, Placement, check
-from cotenant.instances.packing.placing import Limit, Spread
+from cotenant.instances.packing.placement_constraints import Limit, Spread
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 
 GOOD: dict[str, Any] = {
@@ -96,7 +96,7 @@ def test_a_file_holds_all_rules_and_an_instance_without_any_is_as_before(tmp_pat
     assert set(free.document()) == {
         "capacity", "initial", "servers", "demand", "request", "resources", "names",
     }  # fmt: skip
-    assert not free.ruled
+    assert not free.has_constraints
     assert "placement rules" in RULED.summary()
 
 
@@ -155,7 +155,7 @@ def test_a_proof_file_speaks_of_rules_where_the_method_knows_them(tmp_path: Path
     for instance in (RULED, placed):
         cotenant.write(instance, path)
         told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
-        assert told.standing == "certified"
-    case = verify.Case(RULED.document(), {}, None, [[]])
+        assert told.proof_status == "certified"
+    case = verify.ProofCase(RULED.document(), {}, None, [[]])
     with pytest.raises(verify.Refused, match="unknown key"):
         verify.packing_utilization(case)

@@ -19,15 +19,15 @@ from cotenant.instances.packing.game import FairShare
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.engines import EngineAnswer
 from cotenant.solvers.outcome import Clock, Status, Stop
-from cotenant.solvers.packing.cluster import fixed_cluster
-from cotenant.solvers.packing.game.strategies import pre_combination
-from cotenant.solvers.packing.shares import (
+from cotenant.solvers.packing.dominant_shares import (
     _Leximin,
     combinations,
     max_min_share,
     max_utilization,
     vms_owed,
 )
+from cotenant.solvers.packing.fixed_servers import fixed_cluster
+from cotenant.solvers.packing.game.strategies import pre_combination
 
 NEARLY_EQUAL = Packing(
     capacity=[[4 * 10**9, 5 * 10**9], [4 * 10**9, 4 * 10**9]],
@@ -130,7 +130,7 @@ def test_an_answer_is_there_before_combinations_are_listed(
 ) -> None:
     for given in (Stop.TIME_LIMIT, KeyboardInterrupt()):
         monkeypatch.setattr(
-            "cotenant.solvers.packing.shares.combinations", Mock(side_effect=[given])
+            "cotenant.solvers.packing.dominant_shares.combinations", Mock(side_effect=[given])
         )
         outcome = method(MANY, time_limit=60.0)
         check(MANY, outcome.solution)
@@ -194,7 +194,7 @@ def test_a_program_of_many_combinations_is_solved_in_a_process_that_can_be_ended
     method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apart = Mock(return_value=EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT))
-    monkeypatch.setattr("cotenant.solvers.packing.shares.solve_apart", apart)
+    monkeypatch.setattr("cotenant.solvers.packing.dominant_shares.solve_in_subprocess", apart)
     outcome = method(MANY, time_limit=60.0)
     assert apart.called
     check(MANY, outcome.solution)

@@ -13,11 +13,11 @@ from cotenant.analysis.colocation.prediction import predicted_penalties
 from cotenant.instances.colocation.pairs import pairs_csv, read_pairs
 from cotenant.instances.market.formats import jobs_csv
 from cotenant.instances.numa.formats import classes_csv
-from cotenant.instances.packing.plain import vms_csv
+from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.problem import InvalidFile, InvalidOption
-from cotenant.instances.problem.plain import plain_form, plain_forms
+from cotenant.instances.problem.csv_headers import plain_form, plain_forms
 from cotenant.instances.problem.tables import CsvTable
-from cotenant.instances.scheduling.plain import organizations_csv
+from cotenant.instances.scheduling.csv_reader import organizations_csv
 
 PAIRS = """service,beside,slowdown
 web,web,1.10

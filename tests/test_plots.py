@@ -22,7 +22,7 @@ def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
     method: catalog.Method,
 ) -> None:
     given = [f"{method.problem}/tiny", "packing/paper-example", "packing/cluster-12-40"]
-    instance = next(found for found in map(cotenant.read, given) if method.suits(found))
+    instance = next(found for found in map(cotenant.read, given) if method.applies_to(found))
     result = cotenant.solve(instance, method.name, time_limit=20)
     assert result.trace[-1][1:] == (result.objective, result.bound)
     seconds = [row[0] for row in result.trace]
@@ -35,7 +35,7 @@ def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
 @pytest.mark.parametrize("problem", DRAWN)
 def test_every_problem_has_a_picture_of_an_answer(problem: str, tmp_path: Path) -> None:
     instance = cotenant.read(f"{problem}/tiny")
-    suited = [entry for entry in catalog.methods(problem) if entry.suits(instance)]
+    suited = [entry for entry in catalog.methods(problem) if entry.applies_to(instance)]
     method = next(entry for entry in suited if entry.kind != "exact")
     result = cotenant.solve(instance, method.name)
     shown = cotenant.plot(instance, result)

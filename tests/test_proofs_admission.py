@@ -57,7 +57,7 @@ def test_no_prices_and_trees_prove_less_than_the_optimum(tmp_path: Path, seed: i
     }
     document = verify.parse(content, decimals=True)
     own = {name: document[name] for name in ("cores", "threads", "speed")}
-    [found] = verify.admission_speed(verify.Case(own, {}, proof["witness"], [[step]]))
+    [found] = verify.admission_speed(verify.ProofCase(own, {}, proof["witness"], [[step]]))
     assert float(found.bound) >= most_total_speed(instance) * (1 - 1e-12)
 
 

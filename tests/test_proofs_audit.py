@@ -542,13 +542,13 @@ def test_what_a_file_asks_for_again_and_again_is_counted(
     document, parts = _ENDLESS[name]
     with pytest.raises(verify.Refused, match="patience"):
         _judged(document, **parts)
-    assert verify.Patience.left > 10**9  # who makes a proof is not counted
+    assert verify.WorkLimit.left > 10**9  # who makes a proof is not counted
 
 
 def test_what_is_allowed_everywhere_is_not_looked_at_entry_by_entry() -> None:
     """A file of 200 kB kept the verifier busy for a minute."""
     size = 20_000
-    case = verify.Case({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
+    case = verify.ProofCase({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
     assert verify.Packing(case).allowed[size - 1][size - 1] is True
 
 
@@ -557,7 +557,7 @@ def test_tasks_that_are_split_very_often_are_added_up_once() -> None:
     shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 1}
     times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
     document = {**shape, **times, "class_share": [1], "location_share": [1]}
-    case = verify.Case(document, {}, {"split": [[0, 0, 0, 1]] * 20_000}, [[]])
+    case = verify.ProofCase(document, {}, {"split": [[0, 0, 0, 1]] * 20_000}, [[]])
     assert verify.numa_fluid(case)[0].value == 2
 
 
@@ -624,7 +624,9 @@ def _utility(digits: int) -> None:
         "job": job | {"parallel_fraction": fractions},
     }
     witness = {"cores": {"over": 1, "numbers": [2] * size}}
-    verify.market_leximin(verify.Case(document, {}, witness, [[{"kind": "tree", "nodes": [[]]}]]))
+    verify.market_leximin(
+        verify.ProofCase(document, {}, witness, [[{"kind": "tree", "nodes": [[]]}]])
+    )
 
 
 def _prices(digits: int) -> None:
@@ -632,7 +634,7 @@ def _prices(digits: int) -> None:
     size, small = 150, verify.Decimal(f"{10**-9:.300f}")
     document = {"penalty": [[small] * size] * size, "count": [2] * size}
     prices = {"prices": [10**digits - 1] * size, "rent": 0, "over": 10 ** (digits - 1), "sets": []}
-    verify.colocation_optimal(verify.Case(document, {}, None, [[{"kind": "dual", **prices}]]))
+    verify.colocation_optimal(verify.ProofCase(document, {}, None, [[{"kind": "dual", **prices}]]))
 
 
 def _split(digits: int) -> None:
@@ -643,7 +645,7 @@ def _split(digits: int) -> None:
     numbers = [10 ** (digits - 1) + 2 * k + 1 for k in range(size)]
     split = [[0, m, p, number] for m, number in enumerate(numbers) for p in range(size)]
     split = [[0, m, p, n + (p == 0)] for _, m, p, n in split]
-    verify.numa_fluid(verify.Case(document, {}, {"split": split}, [[]]))
+    verify.numa_fluid(verify.ProofCase(document, {}, {"split": split}, [[]]))
 
 
 @pytest.mark.parametrize(
@@ -654,11 +656,11 @@ def test_what_long_numbers_take_is_counted(
     judge: Callable[[int], None], work: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each took as few steps as with short numbers, and minutes."""
-    monkeypatch.setattr(verify.Patience, "left", work)
+    monkeypatch.setattr(verify.WorkLimit, "left", work)
     with contextlib.suppress(verify.Refused):
         judge(8)
-    assert verify.Patience.left > work / 2
-    monkeypatch.setattr(verify.Patience, "left", work)
+    assert verify.WorkLimit.left > work / 2
+    monkeypatch.setattr(verify.WorkLimit, "left", work)
     with pytest.raises(verify.Refused, match="patience"):
         judge(verify.MOST_DIGITS if judge is not _utility else verify.MOST_EXPONENT - 2)
 

@@ -302,7 +302,7 @@ def test_what_is_proved_within_an_allowance_of_slack_is_true() -> None:
             content, proof = proved(document, "fair", slack=slack)
             within = [truth.mean for truth in found if truth.slack <= Fraction(str(slack))]
             (level,) = proof.levels
-            said[level.says] += 1
+            said[level.claim_kind] += 1
             verify.verify(content, json.dumps(written(content, proof)).encode())
             assert level.infeasible == (not within)
             if within:

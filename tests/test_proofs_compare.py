@@ -111,7 +111,7 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
 
     monkeypatch.setattr(proving, "resolve", lying)
     found = prove(instance, locate("colocation/tiny"), result, out)
-    assert (found.standing, found.refused) == ("claimed", True)
+    assert (found.proof_status, found.refused) == ("claimed", True)
     assert "refused" in found.says
     assert not out.exists()
 

@@ -261,7 +261,7 @@ def test_long_fractions_are_rounded_to_the_side_where_they_claim_less() -> None:
 
 def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> None:
     def said(value: Fraction | None, bound: Fraction | None) -> str:
-        return Level("penalty", "min", value, bound).says
+        return Level("penalty", "min", value, bound).claim_kind
 
     third = Fraction(1, 3)
     assert [said(third, third), said(third, third - Fraction(1, 10**30)), said(None, third)] == [
@@ -276,18 +276,18 @@ def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> No
 
 def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     within = {("colocation", "fair-within")}  # fair with an allowance of slack
-    made = {(m.problem, m.name) for m in catalog.METHODS if m.prover}
+    made = {(m.problem, m.name) for m in catalog.METHODS if m.proof_producer}
     assert made | within == set(verify.METHODS)
     for method in catalog.METHODS:
-        if method.prover:
-            assert callable(resolve(method.prover))
+        if method.proof_producer:
+            assert callable(resolve(method.proof_producer))
     named = [catalog.find("colocation", "optimal"), catalog.find("market", "nash-welfare")]
-    without = replace(catalog.find("packing", "min-cost"), prover="", claimed="")
+    without = replace(catalog.find("packing", "min-cost"), proof_producer="", unproved="")
     assert proof_words([*named, without]).splitlines() == [
         "a proof as a file (cotenant prove): colocation optimal, market nash-welfare",
         "no proof as a file: packing min-cost",
-        f"no proof as a file of colocation optimal for: {named[0].claimed}",
-        f"no proof as a file of market nash-welfare for: {named[1].claimed}",
+        f"no proof as a file of colocation optimal for: {named[0].unproved}",
+        f"no proof as a file of market nash-welfare for: {named[1].unproved}",
     ]
 
 

@@ -53,15 +53,15 @@ def test_no_prices_prove_more_than_the_least(tmp_path: Path, seed: int) -> None:
         prices = rng.integers(-30, 60, instance.types).tolist()
         hint = {"over": int(rng.integers(1, 99)), "numbers": prices}
         step: Document = {"kind": "prop", "prices": hint}
-        given = verify.Groups(verify.Case(document, {}, None, []))
+        given = verify.Groups(verify.ProofCase(document, {}, None, []))
         total, _, over = given.priced(step)
         step |= {"below": -(-total // over), "tree": []}
-        [found] = verify.groups_optimal(verify.Case(document, {}, None, [[step]]))
+        [found] = verify.groups_optimal(verify.ProofCase(document, {}, None, [[step]]))
         assert found.bound is not None
         assert found.bound <= least
         step["below"] = int(least * given.jobs * given.unit) + 1
         with pytest.raises(verify.Refused, match="tree ends"):
-            verify.groups_optimal(verify.Case(document, {}, None, [[step]]))
+            verify.groups_optimal(verify.ProofCase(document, {}, None, [[step]]))
 
 
 def test_a_thousand_jobs_are_certified(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Claimed, Task
 
 METHODS = sorted(
-    ((m.problem, m.name) for m in catalog.METHODS if m.prover), key=lambda key: (key[0], key[1])
+    ((m.problem, m.name) for m in catalog.METHODS if m.proof_producer),
+    key=lambda key: (key[0], key[1]),
 )
 
 
@@ -48,12 +49,12 @@ def better(claim: dict[str, Any]) -> str:
 def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None:
     method = catalog.find(problem, name)
     for content, instance in instances(problem):
-        if not method.suits(instance):
+        if not method.applies_to(instance):
             continue
         outcome = method.resolve()(instance, time_limit=5)
         try:
             task = Task.of(content, instance, {}, outcome, Clock(10))
-            proof = resolve(method.prover)(task)
+            proof = resolve(method.proof_producer)(task)
         except Claimed:
             continue
         break
@@ -65,7 +66,7 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
     wrong = -1e6 if up else 1e6
     told = replace(outcome, bound=None if outcome.bound is None else wrong)
     try:
-        misled = resolve(method.prover)(replace(task, outcome=told, clock=Clock(2)))
+        misled = resolve(method.proof_producer)(replace(task, outcome=told, clock=Clock(2)))
     except Claimed:
         misled = None
     if misled is not None:

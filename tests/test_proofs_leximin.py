@@ -90,7 +90,7 @@ def test_no_tree_is_found_for_an_answer_that_is_not_the_best(
         proof = leximin.leximin(task_of(market, Outcome(solution, None, Status.FEASIBLE)))
         apart = next((a for a, b in zip(own, best, strict=True) if a < b), None)
         for level in proof.levels:
-            assert level.says == "gap" or apart is None or level.bound < apart
+            assert level.claim_kind == "gap" or apart is None or level.bound < apart
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
@@ -149,7 +149,7 @@ def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
             (answers[k] for k in rng.integers(len(answers), size=20)), key=lambda one: one[1]
         )
         witness = {"cores": {"over": 1, "numbers": [int(x) for x in cores]}}
-        boxes = verify.Boxes(verify.Market(verify.Case(given, {}, witness, [])))
+        boxes = verify.Boxes(verify.Market(verify.ProofCase(given, {}, witness, [])))
         for level, value in enumerate(sorted(set(boxes.order))):
             goals, stack, nodes = boxes.conditions(value), [boxes.root()], list[list[int]]()
             while stack and len(nodes) < 40:
@@ -167,7 +167,7 @@ def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
                 [{"kind": "tree", "nodes": nodes}]
             ]
             try:
-                found = verify.market_leximin(verify.Case(given, {}, witness, steps))[level]
+                found = verify.market_leximin(verify.ProofCase(given, {}, witness, steps))[level]
             except verify.Refused:
                 continue
             same = [ratio for ratio in best if ratio <= value]
@@ -181,7 +181,7 @@ def test_squeezing_a_box_loses_no_answer_that_meets_the_conditions() -> None:
         market, rng = market_of(seed), np.random.default_rng(seed)
         document = proved(market, "leximin")
         given = dict(task_of(market, Outcome(None, None, Status.UNKNOWN)).document)
-        boxes = verify.Boxes(verify.Market(verify.Case(given, {}, document["witness"], [])))
+        boxes = verify.Boxes(verify.Market(verify.ProofCase(given, {}, document["witness"], [])))
         whole, answers = int(market.capacity[0]), [cores for cores, _ in every(seed)]
         own_of = [utilities(market, cores) for cores in answers]
         emptied = 0
@@ -212,7 +212,7 @@ def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
     market = market_of(seed)
     document = proved(market, "leximin")
     given = dict(task_of(market, Outcome(None, None, Status.UNKNOWN)).document)
-    boxes = verify.Boxes(verify.Market(verify.Case(given, {}, document["witness"], [])))
+    boxes = verify.Boxes(verify.Market(verify.ProofCase(given, {}, document["witness"], [])))
     tiny = Fraction(1, 10**60)
     for cores, _ in every(seed)[::5]:
         numbers = [int(x) for x in cores]
@@ -236,7 +236,7 @@ def test_half_cores_and_too_many_columns_have_no_tree() -> None:
     large = market.replace(capacity=np.full(market.servers, 1e6))
     given = dict(task_of(large, Outcome(None, None, Status.UNKNOWN)).document)
     with pytest.raises(verify.Refused, match="more than"):
-        verify.market_leximin(verify.Case(given, {}, document["witness"], [[]]))
+        verify.market_leximin(verify.ProofCase(given, {}, document["witness"], [[]]))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -248,7 +248,7 @@ def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
     [level] = proof.levels
     own = ratios(market, [Fraction(int(x)) for x in outcome.solution.cores])
     assert level.value == own[0]
-    assert level.says == ("optimal" if level.bound == own[0] else "gap")
+    assert level.claim_kind == ("optimal" if level.bound == own[0] else "gap")
     assert own[0] <= level.bound < own[0] * 2
     rng = np.random.default_rng(seed)
     given = dict(task_of(market, Outcome(None, None, Status.UNKNOWN)).document)
@@ -257,18 +257,20 @@ def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
         weights = rng.integers(0, 5, market.users).tolist()
         at = {"over": 2, "numbers": rng.integers(0, 9, market.jobs).tolist()}
         step = {"kind": "tangent", "weights": weights, "at": at}
-        case = verify.Case(given, {}, proof.witness, [[step]])
+        case = verify.ProofCase(given, {}, proof.witness, [[step]])
         if not any(weights[user] for user in np.flatnonzero(market.active)):
             with pytest.raises(verify.Refused, match="all 0"):
                 verify.market_leximin(case)
         else:
             assert verify.market_leximin(case)[0].bound >= best
     for weights in ([-1] * market.users, [1], ["1"] * market.users, None):
-        case = verify.Case(given, {}, proof.witness, [[{"kind": "tangent", "weights": weights}]])
+        case = verify.ProofCase(
+            given, {}, proof.witness, [[{"kind": "tangent", "weights": weights}]]
+        )
         with pytest.raises(verify.Refused):
             verify.market_leximin(case)
     if len(set(own)) > 1:  # weights say nothing of a second level
-        case = verify.Case(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
+        case = verify.ProofCase(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
         with pytest.raises(verify.Refused):
             verify.market_leximin(case)
 

@@ -26,8 +26,8 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome, Status
-from cotenant.solvers.proofs import Claimed, Task, equilibrium, tangent
-from cotenant.solvers.proofs.cores import case_of
+from cotenant.solvers.proofs import Claimed, Task, concave_bound, equilibrium
+from cotenant.solvers.proofs.market_cores import case_of
 
 Document = dict[str, Any]
 
@@ -65,7 +65,9 @@ def task_of(market: Market, outcome: Outcome, **options: Any) -> Task:
 def proved(market: Market, method: str, **options: Any) -> Document:
     """The proof file of a method's answer, which is accepted."""
     outcome = cotenant.solve(market, method, **options).outcome
-    proof = resolve(catalog.find("market", method).prover)(task_of(market, outcome, **options))
+    proof = resolve(catalog.find("market", method).proof_producer)(
+        task_of(market, outcome, **options)
+    )
     document: Document = json.loads(
         json.dumps(
             proof.document(market.name, hashlib.sha256(content_of(market)).hexdigest()),
@@ -334,7 +336,7 @@ def found_of(
 ) -> Any:
     """What the checker finds of any answer and step, however bad."""
     given = task_of(market, Outcome(None, None, Status.UNKNOWN)).document
-    [found] = checker(verify.Case(dict(given), options, witness, [[step]]))
+    [found] = checker(verify.ProofCase(dict(given), options, witness, [[step]]))
     return found
 
 
@@ -438,8 +440,8 @@ def test_an_interrupt_keeps_what_is_proved_by_then(
 
     monkeypatch.setattr(owner, name, once)
     monkeypatch.setattr(equilibrium, "ENOUGH", 0.0)
-    monkeypatch.setattr(tangent, "ENOUGH", 0.0)
-    proof = resolve(catalog.find("market", method).prover)(task_of(market, outcome))
+    monkeypatch.setattr(concave_bound, "ENOUGH", 0.0)
+    proof = resolve(catalog.find("market", method).proof_producer)(task_of(market, outcome))
     monkeypatch.undo()
     assert len(proof.levels) == 1
     assert proof.levels[0].bound is not None
@@ -641,4 +643,4 @@ def test_what_is_not_proved_stays_a_claim(method: str, options: Document) -> Non
 def test_a_method_that_found_nothing_has_nothing_to_prove(method: str) -> None:
     task = task_of(drawn(0), Outcome(None, None, Status.UNKNOWN))
     with pytest.raises(Claimed):
-        resolve(catalog.find("market", method).prover)(task)
+        resolve(catalog.find("market", method).proof_producer)(task)

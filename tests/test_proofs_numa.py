@@ -63,10 +63,12 @@ def test_no_prices_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> Non
     for _ in range(20):
         prices = rng.integers(1, 50, instance.processors).tolist()
         step = {"kind": "dual", "prices": {"over": int(rng.integers(1, 9)), "numbers": prices}}
-        [found] = verify.numa_fluid(verify.Case(document, {}, None, [[step]]))
+        [found] = verify.numa_fluid(verify.ProofCase(document, {}, None, [[step]]))
         assert float(found.bound) >= most * (1 - 1e-9)
         asked = str(Fraction(0.9 * most).limit_denominator(10**12))
-        [found] = verify.numa_power(verify.Case(document, {"throughput": asked}, None, [[step]]))
+        [found] = verify.numa_power(
+            verify.ProofCase(document, {"throughput": asked}, None, [[step]])
+        )
         assert not found.infeasible
         assert float(found.bound) <= least + 1e-9 * (1 + least)
 

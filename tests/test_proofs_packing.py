@@ -170,7 +170,7 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: P
     content, proof = proof_of(tmp_path, packing(1), "min-servers")
     step = proof["steps"][0]
     step["prices"] = [2 * price for price in step["prices"]]
-    wanted = zip(step["prices"], packing(1).wanted.tolist(), strict=True)
+    wanted = zip(step["prices"], packing(1).requested.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
     proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
     with pytest.raises(verify.Refused, match="worth more than the server"):
@@ -191,7 +191,7 @@ def test_every_level_of_the_shares_is_certified(tmp_path: Path, seed: int) -> No
     content, proof = proof_of(tmp_path, instance, "max-min-share")
     assert judged(content, proof).count("optimal") == 1 + len(proof["levels"])
     document = verify.parse(json.dumps(instance.document()).encode(), decimals=True)
-    given = verify.Shares(verify.Packing(verify.Case(document, {}, None, [])))
+    given = verify.Shares(verify.Packing(verify.ProofCase(document, {}, None, [])))
     best = max(sorted(vms[i] * given.unit[i] for i in given.users) for vms in reached(instance))
     claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
     assert [verify.rational(claim["bound"], "bound") for claim in claims] == best
@@ -203,7 +203,7 @@ def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(se
     instance = shared(seed)
     content = json.dumps(instance.document()).encode()
     for vms in sorted(reached(instance))[-8::3]:
-        given = verify.Packing(verify.Case(verify.parse(content, True), {}, None, []))
+        given = verify.Packing(verify.ProofCase(verify.parse(content, True), {}, None, []))
         given.total = list(vms)
         shares = verify.Shares(given)
         others = [
@@ -269,7 +269,7 @@ def test_the_least_disutility_of_all_plays_is_certified(
 def test_no_play_is_worth_less_than_is_proved() -> None:
     """Every play of two servers, by the definition."""
     for seed in range(8):
-        case = verify.Case(shared(seed).document(), {"eta": 4}, None, [[]])
+        case = verify.ProofCase(shared(seed).document(), {"eta": 4}, None, [[]])
         case.document = verify.parse(json.dumps(case.document).encode(), True)
         play = verify.Play(verify.Packing(case), case.options)
         plays = [([], (0,) * len(play.cap))]  # type: ignore[var-annotated]
@@ -321,7 +321,7 @@ def test_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
     dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
     path = write(dear, tmp_path / "dear.json")
     made = prove(dear, path, solve(dear, "min-cost"), tmp_path / "proof.json")
-    assert made.standing == "claimed"
+    assert made.proof_status == "claimed"
     assert "so large that one server" in made.says
 
 
@@ -394,7 +394,7 @@ def test_no_prices_prove_less_utilization_than_there_is(tmp_path: Path, seed: in
     for word in ("cotenant", "problem", "name", "source"):
         document.pop(word, None)
     try:
-        [found] = verify.packing_utilization(verify.Case(document, {}, None, [[step]]))
+        [found] = verify.packing_utilization(verify.ProofCase(document, {}, None, [[step]]))
     except verify.Refused:
         return
     assert found.bound >= most_utilization(instance)

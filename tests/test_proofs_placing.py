@@ -20,12 +20,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from cotenant import verify
 from cotenant.advice.reading import read_state
-from cotenant.advice.rules import translate
+from cotenant.advice.to_packing import translate
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.generators import cluster
-from cotenant.instances.packing.placing import present_counts
+from cotenant.instances.packing.placement_constraints import present_counts
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
-from cotenant.instances.problem.base import plain
+from cotenant.instances.problem.base import to_json_value
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
 
@@ -87,7 +87,7 @@ def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
         if known is None:
             continue
         document = json.loads(json.dumps(instance.document()))
-        given = verify.Packing(verify.Case(document, {}, None, []), ruled=True)
+        given = verify.Packing(verify.ProofCase(document, {}, None, []), ruled=True)
         for method in METHODS:
             least = optimum(known, method)
             for each in (False, True):
@@ -113,15 +113,15 @@ def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, in
             of, found = instance.server_class, list[np.ndarray[Any, Any]]()
             for _ in range(40):
                 count = np.zeros((len(of), instance.types), dtype=int)
-                for i, number in enumerate(instance.wanted):
+                for i, number in enumerate(instance.requested):
                     for _ in range(int(number)):
                         count[rng.randrange(len(of)), i] += 1
                 placement = Placement(count, of)
                 witness = {
-                    "count": plain(placement.count),
-                    "server_class": plain(placement.server_class),
+                    "count": to_json_value(placement.count),
+                    "server_class": to_json_value(placement.server_class),
                 }
-                case = verify.Case(document, {}, witness, [])
+                case = verify.ProofCase(document, {}, witness, [])
                 try:
                     check(instance, placement)
                 except InfeasibleSolution:
@@ -140,7 +140,7 @@ def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, in
 
 def _is_point(instance: Packing, document: Document, count: Any) -> bool:
     """Whether programs over all servers, and over classes, have a point of this answer's VMs."""
-    given = verify.Packing(verify.Case(document, {}, None, []), ruled=True)
+    given = verify.Packing(verify.ProofCase(document, {}, None, []), ruled=True)
     used, of = count.any(axis=1), instance.server_class
     moves = int(np.maximum(present_counts(instance) - count, 0).sum())
     for each in (False, True):
@@ -201,7 +201,7 @@ def test_what_is_changed_is_refused(tmp_path: Path) -> None:
     document = json.loads(content)
     document["allowed"] = [[True, True, True], [True, True, True], [False, False, False]]
     with pytest.raises(verify.Refused, match="not allowed there"):
-        verify.Packing(verify.Case(_own(document), {}, proof["witness"], []), ruled=True)
+        verify.Packing(verify.ProofCase(_own(document), {}, proof["witness"], []), ruled=True)
     assert len(rows) == 3
 
 
@@ -251,7 +251,7 @@ def test_rules_that_are_none_are_refused(case: str) -> None:
     fields, words = BAD[case]
     document = {"capacity": [[4], [4]], "demand": [[1]], "request": [2], "servers": [1, 1]}
     with pytest.raises(verify.Refused, match=words):
-        verify.packing_servers(verify.Case(document | fields, {}, None, [[]]))
+        verify.packing_servers(verify.ProofCase(document | fields, {}, None, [[]]))
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ def test_a_cluster_of_many_nodes_is_certified(tmp_path: Path) -> None:
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
 def test_as_few_nodes_as_advice_says_are_certified(tmp_path: Path) -> None:
     state = read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
-    instance = translate(state, mended=True).instance
+    instance = translate(state, repair=True).instance
     content, proof = proof_of(tmp_path, instance, "min-servers")
     assert judged(content, proof).endswith("servers is 3, and no answer is below 3: optimal")
     content, proof = proof_of(tmp_path, instance, "fewest-moves")

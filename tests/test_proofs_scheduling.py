@@ -41,7 +41,7 @@ def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(
     content, _ = proof_of(tmp_path, instance, "max-utilization")
     document = verify.parse(content, decimals=True)
     own = {name: document[name] for name in ("machines", "job", "horizon")}
-    given = verify.Scheduling(verify.Case(own, {}, None, [[]]))
+    given = verify.Scheduling(verify.ProofCase(own, {}, None, [[]]))
     for later, reading in enumerate(("figure", "definition")):
         expected = ref(instance, reading=reading).solution.start.tolist()
         assert verify.Shapley(given, later).start == expected
@@ -130,10 +130,10 @@ def dual_step(rng: np.random.Generator, horizon: int) -> Document:
     return {"kind": "dual", "times": times, "prices": prices}
 
 
-def checked(content: bytes, step: Document, *, utility: bool) -> verify.Found:
+def checked(content: bytes, step: Document, *, utility: bool) -> verify.CheckedLevel:
     document = verify.parse(content, decimals=True)
     own = {name: document[name] for name in ("machines", "job", "horizon")}
-    return verify.scheduling_most(verify.Case(own, {}, None, [[step]]), utility)[0]
+    return verify.scheduling_most(verify.ProofCase(own, {}, None, [[step]]), utility)[0]
 
 
 @pytest.mark.parametrize("seed", range(15))

@@ -16,7 +16,7 @@ from proof_cases import drawn_with_types, proved, written
 
 from cotenant import verify
 from cotenant.instances.colocation import Colocation
-from cotenant.instances.problem.base import plain
+from cotenant.instances.problem.base import to_json_value
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import colocation as producers
 from cotenant.solvers.proofs import patience, tree
@@ -55,11 +55,11 @@ def test_compiled_propagation_finds_what_the_verifier_finds_in_as_many_steps() -
         low, high = list(program.low), list(program.high)
         least, most = search.bounds()
         with patience():
-            start = verify.Patience.left
+            start = verify.WorkLimit.left
             left = program.tighten(low, high, list(range(len(program.rows))))
-            steps = start - verify.Patience.left
+            steps = start - verify.WorkLimit.left
             assert search.tighten(least, most) == left
-            assert start - verify.Patience.left == 2 * steps + 2 * len(low)
+            assert start - verify.WorkLimit.left == 2 * steps + 2 * len(low)
         if left:
             assert (least.tolist(), most.tolist()) == (low, high)
         seen.add(left)
@@ -148,7 +148,7 @@ def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
     penalty = np.round(rng.random((types, types)), 3)
     count = np.bincount(rng.integers(0, types, agents), minlength=types)
     made = Colocation(penalty, count, name="many").document()
-    return {"cotenant": 1, "problem": "colocation", "name": "many", **plain(made)}
+    return {"cotenant": 1, "problem": "colocation", "name": "many", **to_json_value(made)}
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_where_no_tree_shows_all_the_relaxation_shows_a_gap(
     content, proof = proved(of_types(12, 40, 0), "stable")
     assert len(asked) == 1
     level = proof.levels[1]
-    assert level.says == "gap"
+    assert level.claim_kind == "gap"
     assert level.steps[0]["kind"] == "prop"
     assert 0 < level.bound < level.value
     verify.verify(content, json.dumps(written(content, proof)).encode())

@@ -17,7 +17,7 @@ from public_names import public
 import cotenant
 from cotenant.catalog import methods
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, Solution
-from cotenant.instances.problem.rules import Rule, rules_of
+from cotenant.instances.problem.option_types import OptionType, option_types_of
 
 _STARTS_PROCESSES = {"jobs", "dask", "workers", "hard_limit"}
 
@@ -49,7 +49,7 @@ def answers() -> list[Solution]:
     found = []
     for name, instance in TINY.items():
         quick = [
-            entry for entry in methods(name) if entry.kind != "exact" and entry.suits(instance)
+            entry for entry in methods(name) if entry.kind != "exact" and entry.applies_to(instance)
         ]
         solution = cotenant.solve(instance, quick[0].name).solution
         assert solution is not None
@@ -90,7 +90,7 @@ def by_name() -> dict[str, Any]:
     }
 
 
-def right_value(name: str, rule: Rule | None, default: Any) -> Any:
+def right_value(name: str, rule: OptionType | None, default: Any) -> Any:
     """A value that a parameter takes, as far as its annotation and name tell."""
     kinds = [typing.get_origin(hint) or hint for hint, _ in (rule.branches if rule else ())]
     for value in (*TINY.values(), *answers()):
@@ -104,7 +104,7 @@ def right_value(name: str, rule: Rule | None, default: Any) -> Any:
 def calls(function: Callable[..., Any]) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     """Calls with one thing wrong in each, and what it is."""
     entries = inspect.signature(function).parameters.values()
-    rules = {} if inspect.isclass(function) else rules_of(function)
+    rules = {} if inspect.isclass(function) else option_types_of(function)
     named = [e for e in entries if e.kind in (e.POSITIONAL_OR_KEYWORD, e.KEYWORD_ONLY)]
     functions = {name for name, rule in rules.items() if "a function" in rule.values}
     right = {e.name: right_value(e.name, rules.get(e.name), e.default) for e in named}

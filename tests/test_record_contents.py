@@ -12,7 +12,7 @@ from cotenant.analysis.admission import pictures as admission
 from cotenant.analysis.colocation import pictures as colocation
 from cotenant.analysis.market import pictures as market
 from cotenant.analysis.report.picture import Chart, HeatMap, Picture
-from cotenant.analysis.report.records import (
+from cotenant.analysis.report.picture_data import (
     curves,
     evenly,
     extremes,

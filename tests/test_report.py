@@ -26,11 +26,11 @@ import cotenant
 from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.commands import compare_commands, report_command, run_command
-from cotenant.analysis.report.content import MOST_PICTURED, content
-from cotenant.analysis.report.gather import distinguish, gather
+from cotenant.analysis.report.content import MOST_PICTURED, build_page
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, Series
 from cotenant.analysis.report.price_chart import price_chart
+from cotenant.analysis.report.read_runs import distinguish, gather
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.cli import app
 from cotenant.instances.problem import InvalidFile, InvalidOption
@@ -341,7 +341,7 @@ def one_bar(rows: list[dict[str, Any]]) -> list[Chart]:
 
 def test_pictures_of_a_problem_stand_with_their_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_pictures(monkeypatch, one_bar)
-    made = content(
+    made = build_page(
         [
             row("GR", record={"value": 3}),
             row("SMR", record={"error": "Boom: <b>"}),
@@ -366,7 +366,7 @@ def test_pictures_that_cannot_be_made_are_said_and_take_nothing_with_them(
         raise KeyError("value")
 
     fake_pictures(monkeypatch, broken)
-    made = content([row("GR", record={"value": 3})])
+    made = build_page([row("GR", record={"value": 3})])
     assert made.problems[0].instances[0].notes == (
         "The pictures of colocation could not be made: KeyError: 'value'",
     )
@@ -385,7 +385,7 @@ def test_of_very_many_instances_the_first_are_pictured_and_all_have_tables(
     rows = [
         row("GR", f"i{number}", record={"value": number}) for number in range(MOST_PICTURED + 5)
     ]
-    problem = content(rows).problems[0]
+    problem = build_page(rows).problems[0]
     assert [bool(each.pictures) for each in problem.instances] == [True] * MOST_PICTURED + [
         False
     ] * 5
@@ -400,7 +400,7 @@ def test_a_frontier_stands_with_the_runs_of_the_same_reading_only() -> None:
         frontier(options={"alpha": 0.05}),
         frontier("three"),
     ]
-    plain, other, alone = content(rows).problems[0].instances
+    plain, other, alone = build_page(rows).problems[0].instances
     assert plain.pictures == ()
     assert [series.name for series in other.pictures[0].picture.series][
         -1
@@ -419,7 +419,7 @@ def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -
         failed("CO", error="no bandwidth"),
         failed("CO", "two", error="no bandwidth"),
     ]
-    said = content(rows).problems[0].sentences
+    said = build_page(rows).problems[0].sentences
     assert said[0] == "2 instances, 4 methods, 8 runs; 2 of them failed."
     assert said[1] == (
         "Mean penalty: optimal reaches the best proved bound on every instance it answered; "
@@ -427,7 +427,7 @@ def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -
         "(6.14 % from it in the mean), GR farthest (50.24 % from it)."
     )
     assert said[2] == "Failed 2 times (CO): no bandwidth"
-    assert content(rows).problems[0].failures is not None
+    assert build_page(rows).problems[0].failures is not None
 
 
 def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
@@ -438,11 +438,11 @@ def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
     ]
     reached = "Mean penalty: optimal reaches the best proved bound on every instance it answered; "
     assert (
-        content([*proof, *alike]).problems[0].sentences[1]
+        build_page([*proof, *alike]).problems[0].sentences[1]
         == f"{reached}GR and CO are 100 % from it in the mean."
     )
     nobody = [row("optimal", bound=0.01), row("optimal", "two", bound=0.01), *alike]
-    assert content(nobody).problems[0].sentences[1] == (
+    assert build_page(nobody).problems[0].sentences[1] == (
         "Mean penalty: nobody reaches the best proved bound; optimal, GR and CO are all 100 % "
         "from it in the mean."
     )
@@ -450,7 +450,7 @@ def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
         row(method, instance) for method in ("SR", "SMR", "SMP") for instance in ("one", "two")
     ]
     worse = [row("threshold", metrics={"penalty": 0.15})]
-    assert content([*proof, *alike, *several, *worse]).problems[0].sentences[1] == (
+    assert build_page([*proof, *alike, *several, *worse]).problems[0].sentences[1] == (
         f"{reached}of the others GR, CO, SR and 2 more are closest (100 % from it in the mean), "
         "threshold farthest (14 times the bound away over 1 of 2 instances)."
     )
@@ -459,7 +459,7 @@ def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
 def test_a_distance_too_small_for_its_digits_is_not_told_as_zero() -> None:
     proof = row("stable", metrics={"slack": 0.0})
     fair = row("fair", objective_name="slack", bound=0.0, metrics={"slack": 0.0})
-    said = content([proof, fair, row("GR", metrics={"slack": 0.00002})]).problems[0].sentences
+    said = build_page([proof, fair, row("GR", metrics={"slack": 0.00002})]).problems[0].sentences
     assert (
         said[1]
         == "Attribution slack: stable and fair reach the best proved bound; GR is 2e-05 above it."
@@ -473,16 +473,16 @@ def test_each_reason_of_failures_is_counted_for_itself() -> None:
         failed("CO", seed=1, error="b"),
         failed("CO", seed=2, error="b"),
     ]
-    said = content(rows).problems[0].sentences
+    said = build_page(rows).problems[0].sentences
     assert said[1:] == ("Failed 2 times (CO): b", "Failed 1 time (CO): a")
 
 
 def test_what_was_run_counts_runs_as_the_summary_does_and_frontiers_apart() -> None:
-    made = content([row("GR"), failed("CO"), frontier(), frontier("two", error="no time")])
+    made = build_page([row("GR"), failed("CO"), frontier(), frontier("two", error="no time")])
     assert made.problems[0].sentences[0] == "1 instance, 2 methods, 2 runs; 1 of them failed."
     assert [column.name for column in made.ran.columns][-3:] == ["runs", "failed", "frontiers"]
     assert made.ran.rows[0][-3:] == (2, 1, (2, "2 (1 failed)"))
-    assert [column.name for column in content([row("GR")]).ran.columns][-1] == "failed"
+    assert [column.name for column in build_page([row("GR")]).ran.columns][-1] == "failed"
 
 
 # The page
@@ -576,7 +576,7 @@ def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
     assert "why not" in text
     assert "<td class=number>0.0400</td>" in text
     assert re.search(r'data-value="0\.061\d+">6.14 %', text)
-    assert text.count("<svg") == len(content(rows).pictures())
+    assert text.count("<svg") == len(build_page(rows).pictures())
 
 
 def test_the_page_is_the_same_every_time(tmp_path: Path) -> None:
@@ -616,7 +616,7 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
     rows = [
         each | {"metrics": {"penalty": each["metrics"]["penalty"]}} for each in two_instances()
     ] + [frontier()]
-    made = content(rows)
+    made = build_page(rows)
     found = write_report(rows, tmp_path / "p.html", figures=tmp_path / "f", tables=tmp_path / "t")
     assert len(found) == len(set(found)) == 1 + 2 * len(made.pictures()) + 2 * len(made.tables())
     assert (tmp_path / "f" / "colocation-profile-penalty.pdf").read_bytes().startswith(b"%PDF")

@@ -13,7 +13,7 @@ import pytest
 from terminal import run
 
 import cotenant
-from cotenant.analysis.report.content import MOST_PICTURED, content
+from cotenant.analysis.report.content import MOST_PICTURED, build_page
 from cotenant.analysis.report.glossary import WORDS, glossary, meaning
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, HeatMap, Series, finding, once
@@ -46,14 +46,14 @@ def test_a_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_p
 def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     twenty: list[Row], tmp_path: Path
 ) -> None:
-    made = content(twenty, shown=2)
+    made = build_page(twenty, shown=2)
     (problem,) = made.problems
     assert [bool(each.pictures) for each in problem.instances] == [True] * 2 + [False] * 18
     assert all(each.table is not None for each in problem.instances)
     assert made.ran.rows[0][1] == (20, "20: draw-0, draw-1, draw-2, draw-3, draw-4, ...")
-    (problem,) = content(twenty, shown=0).problems
+    (problem,) = build_page(twenty, shown=0).problems
     assert not any(each.pictures for each in problem.instances)
-    (problem,) = content(twenty, summary_only=True).problems
+    (problem,) = build_page(twenty, summary_only=True).problems
     assert (problem.instances, problem.runs) == ((), None)
     assert problem.tables
     assert problem.pictures
@@ -123,7 +123,7 @@ def test_counts_have_whole_ticks() -> None:
 
 
 def test_the_words_that_stand_on_a_page_are_explained(twenty: list[Row]) -> None:
-    words = dict(glossary(content(twenty, summary_only=True)))
+    words = dict(glossary(build_page(twenty, summary_only=True)))
     assert {"penalty", "gap", "blocking pair"} <= set(words)
     assert "phi" not in words
     assert list(WORDS) == sorted(WORDS)

@@ -13,8 +13,8 @@ import pytest
 import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.tables import result_table
-from cotenant.analysis.run.recheck import recheck
 from cotenant.analysis.run.result import run
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import METHODS, Method, find
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
@@ -157,13 +157,13 @@ def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at
     from cotenant.solvers.outcome import LEAST_SECONDS, Clock, validate_time_limit
 
     over = Clock(1e-9)
-    assert over.over
-    assert over.left == over.share() == over.share(7) == LEAST_SECONDS
-    validate_time_limit(over.share())
-    assert Clock().share(3) is None
-    assert Clock().share(3, most=5.0) == Clock(1000.0).share(4, most=5.0) == 5.0
-    assert Clock(1000.0).share(most=-1.0) == LEAST_SECONDS
-    part = Clock(1000.0).share(4)
+    assert over.expired
+    assert over.left == over.time_slice() == over.time_slice(7) == LEAST_SECONDS
+    validate_time_limit(over.time_slice())
+    assert Clock().time_slice(3) is None
+    assert Clock().time_slice(3, most=5.0) == Clock(1000.0).time_slice(4, most=5.0) == 5.0
+    assert Clock(1000.0).time_slice(most=-1.0) == LEAST_SECONDS
+    part = Clock(1000.0).time_slice(4)
     assert part is not None
     assert 200.0 < part <= 250.0
 

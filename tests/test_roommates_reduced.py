@@ -6,7 +6,7 @@ import numpy as np
 from enumeration import every_matching
 
 from cotenant.solvers.roommates import UNRANKED, WeakLists, blocking_pairs, ranks_from_cost
-from cotenant.solvers.roommates.reduced import possible_pairs
+from cotenant.solvers.roommates.first_phase import possible_pairs
 
 
 def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_inside_them() -> None:

@@ -242,7 +242,7 @@ def test_deleting_a_pair_keeps_the_partition_stable_and_its_counts_true(noise, d
         search = DeletionSearch(lists_of(rank), rank, "perfect")
         predecessor, held, counts = (
             search._predecessors[0],
-            search._helds[0],
+            search._predecessor_ranks[0],
             np.zeros(4, dtype=np.int64),
         )
         counts[:2] = search._parties[0]

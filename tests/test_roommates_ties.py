@@ -19,9 +19,9 @@ from cotenant.solvers.roommates import (
     stable_partition,
     weak_lists,
 )
-from cotenant.solvers.roommates.reduced import possible_pairs
-from cotenant.solvers.roommates.ties import TieSearch
-from cotenant.solvers.roommates.with_ties import _luby
+from cotenant.solvers.roommates.first_phase import possible_pairs
+from cotenant.solvers.roommates.tie_breaking import TieSearch
+from cotenant.solvers.roommates.ties_search import _luby
 
 
 def lists_with(cost, least=0.0):

@@ -22,8 +22,8 @@ from cotenant.analysis.papers.page import write_page
 from cotenant.analysis.papers.registry import ExperimentRow, Finding, experiment_named
 from cotenant.analysis.papers.run import run_tasks, tasks
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.content import content
-from cotenant.analysis.report.gather import gather
+from cotenant.analysis.report.content import build_page
+from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.report.tables import comparison_tables, one_line
 from cotenant.analysis.run.documents import RowDocument
 from cotenant.analysis.run.gaps import Comparison
@@ -312,7 +312,7 @@ def test_a_record_with_a_number_too_many_takes_its_pictures_and_not_the_page(
         if isinstance(value, list):
             changed = {**row, "record": {**(row["record"] or {}), name: [*value, *value[:1], {}]}}
             out.write_text(json.dumps(changed) + "\n")
-            made = content(gather([out]))
+            made = build_page(gather([out]))
             assert all(table.csv() for table in made.tables())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine
+from fake_machine import SimulatedMachine
 from terminal import run
 
 import cotenant
@@ -16,7 +16,7 @@ from cotenant.cli.running import _print_summary
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.running.jobs import Job
 from cotenant.running.measure import measure
-from cotenant.running.standing import Summary
+from cotenant.running.status import Summary
 
 
 @pytest.fixture

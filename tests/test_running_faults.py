@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine
+from fake_machine import SimulatedMachine
 from terminal import run
 
-from cotenant.running.group import _started
 from cotenant.running.jobs import Job
-from cotenant.running.ledger import Ledger
 from cotenant.running.measure import measure
 from cotenant.running.profiles import profile_of, profiles
+from cotenant.running.queue_store import QueueStore
 from cotenant.running.store import opened
+from cotenant.running.worker_runtime import _started
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
@@ -116,7 +116,7 @@ def lines(folder: Path, name: str) -> Counter[str]:
 
 def states(folder: Path) -> dict[str, str]:
     with opened(folder / "lab.db") as rows:
-        return {entry.name: entry.state for entry in Ledger(rows).entries()}
+        return {entry.name: entry.state for entry in QueueStore(rows).entries()}
 
 
 def looks(folder: Path) -> int:
@@ -272,7 +272,7 @@ def test_on_a_scheduler_a_killed_coordinators_groups_go_on_and_are_taken_over(la
 
 def test_what_dead_workers_left_is_killed_before_a_machine_registers(tmp_path: Path) -> None:
     from cotenant.running.command import TOKEN
-    from cotenant.running.group import _take_over
+    from cotenant.running.worker_runtime import _take_over
 
     words = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
@@ -316,7 +316,7 @@ def test_a_type_that_is_not_known_is_measured_first_where_that_is_asked_for(tmp_
         finished(process)
     assert states(tmp_path) == {"job-0": "done", "job-1": "done"}
     with opened(tmp_path / "lab.db") as rows:
-        assert profile_of(rows).held.known.all()
+        assert profile_of(rows).estimates.known.all()
     nothing_stays(tmp_path)
 
 
@@ -341,7 +341,7 @@ def test_on_a_scheduler_it_is_measured_on_the_worker_that_is_the_measured_machin
             finished(process)
     assert states(tmp_path) == {"job-0": "done", "job-1": "done"}
     with opened(tmp_path / "lab.db") as rows:
-        assert profile_of(rows).held.known.all()
+        assert profile_of(rows).estimates.known.all()
         assert rows.rows("SELECT COUNT(DISTINCT machine) FROM visit WHERE round > 0") == [(1,)]
     nothing_stays(tmp_path)
 
@@ -396,7 +396,7 @@ def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Pa
     ]
     settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
     measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
-    before = profiles(tmp_path / "lab.db").held.estimates
+    before = profiles(tmp_path / "lab.db").estimates.estimates
     (tmp_path / "queue.toml").write_text(
         "".join(
             f'[[job]]\nname = "{job.name}-{number}"\ntype = "{job.name}"\nrerun = "yes"\n'
@@ -409,8 +409,8 @@ def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Pa
     words += ["--local", "1", "--pressure", "1", "--other-machine", "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr
-    after = profiles(tmp_path / "lab.db").held.estimates
+    after = profiles(tmp_path / "lab.db").estimates.estimates
     for entry, true in (((0, 1), 0.3), ((1, 0), 0.1)):
         guess = after[entry]
-        assert guess.looks > before[entry].looks
+        assert guess.samples > before[entry].samples
         assert abs(guess.mid - true) <= max(0.05, guess.half), (entry, guess)

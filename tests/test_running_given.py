@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine, simulated_jobs
+from fake_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from cotenant.running import command, topology
-from cotenant.running.campaign import Summary
 from cotenant.running.jobs import Job, read_jobs
 from cotenant.running.measure import measure as run
+from cotenant.running.measurement_run import Summary
 from cotenant.running.profiles import profiles
 from cotenant.running.store import opened
 from cotenant.running.topology import Topology, choose_seats, cpu_list, cpu_text, read_topology

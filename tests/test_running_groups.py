@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_cluster import SimulatedMachines
 from running_cases import Run, held_open, measured_lab, queued, store_copied  # noqa: F401
-from simulated_machines import SimulatedMachines
 from terminal import run
 
 from cotenant.analysis.colocation.batches import Waiting
@@ -25,11 +25,11 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.groups import check
 from cotenant.instances.groups.stability import mean_penalty
 from cotenant.running.agents import assess
-from cotenant.running.decisions import PairDecider
+from cotenant.running.decisions import PairPlacer
 from cotenant.running.group_agents import GroupAgents
-from cotenant.running.group_beliefs import GroupBeliefs, GroupDecider, group_beliefs
+from cotenant.running.group_estimates import GroupEstimates, GroupPlacer, group_estimates
 from cotenant.running.jobs import Job
-from cotenant.running.knowledge import Knowledge
+from cotenant.running.penalty_model import PenaltyModel
 from cotenant.running.profiles import profile_of
 from cotenant.running.queue import QueuedJob
 from cotenant.running.run import policy_of
@@ -126,36 +126,36 @@ def test_what_was_measured_of_a_group_stands_instead_of_the_sum() -> None:
     ends = (np.full((2, 2), 0.1), np.full((2, 2), 0.09), np.full((2, 2), 0.11))
     pairs = Colocation(ends[0], np.full(2, 2), low=ends[1], high=ends[2], names=("a", "b"))
     seen = Estimate(0.5, 0.45, 0.55, 3, 0.01)
-    beliefs = GroupBeliefs(pairs, {(0, 1, 1): seen, (0, 0, 0, 0): seen}, 3)
-    assert beliefs.losses((0, 1, 1)).penalty == pytest.approx((0.5, 0.2, 0.2))
-    assert beliefs.losses((1, 0, 1)).high == pytest.approx((0.22, 0.55, 0.22))
-    assert beliefs.losses((0, 1)).penalty == pytest.approx((0.1, 0.1))
-    assert "but for 1 that were measured" in beliefs.words
+    estimates = GroupEstimates(pairs, {(0, 1, 1): seen, (0, 0, 0, 0): seen}, 3)
+    assert estimates.losses((0, 1, 1)).penalty == pytest.approx((0.5, 0.2, 0.2))
+    assert estimates.losses((1, 0, 1)).high == pytest.approx((0.22, 0.55, 0.22))
+    assert estimates.losses((0, 1)).penalty == pytest.approx((0.1, 0.1))
+    assert "but for 1 that were measured" in estimates.words
     assert (
-        beliefs.instance(np.array([3, 0]), 1).model == "additive"
+        estimates.instance(np.array([3, 0]), 1).model == "additive"
     )  # none of its groups was measured
-    table = beliefs.instance(np.array([3, 3]), 2)
+    table = estimates.instance(np.array([3, 3]), 2)
     assert table.model == "table"
     answer = policy_of("optimal", {}, 5.0, 3)(table, rng=np.random.default_rng(0)).solution
     check(table, answer)
     assert answer.members.tolist() == [[0, 0, 0], [1, 1, 1]]  # the measured mixture is avoided
-    agents = GroupAgents(beliefs.ends, beliefs.measured, 3, [(0, 1, 1), (0, 0, 1)], 0.2)
+    agents = GroupAgents(estimates.ends, estimates.measured, 3, [(0, 1, 1), (0, 0, 1)], 0.2)
     assert (agents.certain, agents.possible) == (0, 0)  # the one at (0, 1, 1) finds nobody willing
     forbidden = Colocation([[0.1, np.inf], [np.inf, 0.1]], np.full(2, 2), names=("a", "b"))
-    apart = GroupBeliefs(forbidden, {(0, 0, 0): seen}, 3).instance(np.array([3, 2]), 2)
+    apart = GroupEstimates(forbidden, {(0, 0, 0): seen}, 3).instance(np.array([3, 2]), 2)
     assert not any({0, 1} <= set(row) for row in apart.members.tolist())
 
 
 def test_a_table_gives_what_the_sum_gives_where_nothing_else_was_seen(store: Path) -> None:
     with opened(store) as rows:
-        knowledge = Knowledge(profile_of(rows))
-    plain = group_beliefs(knowledge, 4)
+        penalty_model = PenaltyModel(profile_of(rows))
+    plain = group_estimates(penalty_model, 4)
     entry = (0, 0, 1, 2)
     same = plain.losses((0, 0, 1, 2))
     seen = Estimate(same.penalty[0], same.low[0], same.high[0], 2, 0.0)
-    tabled = GroupBeliefs(plain.pairs, {entry: seen}, 4)
+    tabled = GroupEstimates(plain.pairs, {entry: seen}, 4)
     count, policy = np.array([4, 3, 2]), policy_of("optimal", {}, 5.0, 3)
-    problems = [beliefs.instance(count, 3) for beliefs in (plain, tabled)]
+    problems = [estimates.instance(count, 3) for estimates in (plain, tabled)]
     assert [problem.model for problem in problems] == ["additive", "table"]
     one, two = (
         mean_penalty(problem, policy(problem, rng=np.random.default_rng(0)).solution)
@@ -184,12 +184,12 @@ def test_a_queue_on_three_seats_is_done_oldest_first_each_job_once(
 
 def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
     with opened(store) as rows:
-        knowledge = Knowledge(profile_of(rows))
+        penalty_model = PenaltyModel(profile_of(rows))
     queue, other = Waiting(3), Waiting(3)
     for one in (queue, other):
         one.add(0, np.array([3, 2, 3]))
-    pairs = PairDecider(knowledge, policy_of("optimal", {}, 5.0), 0.0)
-    groups = GroupDecider(knowledge, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
+    pairs = PairPlacer(penalty_model, policy_of("optimal", {}, 5.0), 0.0)
+    groups = GroupPlacer(penalty_model, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
     draws = np.random.default_rng(0)
     one, two = pairs.place(queue, 4, draws), groups.place(other, 4, draws)
     assert one is not None
@@ -251,19 +251,19 @@ def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(
     machines = SimulatedMachines(1, seconds)
     policy = policy_of("GR", {}, 2.0, 3)
     made = Run(held, store, jobs, machines, policy=policy, seats=3)
-    before = profile_of(made.rows).held.estimates
+    before = profile_of(made.rows).estimates.estimates
     assert made.whole().states == {"done": 12}
     kinds = {look.kind for look in made.rows.produced(1)}
     assert kinds == {"group"}
     assert {len(look.jobs) for look in made.rows.produced(1)} == {3}
     again = profile_of(made.rows)
-    assert again.held.estimates == before  # a group says nothing of a pair for sure
-    beliefs = group_beliefs(Knowledge(again), 3)
-    assert beliefs.measured.keys() == {(0, 1, 2), (1, 0, 2), (2, 0, 1)}
-    assert beliefs.losses((0, 1, 2)).penalty == pytest.approx((0.4,) * 3, abs=0.01)
-    live = made.coordinator.knowledge.seen.group_estimates(0.01)
-    assert {entry: guess.looks for entry, guess in live.items()} == {
-        entry: guess.looks for entry, guess in again.seen.group_estimates(0.01).items()
+    assert again.estimates.estimates == before  # a group says nothing of a pair for sure
+    estimates = group_estimates(PenaltyModel(again), 3)
+    assert estimates.measured.keys() == {(0, 1, 2), (1, 0, 2), (2, 0, 1)}
+    assert estimates.losses((0, 1, 2)).penalty == pytest.approx((0.4,) * 3, abs=0.01)
+    live = made.coordinator.penalty_model.seen.group_estimates(0.01)
+    assert {entry: guess.samples for entry, guess in live.items()} == {
+        entry: guess.samples for entry, guess in again.seen.group_estimates(0.01).items()
     }
     seen = made.rows.rows("SELECT measured FROM seat WHERE measured IS NOT NULL")
     assert seen
@@ -278,13 +278,13 @@ def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_th
     held: Any,
     store: Path,
 ) -> None:
-    from cotenant.running.store import Look
+    from cotenant.running.store import StoredMeasurement
 
     seen = profile_of(Run(held, store, [], SimulatedMachines(1, lambda kinds: 1.0)).rows).seen
     for number in range(3):
         begin = 1e9 + 100 * number
         runs = ((0, 9.0, 9.0, 1.0), (1, 9.0, 9.0, 0.8), (2, 9.0, 9.0, 0.95))
-        seen.add(Look(-1, 1, 2, "group", begin, runs, (3,)))
+        seen.add(StoredMeasurement(-1, 1, 2, "group", begin, runs, (3,)))
     assert set(seen.group_estimates(0.05)) == {(0, 1, 2), (2, 0, 1)}
 
 

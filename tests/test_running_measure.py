@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine, simulated_jobs
+from fake_machine import SimulatedMachine, simulated_jobs
 
 import cotenant
 from cotenant.instances.colocation.stability import blocking_pairs
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
-from cotenant.running.campaign import Status
 from cotenant.running.measure import measure
+from cotenant.running.measurement_run import MeasurementStatus
 from cotenant.running.plan import LEAST_LOOKS, first_pairs, useful_pairs
 from cotenant.running.profiles import profiles
 from cotenant.running.statistics import (
@@ -27,7 +27,7 @@ from cotenant.running.statistics import (
     rounds_needed,
     student,
 )
-from cotenant.running.store import Look, opened
+from cotenant.running.store import StoredMeasurement, opened
 
 TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
 WORK = (5.0, 8.0, 12.0)
@@ -38,17 +38,17 @@ def machine(**given: object) -> SimulatedMachine:
 
 
 def test_known_penalties_come_back_within_two_points_and_inside(tmp_path: Path) -> None:
-    told: list[Status] = []
+    told: list[MeasurementStatus] = []
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), progress=told.append)
     assert (found.stop, found.done, found.cells) == ("reached", 9, 9)  # 6 pairs, 3 controls
     assert found.widest <= 0.01
     assert told[-1].cells == 9
     assert 0 < told[20].left < math.inf
     shown = profiles(tmp_path / "lab.db")
-    for entry, guess in shown.held.estimates.items():
+    for entry, guess in shown.estimates.estimates.items():
         assert abs(guess.mid - TRUTH[entry]) < 0.02
         assert guess.low <= TRUTH[entry] <= guess.high
-    assert all(abs(guess.mid) < 0.01 for guess in shown.held.controls.values())
+    assert all(abs(guess.mid) < 0.01 for guess in shown.estimates.controls.values())
     made = shown.instance()
     assert made.names == ("0", "1", "2")
     assert made.confidence == 0.95
@@ -68,7 +68,7 @@ def test_95_percent_intervals_hold_together_in_90_to_99_percent_of_200_matrices(
         simulated = SimulatedMachine(truth, work, noise=0.015, gap=0.1, drift=0.02, seed=seed)
         jobs = simulated_jobs(4)
         measure(jobs, store, half_width=0.02, machine=simulated, control=False, seed=seed)
-        found = profiles(store).held.estimates
+        found = profiles(store).estimates.estimates
         inside += all(guess.low <= truth[at] <= guess.high for at, guess in found.items())
         close += all(abs(guess.mid - truth[at]) <= 0.02 for at, guess in found.items())
         store.unlink()
@@ -89,7 +89,7 @@ def test_a_round_has_every_open_cell_once_in_an_order_of_its_own(tmp_path: Path)
 def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> None:
     store, calls = tmp_path / "lab.db", []
 
-    def stop(status: Status) -> None:
+    def stop(status: MeasurementStatus) -> None:
         calls.append(status.now)
         if len(calls) == 30:
             raise KeyboardInterrupt
@@ -111,7 +111,7 @@ def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> 
 def test_after_a_long_standstill_a_new_round_begins(tmp_path: Path) -> None:
     simulated, calls = machine(), []
 
-    def stop(status: Status) -> None:
+    def stop(status: MeasurementStatus) -> None:
         calls.append(status.now)
         if len(calls) == 10:
             raise KeyboardInterrupt
@@ -151,7 +151,7 @@ def test_a_busy_machine_counts_nothing_and_says_so(tmp_path: Path) -> None:
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
     assert (found.stop, found.rounds) == ("busy", 3)
     shown = profiles(tmp_path / "lab.db")
-    assert shown.held.estimates == {}
+    assert shown.estimates.estimates == {}
     assert shown.surroundings["median pressure"] == 0.6
     with pytest.raises(InvalidOption, match="no pair was measured in two rounds yet"):
         shown.instance()
@@ -236,8 +236,8 @@ def test_the_next_pairs_are_those_on_which_stability_depends(tmp_path: Path) -> 
     )
     assert found.stop == "reached"
     shown = profiles(store)
-    assert useful_pairs(shown.instance(), shown.held.known, 0.03) == []
-    assert len(shown.held.estimates) < 36  # not everything had to be measured
+    assert useful_pairs(shown.instance(), shown.estimates.known, 0.03) == []
+    assert len(shown.estimates.estimates) < 36  # not everything had to be measured
     made = shown.instance().replace(machines=None)
     found = cotenant.solve(made, "stable", alpha=0.03, uncertainty="possible", time_limit=20)
     assert found.objective == 0
@@ -300,7 +300,11 @@ def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
         for number in range(1, 13):
             hours = number / 10
             seconds = 5 * math.exp(slope * hours + rng.normal(0, 0.005))
-            seen.add(Look(number, 1, None, "alone", hours * 3600, ((0, seconds, seconds, 0.0),)))
+            seen.add(
+                StoredMeasurement(
+                    number, 1, None, "alone", hours * 3600, ((0, seconds, seconds, 0.0),)
+                )
+            )
         told = seen.drift(0)
         assert told is not None
         found, low, high = told
@@ -312,8 +316,8 @@ def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
 def test_a_job_beside_itself_is_one_entry_and_its_two_runs_one_look(tmp_path: Path) -> None:
     measure(simulated_jobs(1), tmp_path / "lab.db", machine=machine(), control=False)
     shown = profiles(tmp_path / "lab.db")
-    assert list(shown.held.estimates) == [(0, 0)]
-    guess = shown.held.estimates[0, 0]
+    assert list(shown.estimates.estimates) == [(0, 0)]
+    guess = shown.estimates.estimates[0, 0]
     assert guess.low <= TRUTH[0, 0] <= guess.high
 
 

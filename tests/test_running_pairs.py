@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine, simulated_jobs
+from fake_machine import SimulatedMachine, simulated_jobs
 from terminal import run
 
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption

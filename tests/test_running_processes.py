@@ -22,10 +22,10 @@ from cotenant.running import command, sleeper, supervisor
 from cotenant.running.command import TOKEN, Computer, kill_leftovers
 from cotenant.running.jobs import Job, read_jobs
 from cotenant.running.measure import measure
+from cotenant.running.measurement import Measurement, MeasurementRequest
 from cotenant.running.profiles import profiles
 from cotenant.running.store import opened
 from cotenant.running.topology import Seats
-from cotenant.running.visit import Order, Visit
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytestmark = pytest.mark.skipif(
@@ -84,7 +84,7 @@ def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
     text = "import os; open('cpus', 'w').write(str(os.sched_getaffinity(0)))\nsum(range(4*10**6))"
     job = shell(f'{sys.executable} -c "{text}"', tmp_path)
     for swapped, cpus in ((False, seats().parts[0]), (True, seats().parts[1])):
-        visit = computer.visit(Order([job], [60.0], swapped=swapped))
+        visit = computer.visit(MeasurementRequest([job], [60.0], swapped=swapped))
         assert visit.error == ""
         assert (tmp_path / "cpus").read_text() == str(set(cpus))
         (run,) = visit.members[0].runs
@@ -98,7 +98,7 @@ def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
 ) -> None:
     short = shell("echo >> starts; sleep 0.2", tmp_path)
     long = shell("sleep 1", tmp_path, "b")
-    visit = computer.visit(Order([short, long], [60.0, 60.0]))
+    visit = computer.visit(MeasurementRequest([short, long], [60.0, 60.0]))
     one, other = visit.members
     assert visit.error == ""
     assert 1 <= len(one.runs) < (tmp_path / "starts").read_text().count("\n") + 1 <= 7
@@ -109,7 +109,7 @@ def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
 
 
 def test_the_control_spins_beside_and_is_no_run(computer: Computer, tmp_path: Path) -> None:
-    visit = computer.visit(Order([shell("sleep 0.3", tmp_path), None], [60.0, 60.0]))
+    visit = computer.visit(MeasurementRequest([shell("sleep 0.3", tmp_path), None], [60.0, 60.0]))
     assert visit.error == ""
     assert len(visit.members[0].runs) == 1
     assert visit.members[0].runs[0].covered > 0.8
@@ -132,7 +132,7 @@ def test_a_run_that_fails_is_told_voids_both_and_leaves_nothing(
     computer: Computer, tmp_path: Path, text: str, limit: float, says: str
 ) -> None:
     job, other = shell(text, tmp_path), shell("sleep 2", tmp_path, "b")
-    visit = computer.visit(Order([job, other], [limit, 60.0], keep_errors=True))
+    visit = computer.visit(MeasurementRequest([job, other], [limit, 60.0], keep_errors=True))
     assert visit.error.startswith(says)
     assert visit.members[0].runs == ()
     assert not carrying(computer._token)
@@ -141,15 +141,15 @@ def test_a_run_that_fails_is_told_voids_both_and_leaves_nothing(
 def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: Path) -> None:
     gone = Job("a", ("./gone",), directory=tmp_path)
     assert (
-        computer.visit(Order([gone], [60.0])).error
+        computer.visit(MeasurementRequest([gone], [60.0])).error
         == "cannot be started: No such file or directory"
     )
     elsewhere = Job("a", ("true",), directory=tmp_path / "gone")
-    assert "cannot be started" in computer.visit(Order([elsewhere], [60.0])).error
+    assert "cannot be started" in computer.visit(MeasurementRequest([elsewhere], [60.0])).error
     with Computer(Seats(((4000,), (4001,)), "L3")) as other:
         assert (
             "cannot be pinned to CPUs [4000]"
-            in other.visit(Order([shell("", tmp_path)], [9.0])).error
+            in other.visit(MeasurementRequest([shell("", tmp_path)], [9.0])).error
         )
 
 
@@ -170,7 +170,7 @@ def test_benchexecs_own_measurement_takes_the_place_of_ours(
     meter.write_text(f"#!/bin/sh\necho \"$@\" > asked\nprintf '{said}\\n'\n")
     meter.chmod(0o755)
     with Computer(seats(), meter=[str(meter)]) as metered:
-        (member,) = metered.visit(Order([shell("true", tmp_path)], [60.0])).members
+        (member,) = metered.visit(MeasurementRequest([shell("true", tmp_path)], [60.0])).members
     assert member.error == error
     assert [run.wall for run in member.runs] == ([] if wall is None else [pytest.approx(wall)])
     assert all(run.cpu == 0.75 for run in member.runs)
@@ -221,9 +221,9 @@ def test_a_start_that_does_not_end_counts_in_the_time_limit_and_outlives_nobody(
     until(lambda: not any(each.is_running() for each in stuck))
 
 
-def in_time(work: Callable[[], Visit]) -> Visit:
+def in_time(work: Callable[[], Measurement]) -> Measurement:
     """What comes of work that might not end."""
-    found: list[Visit] = []
+    found: list[Measurement] = []
     thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
     thread.start()
     thread.join(PATIENCE)
@@ -242,10 +242,10 @@ def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
     computer: Computer, tmp_path: Path
 ) -> None:
     kill = "kill -9 $PPID; sleep 60 & setsid sleep 60 & sleep 60"
-    visit = computer.visit(Order([shell(kill, tmp_path)], [60.0]))
+    visit = computer.visit(MeasurementRequest([shell(kill, tmp_path)], [60.0]))
     assert visit.error.startswith("the supervisor ended")
     until(lambda: not carrying(computer._token))
-    assert computer.visit(Order([shell("sleep 0.1", tmp_path)], [60.0])).error == ""
+    assert computer.visit(MeasurementRequest([shell("sleep 0.1", tmp_path)], [60.0])).error == ""
 
 
 def harness(folder: Path, *options: str) -> subprocess.Popen[bytes]:
@@ -323,7 +323,7 @@ def test_a_command_that_disappears_is_void_and_no_number(tmp_path: Path) -> None
     shown = profiles(store)
     assert set(shown.voids) == {(0, 0), (0, 1)}
     assert all("cannot be started" in reason for reason in shown.voids.values())
-    assert all(0 not in entry for entry in shown.held.estimates)
+    assert all(0 not in entry for entry in shown.estimates.estimates)
 
 
 def test_leftovers_of_a_store_are_found_by_their_token_alone() -> None:
@@ -344,7 +344,7 @@ def held(jobs: list[Job], truth: np.ndarray, store: Path, **options: object) -> 
     interval says where this machine is too loaded for that.
     """
     measure(jobs, store, time="wall", pressure=1.0, control=False, **options)
-    found = profiles(store).held.estimates
+    found = profiles(store).estimates.estimates
     assert found
     for entry, guess in found.items():
         assert abs(guess.mid - truth[entry]) <= max(0.02, guess.half), (entry, guess)

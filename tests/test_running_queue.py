@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_cluster import SimulatedMachines
 from running_cases import (  # noqa: F401
     Known,
     Run,
@@ -23,7 +24,6 @@ from running_cases import (  # noqa: F401
     settings,
     store_copied,
 )
-from simulated_machines import SimulatedMachines
 
 from cotenant.analysis.colocation.epochs import run_epochs
 from cotenant.baselines.colocation import greedy
@@ -31,10 +31,10 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 from cotenant.running.coordinator import Coordinator
 from cotenant.running.jobs import Job
-from cotenant.running.knowledge import Knowledge
-from cotenant.running.lineup import Lineup
+from cotenant.running.penalty_model import PenaltyModel
 from cotenant.running.profiles import profile_of, profiles
 from cotenant.running.queue import QueuedJob
+from cotenant.running.waiting_jobs import WaitingQueue
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -69,15 +69,15 @@ def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
     run = Run(
         held, store, queued(kinds), machines, matrix=matrix, policy=policy(real), ages=ages
     )  # fmt: skip
-    entries = run.ledger.entries()
+    entries = run.queue_store.entries()
     whole = run.coordinator
     draws = np.random.default_rng(7)
     whole.random = lambda: draws  # type: ignore[method-assign]
-    whole.lineup = Lineup("012")
+    whole.jobs = WaitingQueue("012")
     begin = machines.clock
     for epoch in range(200):
         machines.clock = begin + epoch
-        whole.lineup.arrive(entry for entry in entries if entry.age == epoch)
+        whole.jobs.arrive(entry for entry in entries if entry.age == epoch)
         whole.step(machines.due())
     assert real == simulated
     assert run.states() == {"done": len(kinds)}
@@ -139,7 +139,7 @@ def test_a_machine_of_another_kind_is_left_aside_and_waited_around(
     machines = SimulatedMachines(2, lambda kinds: 5.0)
     run = Run(held, store, queued(list("0011")), machines)
     whole = Coordinator(
-        run.rows, run.ledger.entries(), [], run.coordinator.knowledge, machines, greedy,
+        run.rows, run.queue_store.entries(), [], run.coordinator.penalty_model, machines, greedy,
         settings(), 1, tell=run.lines.append,
         accepts=lambda facts: "it is m1" if facts["machine"] == "m1" else "",
     )  # fmt: skip
@@ -186,7 +186,7 @@ def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(
         "queued.id = queued WHERE name = 'side-effect'"
     )[0]
     whole.step(machines.lose(machine))
-    assert [entry.name for entry in run.ledger.entries("state = 'lost'")] == ["side-effect"]
+    assert [entry.name for entry in run.queue_store.entries("state = 'lost'")] == ["side-effect"]
     assert run.whole().states == {"done": 3, "lost": 1}
     begun = Counter(kind for _, kinds in machines.begun for kind in kinds)
     assert sum(begun.values()) == 5  # of the two that were lost one is begun again
@@ -203,7 +203,7 @@ def test_a_killed_coordinator_is_gone_on_with_from_what_is_written(
         Run(first, store, jobs, machines).coordinator.step([])
     with ExitStack() as second:
         run = Run(second, store, jobs, machines)
-        assert len(run.ledger.running()) == 2
+        assert len(run.queue_store.running()) == 2
         assert run.states() == {"running": 4, "waiting": 1}
         summary = run.whole()  # its machines still run the groups, and tell of them
         assert summary.states == {"done": 5}
@@ -217,14 +217,14 @@ def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_ther
     run = Run(held, store, queued(list("012211")), machines)
     whole = run.coordinator
     whole.step([])
-    begun, good, full = len(machines.begun), whole.ledger.end_group, itertools.count()
+    begun, good, full = len(machines.begun), whole.queue_store.end_group, itertools.count()
 
     def no_room(*arguments: Any, **named: Any) -> None:
         if next(full) < 2:
             raise InvalidFile("lab.db cannot be used: database or disk is full")
         good(*arguments, **named)
 
-    monkeypatch.setattr(whole.ledger, "end_group", no_room)
+    monkeypatch.setattr(whole.queue_store, "end_group", no_room)
     seen = run.rows.rows("SELECT COUNT(*) FROM visit")
     machines.clock += 5
     ended = machines.due()
@@ -266,21 +266,21 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
     machines = SimulatedMachines(2, seconds)
     machines.clock += later
     run = Run(held, store, queued(list("01" * 7)), machines, references="spare")
-    before = profile_of(run.rows).held.estimates
+    before = profile_of(run.rows).estimates.estimates
     assert run.whole().states == {"done": 14}
     produced = run.rows.produced(1)
     alone = [look for look in produced if look.kind == "alone"]
     # a spare machine at the end of the queue serves as reference, if none is of this hour
     assert bool(alone) == bool(later)
     shown = profiles(store)
-    after = shown.held.estimates
+    after = shown.estimates.estimates
     for a, c in ((0, 1), (1, 0), (0, 0), (1, 1)):
         pairs = [look for look in produced if {look.first, look.second} == {a + 1, c + 1}]
         sides = len(pairs) * (2 if a == c else 1)
         most = len(run.rows.looks(1)) if not later else len(alone)
-        assert after[a, c].looks <= before[a, c].looks + min(sides, most)
+        assert after[a, c].samples <= before[a, c].samples + min(sides, most)
         if pairs and not later:
-            assert after[a, c].looks > before[a, c].looks
+            assert after[a, c].samples > before[a, c].samples
             towards = 0.25 if a != c else 0.0
             assert abs(after[a, c].mid - towards) < abs(before[a, c].mid - towards)
     assert shown.surroundings["ok"] == len([*run.rows.looks(1)])  # production is counted apart
@@ -350,11 +350,11 @@ def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(
 ) -> None:
     run = Run(held, store, queued(["0"]), SimulatedMachines(1, lambda kinds: 5.0))
     changed = [QueuedJob("job-0", Job("1", ("false",)), True)]
-    run.ledger.enqueue(changed)
-    assert run.ledger.entries()[0].kind == "1"
+    run.queue_store.enqueue(changed)
+    assert run.queue_store.entries()[0].kind == "1"
     run.rows._rows.execute("UPDATE queued SET attempts = 1")
     with pytest.raises(InvalidInstance, match="job 'job-0' is no longer the job that was begun"):
-        run.ledger.enqueue(queued(["0"]))
+        run.queue_store.enqueue(queued(["0"]))
 
 
 def test_hundreds_of_machines_are_decided_on_at_once(held: ExitStack, tmp_path: Path) -> None:
@@ -376,9 +376,9 @@ def test_types_that_failed_beside_everybody_are_run_alone_where_voids_forbid(
 
     run = Run(held, store, queued(list("001122")), SimulatedMachines(3, lambda kinds: 5.0))
     voids = {(0, other): "exit 1" for other in range(3)}
-    knowledge = Knowledge(replace(profile_of(run.rows), voids=voids), "forbid")
+    penalty_model = PenaltyModel(replace(profile_of(run.rows), voids=voids), "forbid")
     whole = Coordinator(
-        run.rows, run.ledger.entries(), [], knowledge, run.coordinator.machines, greedy,
+        run.rows, run.queue_store.entries(), [], penalty_model, run.coordinator.machines, greedy,
         settings(voids="forbid"), 1,
     )  # fmt: skip
     assert whole.run().states == {"done": 6}

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated_machine import SimulatedMachine
+from fake_machine import SimulatedMachine
 from terminal import run
 
 from cotenant.analysis.run.lock import locked
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from cotenant.running.job_advice import job_advice
 from cotenant.running.jobs import Job
-from cotenant.running.ledger import Group, Ledger
 from cotenant.running.measure import measure
 from cotenant.running.pairs import advise_pairs
 from cotenant.running.profiles import profiles
 from cotenant.running.queue import QueuedJob, read_queue
+from cotenant.running.queue_store import Group, QueueStore
 from cotenant.running.run import policy_of
 from cotenant.running.store import opened
 from cotenant.running.topology import Topology, divided_cpus
@@ -167,9 +167,9 @@ def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
 
 def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
     from cotenant.cli.running import status_words
-    from cotenant.running.standing import Status
+    from cotenant.running.status import QueueStatus
 
-    status = Status(
+    status = QueueStatus(
         120, 31000, 800, 1000, 160000, 12, 0.021, 0.004, 0.019, 120, 1400, 7, "x264: exit 139"
     )
     shown = f"- running: {status_words(status)}".split("\n")
@@ -181,17 +181,17 @@ def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
 def enter_queue(store: Path) -> None:
     """Write a queue of five jobs, four of them placed on two machines."""
     with opened(store, new=True) as rows:
-        ledger = Ledger(rows)
-        ledger.prepare()
+        queue_store = QueueStore(rows)
+        queue_store.prepare()
         jobs = [QueuedJob(f"j{n}", Job(kind, ("true",)), True) for n, kind in enumerate("01010")]
-        ledger.enqueue(jobs)
+        queue_store.enqueue(jobs)
         epoch = {
             "id": 1, "session": 1, "begin": 0.0, "decided": 0.0, "waiting": 5, "machines": 2,
             "free": 2, "placed": 4, "penalty": 0.2, "low": 0.1, "high": 0.3, "certain": 0,
             "possible": 0, "note": "",
         }  # fmt: skip
         groups = [Group("g", 1, "m", (1, 2), (0.3, 0.1)), Group("h", 1, "n", (3, 4), (0.3, 0.1))]
-        ledger.begin_epoch(epoch, groups, 0.0)
+        queue_store.begin_epoch(epoch, groups, 0.0)
 
 
 def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
@@ -244,10 +244,10 @@ def read_whole(store: Path) -> None:
     for job in "15":
         job_advice(store, job)
     with opened(store) as rows:
-        ledger = Ledger(rows)
-        ledger.jobs(range(6))
-        ledger.running()
-        ledger.run_settings()
+        queue_store = QueueStore(rows)
+        queue_store.jobs(range(6))
+        queue_store.running()
+        queue_store.run_settings()
         json.dumps([rows.job_of(row).command for row in rows.names()])
 
 

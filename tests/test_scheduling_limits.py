@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cotenant
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.analysis.scheduling.windows import rule_schedule

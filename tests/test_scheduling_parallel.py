@@ -19,7 +19,7 @@ from seeds import numbers
 import cotenant
 from cotenant import verify
 from cotenant.analysis.run.proving import prove
-from cotenant.analysis.run.recheck import recheck
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
@@ -28,9 +28,9 @@ from cotenant.instances.problem.errors import (
     InvalidOption,
 )
 from cotenant.instances.scheduling import Schedule, Scheduling, is_greedy, schedule_of, utilities
+from cotenant.instances.scheduling.csv_reader import organizations_csv
 from cotenant.instances.scheduling.formats import swf
 from cotenant.instances.scheduling.generators import workload
-from cotenant.instances.scheduling.plain import organizations_csv
 from cotenant.instances.scheduling.utility import job_units
 from cotenant.models.scheduling import fluid_bound
 from cotenant.solvers.outcome import Status
@@ -261,7 +261,7 @@ def test_generated_workloads_are_of_both_kinds() -> None:
 def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) -> None:
     for instance in (parallel(), related()):
         assert "sequential jobs on like machines only" in instance.beyond_proofs
-        case = verify.Case(instance.document(), {}, None, [[{"kind": "recompute"}]])
+        case = verify.ProofCase(instance.document(), {}, None, [[{"kind": "recompute"}]])
         for checker in (verify.scheduling_ref, verify.scheduling_most):
             with pytest.raises(verify.Refused, match=r"processors|speed"):
                 checker(case)
@@ -269,7 +269,7 @@ def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) ->
             found = prove(
                 instance, tmp_path / "i", cotenant.solve(instance, method), tmp_path / "p"
             )
-            assert (found.standing, found.says) == ("claimed", instance.beyond_proofs)
+            assert (found.proof_status, found.says) == ("claimed", instance.beyond_proofs)
         with pytest.raises(InvalidOption, match="leave utility out"):
             cotenant.solve(instance, "REF", utility="flow-time")
 

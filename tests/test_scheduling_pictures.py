@@ -25,7 +25,7 @@ from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.instances.scheduling.generators import workload
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Outcome, Status, Stop
-from cotenant.solvers.scheduling.near import most_near, nearest, quicker_engine
+from cotenant.solvers.scheduling.nearest_efficient import most_near, nearest, quicker_engine
 from cotenant.solvers.scheduling.optimum import max_utility
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
 

@@ -27,7 +27,7 @@ from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
-from cotenant.solvers.scheduling.plain import plain_ref
+from cotenant.solvers.scheduling.ref_reference import plain_ref
 from cotenant.solvers.scheduling.shapley import (
     kernel_weights,
     scale,

@@ -20,7 +20,7 @@ import sweep_methods as bad
 
 import cotenant
 from cotenant.solvers import stopwatch as module
-from cotenant.solvers.engines import call_apart
+from cotenant.solvers.engines import call_in_subprocess
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.stopwatch import ImportWatch, paused, start_seconds, stopwatch
 
@@ -48,7 +48,7 @@ def test_a_clock_stands_still_while_its_thread_starts_something_and_goes_on_afte
         with paused():
             fake.now += 100
         fake.now += 100
-        assert (clock.seconds, clock.left, clock.over) == (1, 9, False)
+        assert (clock.seconds, clock.left, clock.expired) == (1, 9, False)
     fake.now += 2
     assert (clock.seconds, clock.left) == (3, 7)
 
@@ -150,7 +150,7 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
         clock = Clock(time_limit)
         import_module("slow_library")
         fake.now += 1
-        assert (clock.left, clock.over) == (9, False)
+        assert (clock.left, clock.expired) == (9, False)
         return cotenant.solve(tiny, "GR").solution
 
     tiny = cotenant.read("colocation/tiny")
@@ -163,9 +163,10 @@ def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_
     (tmp_path / "slow_in_a_child.py").write_text(SLOW.format(seconds=2.5))
     clock = Clock()
     before = start_seconds()
-    assert call_apart(bad.imports, str(tmp_path), "slow_in_a_child", hard_limit=1.5) is not None, (
-        "the import takes longer"
-    )
+    assert (
+        call_in_subprocess(bad.imports, str(tmp_path), "slow_in_a_child", hard_limit=1.5)
+        is not None
+    ), "the import takes longer"
     assert start_seconds() - before >= 2.5
     assert clock.left is None
 

@@ -35,7 +35,7 @@ from cotenant.instances.problem.emitted import (
     operand,
 )
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.instances.problem.text import all_printable, printable
+from cotenant.instances.problem.text import all_printable, sanitize_for_terminal
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202etxet\u2066\u2028\u200f"
 COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -53,14 +53,14 @@ def test_every_control_and_turn_of_direction_is_written_as_its_escape() -> None:
         if kind in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(letter) in (
             "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI",
         ):  # fmt: skip
-            assert printable(letter) == letter.encode("unicode_escape").decode()
-    assert printable("a\x1b[31m\u202eb") == r"a\x1b[31m\u202eb"
+            assert sanitize_for_terminal(letter) == letter.encode("unicode_escape").decode()
+    assert sanitize_for_terminal("a\x1b[31m\u202eb") == r"a\x1b[31m\u202eb"
 
 
 @given(st.text())
 def test_what_is_printable_stays_as_it_is(text: str) -> None:
-    once = printable(text)
-    assert printable(once) == once
+    once = sanitize_for_terminal(text)
+    assert sanitize_for_terminal(once) == once
     assert not COMMANDS.search(once)
     once.encode()  # no half of a surrogate pair
     if text.isprintable():

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...instances.admission import Admission, Assignment, check
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .rounds import Rounds, timed
 
 Goal = Literal["computation", "completion", "completion-together", "makespan"]
@@ -40,7 +40,7 @@ class BestCompletion:
     rounds: Rounds
 
 
-@checked
+@validate_options
 def best_completion(instance: Admission, *, goal: Goal = "computation") -> BestCompletion:
     """The least completion time of any assignment, or of any sequence of rounds.
 
@@ -192,8 +192,8 @@ def _answer(instance: Admission, value: float, choices: list[Choice]) -> BestCom
     for number, choice in enumerate(choices):
         machine = np.full(instance.jobs, -1)
         cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
-        for j, v, held in choice:
-            machine[j], cores[j], when[j] = v, held, number
+        for j, v, used in choice:
+            machine[j], cores[j], when[j] = v, used, number
         assignments.append(Assignment(machine, cores))
         check(instance, assignments[-1])
     return BestCompletion(value, timed(instance, tuple(assignments), when))

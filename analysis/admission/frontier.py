@@ -11,7 +11,7 @@ from ...catalog import functions
 from ...instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from ...instances.admission.rules import SCHEMES
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.admission.blocking import blocking_program
 from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import optimal
@@ -58,7 +58,7 @@ class FrontierPoint:
         )
 
 
-@checked
+@validate_options
 def frontier(
     instance: Admission,
     *,
@@ -107,7 +107,7 @@ def frontier(
     return kept
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Admission,
     *,
@@ -183,7 +183,7 @@ def downwards(
 
     Raises KeyboardInterrupt when a solve is interrupted.
     """
-    best = optimal(instance, rng=rng, time_limit=clock.share(2), engine=engine)
+    best = optimal(instance, rng=rng, time_limit=clock.time_slice(2), engine=engine)
     assert isinstance(best.solution, Assignment)
     assert best.bound is not None
     last = _point(instance, best.solution, best.bound, np.inf)
@@ -214,7 +214,7 @@ def _starts(
     for policy in functions("admission", *SCHEMES).values():
         yield policy(instance)
     drawn = np.random.default_rng(0) if rng is None else rng
-    share = clock.share(10)
+    share = clock.time_slice(10)
     near = local_search(instance, rng=drawn, time_limit=share)
     yield near
     for start in (near, best):
@@ -235,11 +235,11 @@ def _solved(
     engine: EngineName,
 ) -> tuple[Assignment, float]:
     """The best assignment with at most so many blocking pairs, and a bound on all of them."""
-    if clock.over:
+    if clock.expired:
         return start, bound
     program = blocking_program(instance, allowed)
     answer = solve_program(
-        program.base.program, engine=engine, time_limit=clock.share(2),
+        program.base.program, engine=engine, time_limit=clock.time_slice(2),
         start=program.point(instance, start)
     )  # fmt: skip
     raise_if_interrupted(answer)

@@ -18,7 +18,7 @@ from ...instances.admission import (
     speeds_at_home,
     total_speed,
 )
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -33,7 +33,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@checked
+@validate_options
 def metrics(
     instance: Admission, assignment: Assignment, *, only: Collection[str] | None = None
 ) -> dict[str, float]:
@@ -74,7 +74,7 @@ def metrics(
     result["assigned"] = len(chosen) / instance.jobs
     there = instance.cores.sum(axis=1)
     if there.any():
-        used = assignment.held(instance.machines).sum(axis=1)
+        used = assignment.used_cores(instance.machines).sum(axis=1)
         result["cores_used"] = float((used[there > 0] / there[there > 0]).mean())
     if only is None or "blocking_pairs" in only:
         result["blocking_pairs"] = float(blocking_pairs(instance, assignment).count)

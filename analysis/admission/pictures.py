@@ -17,10 +17,10 @@ from ...instances.admission import (
     speeds_on,
     total_speed,
 )
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import Chart, Picture, Series
-from ..report.records import (
+from ..report.picture_data import (
     Records,
     evenly,
     extremes,
@@ -36,7 +36,7 @@ MOST_VALUES = 40
 """Jobs or VMs whose values a record holds one by one; of more, quantiles or evenly spaced ones."""
 
 
-@checked
+@validate_options
 def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
@@ -46,7 +46,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     cores in use over cores there, -1 where there is none; `blocking_pairs`, `total_speed`.
     """
     best = speeds_on(instance, instance.cores).max(axis=1)
-    used, there = assignment.held(instance.machines), instance.cores
+    used, there = assignment.used_cores(instance.machines), instance.cores
     shown = evenly(instance.machines, MOST_VALUES)
     kinds = np.arange(min(instance.types, MOST_VALUES))
     return {
@@ -63,7 +63,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     }
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs: speeds of jobs, fill of VMs and of core types, speed
     against blocking pairs.

@@ -33,7 +33,7 @@ def towards_stability(
     """
     now, pairs = start, blocking_pairs(instance, start)
     fewest, idle = pairs.count, 0
-    while pairs.count > 0 and idle < PATIENCE and not (clock is not None and clock.over):
+    while pairs.count > 0 and idle < PATIENCE and not (clock is not None and clock.expired):
         drawn = rng.permutation(pairs.count)[:LOOKED_AT].tolist()
         tried = [
             settle_pair(instance, now, int(pairs.job[place]), int(pairs.machine[place]))
@@ -64,12 +64,12 @@ def settle_pair(instance: Admission, assignment: Assignment, job: int, machine: 
     ranking = job_ranking(instance.threads)
     rank = np.argsort(ranking)
     below = [other for other in ranking[rank[job] :].tolist() if place[other] == machine]
-    held = {other: cores[other].copy() for other in below}
+    cores_before = {other: cores[other].copy() for other in below}
     cores[below] = 0
     place[job] = machine
     order = core_order(instance.speed)
     _take(instance, place, cores, order, [job], {})
-    _take(instance, place, cores, order, below, held)
+    _take(instance, place, cores, order, below, cores_before)
     if left >= 0 and left != machine:
         _take(
             instance,
@@ -88,7 +88,7 @@ def _take(
     cores: Integers,
     order: Integers,
     jobs: list[int],
-    held: dict[int, Integers],
+    cores_before: dict[int, Integers],
 ) -> None:
     """Each job in turn takes back of what it held what is free, and then its fastest free cores up
     to its threads.
@@ -96,8 +96,8 @@ def _take(
     for job in jobs:
         at = place[job]
         free = instance.cores[at] - cores[place == at].sum(axis=0)
-        if job in held:
-            again = np.minimum(held[job], free)
+        if job in cores_before:
+            again = np.minimum(cores_before[job], free)
             cores[job] += again
             free = free - again
         cores[job] += taken(free, order[job], int(instance.threads[job] - cores[job].sum()))

@@ -15,7 +15,7 @@ from ...catalog import find
 from ...instances.admission import Admission, Assignment, check, job_speeds
 from ...instances.admission.instance import Floats, Integers
 from ...instances.problem.errors import NoSolution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import Outcome, Stop, validate_time_limit
 
 Method = Callable[..., Any]
@@ -73,7 +73,7 @@ class Rounds:
         return facts
 
 
-@checked
+@validate_options
 def run_rounds(
     instance: Admission,
     method: str | Method = "proposed",

@@ -11,20 +11,20 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import keeps_slack, worst_case
 from ...instances.problem.errors import NoSolution
-from ...solvers.colocation.as_roommates import alone_is_worst, lists_of_agents
 from ...solvers.colocation.bounds import least_penalty_bound
 from ...solvers.colocation.feasible import Undecided, feasible_pairing
 from ...solvers.colocation.stable import COUNTED
+from ...solvers.colocation.to_roommates import alone_is_worst, lists_of_agents
 from ...solvers.roommates.partition import StablePartition, is_stable_partition
-from ..findings import Findings, Stored
+from ..claim_checks import ClaimChecks, Stored
 
 
-def claims(instance: Colocation, stored: Stored) -> Findings:
+def claims(instance: Colocation, stored: Stored) -> ClaimChecks:
     """The list of blocking pairs, what a stable partition proves, the least penalty at all, and
     that no pairing exists.
     """
     counted = dict.fromkeys(COUNTED.values(), 0.0)
-    found = Findings(bounds={**counted, "slack": 0.0})
+    found = ClaimChecks(bounds={**counted, "slack": 0.0})
     certificate = stored.certificate
     if stored.solution is None:
         try:
@@ -89,7 +89,7 @@ def _about_intervals(instance: Colocation, stored: Stored) -> dict[str, Any]:
 
 
 def _partition(
-    found: Findings,
+    found: ClaimChecks,
     instance: Colocation,
     certificate: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -100,20 +100,27 @@ def _partition(
     read = {name: options[name] for name in ("alpha", "alpha_mode")}
     lists = lists_of_agents(instance, **read)
     if lists is None or not alone_is_worst(instance, **read):
-        found.witness("stable_partition", "proves nothing: who is alone is content, or likes to be")
+        found.record_check(
+            "stable_partition", "proves nothing: who is alone is content, or likes to be"
+        )
         return
     found.compare(certificate, {}, ["stable_partition"])
     given = found.numbers(certificate, "stable_partition", (instance.agents,))
     aside = certificate.get("unsettled_agents", [])
-    held = found.numbers({"unsettled_agents": aside}, "unsettled_agents", (len(aside),))
-    if given is None or held is None:
+    unsettled_numbers = found.numbers(
+        {"unsettled_agents": aside}, "unsettled_agents", (len(aside),)
+    )
+    if given is None or unsettled_numbers is None:
         return
-    successor, unsettled = given.astype(np.int64), sorted(set(held.astype(int).tolist()))
-    whole = (successor == given).all() and unsettled == sorted(held.tolist())
+    successor, unsettled = (
+        given.astype(np.int64),
+        sorted(set(unsettled_numbers.astype(int).tolist())),
+    )
+    whole = (successor == given).all() and unsettled == sorted(unsettled_numbers.tolist())
     if not whole or not is_stable_partition(
         lists.place, successor, None if lists.strict else lists.better, unsettled
     ):
-        found.witness("stable_partition", "is not a stable partition of the agents")
+        found.record_check("stable_partition", "is not a stable partition of the agents")
         return
     partition = StablePartition(successor.astype(np.int32))
     found.compare(

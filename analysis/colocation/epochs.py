@@ -18,7 +18,7 @@ from ...instances.colocation.instance import Colocation, Integers, Pairing
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from .batches import Policy, Waiting, pair_oldest
 
 
@@ -96,7 +96,7 @@ class EpochRun:
         }
 
 
-@checked
+@validate_options
 def run_epochs(
     instance: Colocation,
     policy: Policy,

@@ -30,13 +30,13 @@ from ...instances.colocation.stability import (
     validate_alpha,
 )
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.colocation import (
     at_most_blocking,
     fair,
+    find_stable,
     optimal,
     require_bandwidth,
-    zero_blocking,
 )
 from ...solvers.colocation.robust import robust_alpha
 from ...solvers.colocation.stable import stable
@@ -130,7 +130,7 @@ class Frontier:
         ]
 
 
-@checked
+@validate_options
 def frontier(
     instance: Colocation,
     against: Against = "blocking",
@@ -193,7 +193,7 @@ def frontier(
     ).run(limits, points, free)
 
 
-@checked
+@validate_options
 def alpha_frontiers(
     instance: Colocation,
     *,
@@ -222,8 +222,8 @@ def alpha_frontiers(
         The instance has no feasible pairing.
     """
     clock, found = Clock(time_limit), dict[Uncertainty, Frontier]()
-    free = optimal(instance, time_limit=clock.share(4)) if free is None else free
-    robust = robust_alpha(instance, time_limit=clock.share(4))
+    free = optimal(instance, time_limit=clock.time_slice(4)) if free is None else free
+    robust = robust_alpha(instance, time_limit=clock.time_slice(4))
     if Stop.INTERRUPTED in (free.stop, robust.stop):
         return found
     for left, kind in ((3, "possible"), (2, "none"), (1, "certain")):
@@ -239,7 +239,7 @@ def alpha_frontiers(
             starts.append(robust.pairing)
         found[uncertainty] = frontier(
             instance, "alpha", values=values, points=points, uncertainty=uncertainty,
-            time_limit=clock.share(left), known=starts, free=free,
+            time_limit=clock.time_slice(left), known=starts, free=free,
         )  # fmt: skip
         if found[uncertainty].stop is Stop.INTERRUPTED:
             break
@@ -251,7 +251,7 @@ def _robust(
 ) -> PriceFrontier:
     """The three frontiers against alpha on one map; the possible one is the map's own."""
     lines = alpha_frontiers(
-        instance, points=points, time_limit=clock.share(), known=known, free=free
+        instance, points=points, time_limit=clock.time_slice(), known=known, free=free
     )
 
     def marks(kind: Uncertainty) -> tuple[PricePoint, ...]:
@@ -280,7 +280,7 @@ def _robust(
     return PriceFrontier("penalty", "robust_alpha", marks("possible"), note, stop, beside)
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Colocation,
     *,
@@ -322,7 +322,7 @@ def price_frontiers(
     known = _known(instance)
     robust = instance.low is not None and instance.types <= MOST_TYPES
     for place, against in enumerate(kinds):
-        left = clock.share(len(kinds) - place + robust)
+        left = clock.time_slice(len(kinds) - place + robust)
         fairness, words = _FAIRNESS[against]
         note = f"Each limit: {words}."
         if against == "blocking" and alpha:
@@ -362,7 +362,9 @@ class _Sweep:
         clock, programs = self.clock, Programs(self.clock)
         if free is None:
             free = optimal(
-                self.instance, time_limit=clock.share(number + 1), engine=self.engine or "highs"
+                self.instance,
+                time_limit=clock.time_slice(number + 1),
+                engine=self.engine or "highs",
             )
         if not isinstance(free.solution, Pairing):
             raise NoSolution(
@@ -433,7 +435,7 @@ class _Sweep:
         """Know a pairing that is as fair or as stable as can be, and how fair or stable any can
         be.
         """
-        seconds = self.clock.share(number + 1) or UNHURRIED
+        seconds = self.clock.time_slice(number + 1) or UNHURRIED
         if self.against == "slack":
             best = fair(self.instance, time_limit=seconds)
         else:
@@ -470,7 +472,7 @@ class _Sweep:
             return Outcome(None, None, Status.INFEASIBLE)
         fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
         start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
-        if self.clock.over:
+        if self.clock.expired:
             return Outcome(
                 start,
                 None,
@@ -478,7 +480,7 @@ class _Sweep:
                 Stop.TIME_LIMIT,
             )
         if self.against == "alpha":
-            return zero_blocking(
+            return find_stable(
                 self.instance,
                 limit,
                 self.alpha_mode,

@@ -18,7 +18,7 @@ from ...instances.colocation.objective import (
     worst_case,
 )
 from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_intervals
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -81,7 +81,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@checked
+@validate_options
 def metrics(
     instance: Colocation,
     pairing: Pairing,

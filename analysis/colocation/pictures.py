@@ -14,10 +14,10 @@ import numpy as np
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import Picture, Series
-from ..report.records import (
+from ..report.picture_data import (
     SHARES,
     Records,
     evenly,
@@ -53,7 +53,7 @@ _READINGS = {
 _SPACED = "types are shown, evenly spaced by bandwidth"
 
 
-@checked
+@validate_options
 def record(
     instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points"
 ) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def record(
     return result
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs: penalty by bandwidth and its ranks, blocking pairs by
     alpha, all agents' penalties.

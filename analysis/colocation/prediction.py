@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, computed_penalty
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.filtering import fill, sample_mask, tau
 
 
@@ -64,7 +64,7 @@ def predicted_instance(
     )
 
 
-@checked
+@validate_options
 def predicted_penalties(penalty: Floats) -> Floats:
     """(T, T) penalties with predictions by the item-based filter where they are NaN; inf is a known
     impossibility.
@@ -116,7 +116,7 @@ class AccuracyCurve:
         ]
 
 
-@checked
+@validate_options
 def accuracy_curve(
     instance: Colocation,
     fractions: Sequence[float] = (0.2, 0.25, 0.3, 0.4, 0.5, 0.75),

@@ -26,7 +26,7 @@ from ...instances.colocation.stability import (
     validate_alpha,
     willing,
 )
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 Action = Literal["participate", "break away"]
 
@@ -129,7 +129,7 @@ class Recommendation:
         }
 
 
-@checked
+@validate_options
 def recommend(
     instance: Colocation,
     pairing: Pairing,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ...instances.colocation.groups import stable_alpha, undecided_pairs
 from ...instances.colocation.stability import Uncertainty
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.colocation.robust import RobustAlpha, breakpoints, robust_alpha
 from ...solvers.outcome import Status
 from ..report.picture import Chart, Series
@@ -35,7 +35,7 @@ _NAMES: dict[Uncertainty, str] = {
 }
 
 
-@checked
+@validate_options
 def alpha_chart(frontiers: Mapping[Uncertainty, Frontier], certainty: str = "") -> Chart:
     """The frontiers of `alpha_frontiers` in one picture: least mean penalty against alpha.
 
@@ -44,7 +44,7 @@ def alpha_chart(frontiers: Mapping[Uncertainty, Frontier], certainty: str = "") 
     frontiers : by which gains count.
     certainty : of the intervals, `instance.certainty`.
     """
-    series, said = [], []
+    series, ranges = [], []
     for kind, line in frontiers.items():
         points = [point for point in line.points if point.penalty is not None]
         proved = sum(point.status is Status.OPTIMAL for point in points)
@@ -63,13 +63,13 @@ def alpha_chart(frontiers: Mapping[Uncertainty, Frontier], certainty: str = "") 
             )
         )
         first = f"from alpha {points[0].limit:.4g} on" if points else "at no alpha tried"
-        said.append(f"{_NAMES[kind]} {first} ({proved} of {len(points)} points proved)")
+        ranges.append(f"{_NAMES[kind]} {first} ({proved} of {len(points)} points proved)")
     return Chart(
         name="colocation-penalty-by-alpha-within-intervals",
         title="What it costs to be stable, by how sure one has to be",
         x_label="alpha, the least gain [points of penalty]",
         y_label="least mean penalty",
         series=tuple(entry for entry in series if entry.x),
-        alt=f"Least mean penalty against alpha: {'; '.join(said)}.",
+        alt=f"Least mean penalty against alpha: {'; '.join(ranges)}.",
         note=f"{certainty[:1].upper()}{certainty[1:]}." if certainty else "",
     )

@@ -26,7 +26,7 @@ import numpy as np
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties
 from ...instances.colocation.stability import Alpha, gains
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 Coupling = Literal["sorted", "random"]
 
@@ -68,7 +68,7 @@ class Satisfaction:
         return [*rows, {"type": "all", **self.totals}]
 
 
-@checked
+@validate_options
 def satisfaction(
     instance: Colocation,
     old: Pairing,

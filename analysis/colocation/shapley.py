@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...instances.colocation.instance import Colocation, Floats
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 
 Game = Callable[[tuple[int, ...]], float]
 """The penalty of a coalition: its members, ascending, to a number; the empty coalition's is taken
@@ -98,7 +98,7 @@ def shapley(
     return Shares(share, names=tuple(names))
 
 
-@checked
+@validate_options
 def shapley_sampled(
     game: Game,
     players: Annotated[int, AtLeast(1)],

@@ -11,17 +11,17 @@ from ...models.groups.columns import Columns, columns_of
 from ...solvers.groups.common import mean_of, price_bound, whole_prices
 from ...solvers.groups.feasible import starting_grouping
 from ...solvers.outcome import Clock, Status
-from ..findings import Findings, Stored, alike
+from ..claim_checks import ClaimChecks, Stored, alike
 
 MOST_PRICE = 2000.0
 """Up to here, and no further, a number says 12 decimals exactly."""
 
 
-def claims(instance: Groups, stored: Stored) -> Findings:
+def claims(instance: Groups, stored: Stored) -> ClaimChecks:
     """The bound that the prices of jobs prove, in whole numbers, at which alpha no group blocks the
     answer, and that no grouping exists.
     """
-    found = Findings(bounds={"blocking_groups": 0.0, "least_alpha": 0.0})
+    found = ClaimChecks(bounds={"blocking_groups": 0.0, "least_alpha": 0.0})
     if stored.solution is not None and stored.bound is None:
         return found
     try:
@@ -38,7 +38,7 @@ def claims(instance: Groups, stored: Stored) -> Findings:
     return found
 
 
-def _prices(found: Findings, instance: Groups, columns: Columns, stored: Stored) -> None:
+def _prices(found: ClaimChecks, instance: Groups, columns: Columns, stored: Stored) -> None:
     """What the jobs lose together at least, by a price of each type's jobs."""
     certificate = stored.certificate
     needed = ["groups_listed", "prices", "price_bound"]
@@ -49,14 +49,14 @@ def _prices(found: Findings, instance: Groups, columns: Columns, stored: Stored)
         return
     price = np.array(whole_prices(np.clip(given, -MOST_PRICE, MOST_PRICE)), dtype=np.int64)
     if (price / UNIT != given).any():
-        found.witness("prices", "are not penalties of 12 decimals")
+        found.record_check("prices", "are not penalties of 12 decimals")
         return
     total = price_bound(instance, columns, price)
     found.compare(certificate, {"price_bound": mean_of(instance, total)})
     found.bounds["penalty"] = mean_of(instance, total)
 
 
-def _core(found: Findings, instance: Groups, stored: Stored) -> None:
+def _core(found: ClaimChecks, instance: Groups, stored: Stored) -> None:
     """The alpha that was asked for, and the least at which no group blocks the answer."""
     assert isinstance(stored.solution, Grouping)
     certificate = stored.certificate
@@ -64,8 +64,8 @@ def _core(found: Findings, instance: Groups, stored: Stored) -> None:
     needed += ["least_alpha"] if "empty_at" in certificate else []
     found.compare(certificate, {"alpha": stored.options["alpha"]}, needed)
     if isinstance(least := certificate.get("least_alpha"), dict):
-        value, told = least_alpha_of(instance, stored.solution) / UNIT, least.get("value")
-        if not isinstance(told, float | int) or told > value:
-            found.broken.append(f"certificate: least_alpha is {value} of the answer, not {told}")
-        elif alike(value, told):  # otherwise it is of a grouping with more that block
+        value, stated = least_alpha_of(instance, stored.solution) / UNIT, least.get("value")
+        if not isinstance(stated, float | int) or stated > value:
+            found.broken.append(f"certificate: least_alpha is {value} of the answer, not {stated}")
+        elif alike(value, stated):  # otherwise it is of a grouping with more that block
             found.checked.add("least_alpha.value")

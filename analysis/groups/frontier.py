@@ -13,7 +13,7 @@ from ...instances.groups.instance import UNIT, Grouping, Groups
 from ...instances.groups.stability import least_alpha_of, mean_penalty, whole_alpha
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption, NoSolution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.groups.core import core, least_alpha
 from ...solvers.groups.optimal import optimal
 from ...solvers.outcome import Clock, Outcome, Status, Stop
@@ -29,7 +29,7 @@ _POLICIES = ("hierarchical", "serpentine", "sorted", "GR", "threshold")
 """They give the programs their starts, and draw nothing."""
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Groups, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
@@ -55,7 +55,7 @@ def price_frontiers(
     clock = Clock(time_limit)
     note = "Each limit: an alpha, in points of penalty, at which no group blocks."
     try:
-        free = optimal(instance, time_limit=clock.share(4))
+        free = optimal(instance, time_limit=clock.time_slice(4))
     except InvalidOption:  # too many kinds of groups to list
         return ()
     if free.status is Status.INFEASIBLE:

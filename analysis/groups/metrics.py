@@ -19,7 +19,7 @@ from ...instances.groups.stability import (
     swap_blocking_pairs,
     type_penalties,
 )
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -56,7 +56,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@checked
+@validate_options
 def metrics(
     instance: Groups,
     grouping: Grouping,

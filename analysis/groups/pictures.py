@@ -13,10 +13,10 @@ import numpy as np
 from ...instances.groups.instance import UNIT, Grouping, Groups
 from ...instances.groups.penalties import pressures
 from ...instances.groups.stability import agent_losses, blocking_groups, type_penalties
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..report.by_method import sorted_curves
 from ..report.picture import Picture
-from ..report.records import (
+from ..report.picture_data import (
     SHARES,
     Records,
     evenly,
@@ -40,7 +40,7 @@ pressure.
 """
 
 
-@checked
+@validate_options
 def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
     """The numbers that `pictures` draws, a few kB.
 
@@ -52,13 +52,13 @@ def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
     """
     _, _, lost, number, _ = agent_losses(instance, grouping)
     load = pressures(instance)
-    held = np.where(grouping.members >= 0, load[grouping.members], 0.0).sum(axis=1)
+    loads = np.where(grouping.members >= 0, load[grouping.members], 0.0).sum(axis=1)
     present = np.flatnonzero(instance.count > 0)
     present = present[np.argsort(load[present], kind="stable")]
     chosen = present[evenly(len(present), MOST_TYPES)]
     result: dict[str, Any] = {
         "quantiles": rounded(quantile(lost / UNIT, number, share) for share in SHARES),
-        "machines": rounded(quantile(held, grouping.number, share) for share in SHARES),
+        "machines": rounded(quantile(loads, grouping.number, share) for share in SHARES),
         "given": instance.pressure is not None,
         "types": len(present),
         "names": [instance.names[kind][:24] for kind in chosen.tolist()],
@@ -71,7 +71,7 @@ def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
     return result
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs: penalty by pressure, blocking groups by alpha, how
     unlike the machines are, and all jobs' penalties.

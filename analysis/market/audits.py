@@ -12,7 +12,7 @@ import numpy as np
 from ...instances.market.envy import envy_matrix, user_envy
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import Between, checked
+from ...instances.problem.option_types import Between, validate_options
 from ...solvers.market.rounding import Rounding, round_cores
 from .metrics import metrics
 
@@ -49,7 +49,7 @@ class EnvyAudit:
     matrix: Floats
 
 
-@checked
+@validate_options
 def envy_audit(
     market: Market,
     allocation: Allocation,
@@ -90,7 +90,7 @@ def users_alike(market: Market, user: int) -> Integers:
     return np.flatnonzero((inside == len(mine)) & (every == len(mine)))
 
 
-@checked
+@validate_options
 def rounding_table(
     market: Market, allocation: Allocation, time_limit: float | None = None
 ) -> pandas.DataFrame:

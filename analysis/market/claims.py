@@ -16,16 +16,16 @@ from ...solvers.market.leximin import LEVEL
 from ...solvers.market.utilitarian import total_bound
 from ...solvers.market.welfare_bounds import family_bound, welfare_bound
 from ...solvers.outcome import Status
-from ..findings import Findings, Stored, alike
+from ..claim_checks import ClaimChecks, Stored, alike
 
 _PRICED = ("fisher", "fisher-convex", "PRD")
 
 
-def claims(instance: Market, stored: Stored) -> Findings:
+def claims(instance: Market, stored: Stored) -> ClaimChecks:
     """Residuals, the bounds that the answer itself proves, and leximin's levels as the answer's own
     ratios.
     """
-    found = Findings(bounds={"equilibrium_error": 0.0})
+    found = ClaimChecks(bounds={"equilibrium_error": 0.0})
     allocation, certificate, options = stored.solution, stored.certificate, stored.options
     if not isinstance(allocation, Allocation):
         return found
@@ -70,7 +70,7 @@ def _bounds(
     return {}
 
 
-def _ratios(found: Findings, instance: Market, cores: Floats, stored: Stored) -> None:
+def _ratios(found: ClaimChecks, instance: Market, cores: Floats, stored: Stored) -> None:
     """The levels of `leximin` are the answer's own ratios, from the least up, worked out exactly;
     that no others are better is not proved again.
     """

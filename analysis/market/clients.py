@@ -13,8 +13,8 @@ import numpy as np
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import best_reply, speedup, user_utilities
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.registry import check
-from ...instances.problem.rules import checked
 from ...solvers.market.fisher import fisher
 
 SHIFTS = (-2.0, -1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0, 2.0)
@@ -48,7 +48,7 @@ class ClientView:
         return max(0.0, 1 - self.utility / self.best) if self.best > 0 else 0.0
 
 
-@checked
+@validate_options
 def client_view(market: Market, allocation: Allocation, user: int) -> ClientView:
     """A user's best reply to the prices of an allocation beside what it has there.
 
@@ -94,7 +94,7 @@ class Misreport:
     certified: bool
 
 
-@checked
+@validate_options
 def misreport(
     market: Market, user: int, shifts: Sequence[float] = SHIFTS, **options: Any
 ) -> Misreport:
@@ -117,11 +117,13 @@ def misreport(
     honest = float(user_utilities(market, answer.cores)[user])
     best, chosen = honest, 0.0
     fraction = market.parallel_fraction
-    told = (market.user == user) & (fraction > 0) & (fraction < 1)
+    misreported = (market.user == user) & (fraction > 0) & (fraction < 1)
     odds = ratio(fraction, 1 - fraction)
     for shift in shifts:
         lie = odds * np.exp(shift)
-        reported = market.replace(parallel_fraction=np.where(told, lie / (1 + lie), fraction))
+        reported = market.replace(
+            parallel_fraction=np.where(misreported, lie / (1 + lie), fraction)
+        )
         found = fisher(reported, start=answer, **options)
         certified &= found.bound is not None
         assert isinstance(found.solution, Allocation)
@@ -149,7 +151,7 @@ class Stale:
     worst: float
 
 
-@checked
+@validate_options
 def stale(market: Market, price: Floats, equilibrium: Allocation) -> Stale:
     """Users reply to old prices; where they ask for more than a server has, each gets its part.
 

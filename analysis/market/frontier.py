@@ -8,7 +8,7 @@ import numpy as np
 
 from ...instances.market.families import Family
 from ...instances.market.instance import Market
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.market.guaranteed import PROVED, Divided, Guarantees
 from ...solvers.outcome import Clock, Stop
 from ..frontier import Points, PriceFrontier, PricePoint, settled
@@ -20,7 +20,7 @@ be infinite.
 """
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Market,
     *,
@@ -64,7 +64,7 @@ def price_frontiers(
                 del found[high]
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    if stop is Stop.FINISHED and clock.over:
+    if stop is Stop.FINISHED and clock.expired:
         stop = Stop.TIME_LIMIT
     marks = []
     for limit, answer in sorted(found.items(), reverse=True):

@@ -13,7 +13,7 @@ from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.sharing import sharing_index
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -29,7 +29,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@checked
+@validate_options
 def metrics(
     instance: Market,
     allocation: Allocation,

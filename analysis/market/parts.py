@@ -1,8 +1,8 @@
 """Methods on a market in parts: prices are set here, and the parts stay where they are.
 
-Each process holds some parts (`solvers.market.held`) and answers with sums per server. This one
-sees capacities, those sums, and three largest values of the certificate; never a fraction, a work,
-a user's cores or money.
+Each process holds some parts (`solvers.market.partitioned_users`) and answers with sums per server.
+This one sees capacities, those sums, and three largest values of the certificate; never a fraction,
+a work, a user's cores or money.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from ...instances.market.instance import CAPACITY_TOLERANCE, Floats
 from ...instances.market.parts import Header, parts_here, read_header, require_pyarrow
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.files import write_text
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import check_options
 from ...instances.problem.reading import is_version, parse_json, read_text
-from ...instances.problem.rules import AtLeast, checked
-from ...solvers.market.arena import Tolerance
-from ...solvers.market.bidders import CHANGING, Parties, Tally
 from ...solvers.market.exchange import Exchange
 from ...solvers.market.fisher import Ladder, Route
-from ...solvers.market.held import HeldParts
 from ...solvers.market.linear import UserBlocks
+from ...solvers.market.partitioned_users import PartitionedUsers
 from ...solvers.market.proportional import Rule
+from ...solvers.market.scaled_market import Tolerance
+from ...solvers.market.user_groups import CHANGING, PartialSums, Users
 from ...solvers.outcome import AGREE, Clock, Report, Status, Stop
-from ..run.holders import Holders
+from ..run.stateful_workers import StatefulWorkers
 
 ANSWER = "answer.parts.json"
 """Name of the file beside the parts of an answer that says what they are."""
@@ -94,7 +94,7 @@ class _Found:
     certificate: dict[str, Any]
 
 
-@checked
+@validate_options
 def fisher(
     exchange: Exchange,
     clock: Clock,
@@ -120,7 +120,7 @@ def fisher(
     return _Found(ladder.price, status, stop, certificate)
 
 
-@checked
+@validate_options
 def proportional_response(
     exchange: Exchange,
     clock: Clock,
@@ -148,7 +148,7 @@ def method_named(name: str) -> Callable[..., Any]:
     return METHODS[name]
 
 
-@checked
+@validate_options
 def solve_parts(
     folder: str | os.PathLike[str],
     method: str = "fisher",
@@ -216,9 +216,9 @@ def solve_parts(
             report(clock.seconds, None, None, line)
 
     with ExitStack() as stack:
-        parties, processes = _parties(stack, header, jobs, dask, tell)
-        _require_money(header, float(parties.ask("money").sums[0][0]))
-        exchange = Exchange(header.capacity, header.unit, parties)
+        users, processes = _users(stack, header, jobs, dask, tell)
+        _require_money(header, float(users.ask("money").sums[0][0]))
+        exchange = Exchange(header.capacity, header.unit, users)
         reading = time.perf_counter() - begin
         if start is not None:
             options["start"] = _prices(header, start, "start")
@@ -233,12 +233,12 @@ def solve_parts(
             time.perf_counter() - begin,
             reading,
             processes,
-            parties.holders.replaced if isinstance(parties, Elsewhere) else 0,
+            users.holders.replaced if isinstance(users, Elsewhere) else 0,
             tuple(notes),
         )
         if target is not None:
             target.mkdir(parents=True, exist_ok=True)
-            parties.ask("write", str(target.resolve()))
+            users.ask("write", str(target.resolve()))
             content = {"cotenant_answer": 1, **result.document(), "price": result.price.tolist()}
             write_text(target / ANSWER, json.dumps(content, allow_nan=False) + "\n")
     return result
@@ -276,11 +276,11 @@ def check_parts(
         raise InvalidFile(f"{path} has no certificate or no price; write the answer again")
     price = _prices(header, content["price"], path.name)
     with ExitStack() as stack:
-        parties, _ = _parties(stack, header, jobs, dask, lambda line: None)
-        parties.ask("answer", str(Path(answer).resolve()))
-        told = parties.ask("measure", price, np.ones(len(price)))
-    given, asked = told.sums
-    overspending, regret, unspent = told.most
+        users, _ = _users(stack, header, jobs, dask, lambda line: None)
+        users.ask("answer", str(Path(answer).resolve()))
+        answers = users.ask("measure", price, np.ones(len(price)))
+    given, asked = answers.sums
+    overspending, regret, unspent = answers.most
     found = residuals_of(
         header.capacity, price, Account(given, asked, overspending, regret, unspent)
     )
@@ -289,9 +289,9 @@ def check_parts(
         for place in np.flatnonzero(given > header.capacity * (1 + CAPACITY_TOLERANCE))[:1]
     ]
     for name, value in found.document().items():
-        said = claimed.get(name)
-        if not isinstance(said, int | float) or not abs(said - value) <= AGREE:
-            broken.append(f"{name} is {value:.6g}; the answer claims {said}")
+        stated = claimed.get(name)
+        if not isinstance(stated, int | float) or not abs(stated - value) <= AGREE:
+            broken.append(f"{name} is {value:.6g}; the answer claims {stated}")
     limit = claimed.get("tolerance", 0.0)
     if content.get("status") == Status.OPTIMAL.value and not found.worst <= limit:
         broken.append(f"the error is {found.worst:.6g}; optimal claims at most {limit}")
@@ -301,26 +301,26 @@ def check_parts(
 class Elsewhere:
     """Parties in other processes."""
 
-    def __init__(self, holders: Holders) -> None:
+    def __init__(self, holders: StatefulWorkers) -> None:
         self.holders = holders
 
-    def ask(self, what: str, *arguments: Any) -> Tally:
-        """See `solvers.market.bidders.Parties`."""
-        return Tally.merged(self.holders.ask(what, *arguments))
+    def ask(self, what: str, *arguments: Any) -> PartialSums:
+        """See `solvers.market.user_groups.Users`."""
+        return PartialSums.merged(self.holders.ask(what, *arguments))
 
     def joined(self, diagonal: Floats) -> UserBlocks | None:
-        """See `solvers.market.bidders.Parties`."""
+        """See `solvers.market.user_groups.Users`."""
         return None
 
 
-def _parties(
+def _users(
     stack: ExitStack, header: Header, jobs: int | None, dask: str | None, tell: Any
-) -> tuple[Parties, int]:
+) -> tuple[Users, int]:
     """Who holds the parts, and in how many processes."""
     everything = list(range(len(header.parts)))
     folder = str(header.folder.resolve())
     if jobs is None and dask is None:
-        return HeldParts(folder, everything), 1
+        return PartitionedUsers(folder, everything), 1
     cluster: Any = None  # its module is loaded where it is needed
     workers = [""] * (jobs or 1)
     seen: list[Collection[int]] = [everything for _ in workers]
@@ -329,13 +329,13 @@ def _parties(
 
         cluster = stack.enter_context(Cluster(dask))
         cluster.prepare([])
-        told = cluster.client.run(parts_here, folder)
-        workers = sorted(told)
-        seen = [told[worker] for worker in workers]
+        parts_of = cluster.client.run(parts_here, folder)
+        workers = sorted(parts_of)
+        seen = [parts_of[worker] for worker in workers]
     shares = _shares(header, seen)
     busy = [number for number, share in enumerate(shares) if share]
-    holders = Holders(
-        "solvers.market.held:HeldParts",
+    holders = StatefulWorkers(
+        "solvers.market.partitioned_users:PartitionedUsers",
         [(folder, shares[number]) for number in busy],
         [f"part {', '.join(map(str, shares[number]))}" for number in busy],
         CHANGING,

@@ -131,8 +131,8 @@ def _endowment(here: Market, budget: Floats) -> Floats:
     """(n,) utilities of owning one's share of every server in this phase, idle users included."""
     everyone = here.replace(budget=budget)
     idle = ~everyone.active
-    held = float(
+    share = float(
         budget[~idle].sum() / budget.sum()
     )  # `static_utilities` leaves idle users out; here they keep their share
-    smaller = everyone.replace(capacity=everyone.capacity * held) if held > 0 else everyone
+    smaller = everyone.replace(capacity=everyone.capacity * share) if share > 0 else everyone
     return static_utilities(smaller, "endowment")

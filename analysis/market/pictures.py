@@ -15,10 +15,10 @@ from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Integers, Market
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..report.by_method import sorted_curves
 from ..report.picture import HeatMap, Picture, Series
-from ..report.records import (
+from ..report.picture_data import (
     SHARES,
     Record,
     Records,
@@ -46,7 +46,7 @@ _STATIC: dict[Share, str] = {
 }
 
 
-@checked
+@validate_options
 def record(
     instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
 ) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def record(
     return result
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """The pictures of one instance's runs."""
     drawn: list[Picture] = []

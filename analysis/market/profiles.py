@@ -12,7 +12,7 @@ import numpy as np
 from ...instances.market.instance import Booleans, Floats
 from ...instances.market.profile import Profile, amdahl_fit, fractions
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -108,7 +108,7 @@ def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.
     return pandas.DataFrame(lines)
 
 
-@checked
+@validate_options
 def prediction_errors(
     profile: Profile, *, holdout: Holdout = "largest-size", most_cores: float | None = None
 ) -> pandas.DataFrame:
@@ -131,17 +131,17 @@ def prediction_errors(
 
     if most_cores is not None:
         profile = profile.only(profile.cores <= most_cores)
-    held = np.zeros(len(profile.workload), dtype=bool)
+    held_out = np.zeros(len(profile.workload), dtype=bool)
     for name in profile.workloads:
-        held |= _held(profile, name, holdout)
-    if not held.any():
+        held_out |= _held_out(profile, name, holdout)
+    if not held_out.any():
         raise InvalidOption(
             "nothing can be held out: every workload has one data size, or fewer than three "
             "core counts"
         )
-    learnt = {entry.workload: entry for entry in fit(profile.only(~held))}
+    learnt = {entry.workload: entry for entry in fit(profile.only(~held_out))}
     lines = []
-    for row in np.flatnonzero(held).tolist():
+    for row in np.flatnonzero(held_out).tolist():
         size, cores, measured = profile.size[row], profile.cores[row], profile.seconds[row]
         predicted = learnt[profile.workload[row]].seconds(float(size), float(cores))
         lines.append(
@@ -161,7 +161,7 @@ def _relative_error(fraction: float, cores: Floats, speedup: Floats) -> float:
     return float(np.sqrt(np.mean((cores / (fraction + (1 - fraction) * cores) / speedup - 1) ** 2)))
 
 
-def _held(profile: Profile, name: str, holdout: Holdout) -> Booleans:
+def _held_out(profile: Profile, name: str, holdout: Holdout) -> Booleans:
     rows = profile.rows(name)
     if holdout == "largest-size":
         sizes = np.unique(profile.size[rows])

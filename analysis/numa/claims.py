@@ -9,12 +9,12 @@ from ...instances.numa.bounds import link_energy, power_bound, throughput_bound
 from ...instances.numa.instance import Numa
 from ...solvers.numa.fluid import ROUNDED, mix_table
 from ...solvers.outcome import Status
-from ..findings import Findings, Stored, alike
+from ..claim_checks import ClaimChecks, Stored, alike
 
 
-def claims(instance: Numa, stored: Stored) -> Findings:
+def claims(instance: Numa, stored: Stored) -> ClaimChecks:
     """The bounds that prices of processors prove, and the mix of policies that the flow is."""
-    found = Findings()
+    found = ClaimChecks()
     certificate, options = stored.certificate, stored.options
     if isinstance(stored.solution, Simulation):
         found.unseen |= set(stored.solution.document()) - {"policy"}
@@ -31,12 +31,12 @@ def claims(instance: Numa, stored: Stored) -> Findings:
     )
     prices = found.numbers(certificate, "prices", (instance.processors,))
     if prices is None or (prices < 0).any():
-        found.witness("prices", "are missing, or below 0")
+        found.record_check("prices", "are missing, or below 0")
         return found
     if stored.solution is None:  # no placement sustains what is asked for
         found.impossible = asked > throughput_bound(instance, prices) * (1 + ROUNDED) or None
         if not found.impossible and stored.status is Status.INFEASIBLE:
-            found.witness(
+            found.record_check(
                 "prices",
                 f"allow {throughput_bound(instance, prices):.6g} tasks/s, and {asked:g} were "
                 "asked for",
@@ -61,7 +61,7 @@ def claims(instance: Numa, stored: Stored) -> Findings:
     _proves(found, "prices", found.bounds["served_rate"], stored.bound)
     levels = certificate.get("levels", [])
     if len(levels) != 2:
-        found.witness("levels", "are not throughput and link power")
+        found.record_check("levels", "are not throughput and link power")
         return found
     given = found.numbers(
         {"levels[1].prices": levels[1].get("prices")}, "levels[1].prices", (instance.processors,)
@@ -72,7 +72,7 @@ def claims(instance: Numa, stored: Stored) -> Findings:
     return found
 
 
-def _proves(found: Findings, name: str, proved: float, bound: float | None) -> None:
+def _proves(found: ClaimChecks, name: str, proved: float, bound: float | None) -> None:
     """Prices are there to prove this very bound."""
     if bound is not None and not alike(proved, bound):
-        found.witness(name, f"prove {proved}, not {bound}")
+        found.record_check(name, f"prove {proved}, not {bound}")

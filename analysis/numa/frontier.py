@@ -12,7 +12,7 @@ from ...instances.numa.answer import Flow
 from ...instances.numa.bounds import Hops, Picojoules, link_energy
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
 from ...solvers.outcome import Clock, Outcome, Status
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
@@ -27,7 +27,7 @@ NOTE = (
 )
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Numa,
     *,

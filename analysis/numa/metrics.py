@@ -9,7 +9,7 @@ from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy
 from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -38,7 +38,7 @@ SAME = 1e-9
 """Two rates that differ by no more than this fraction are one."""
 
 
-@checked
+@validate_options
 def metrics(
     instance: Numa,
     solution: Simulation | Flow,

@@ -13,9 +13,9 @@ from ...instances.numa.answer import CURVE, Flow, Simulation
 from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..report.picture import Chart, Picture, Series
-from ..report.records import Records, extremes, mean, means, records_by_method, rounded
+from ..report.picture_data import Records, extremes, mean, means, records_by_method, rounded
 from ..run.rows import Row
 from .metrics import link_power
 
@@ -25,7 +25,7 @@ logarithmic axis.
 """
 
 
-@checked
+@validate_options
 def record(
     instance: Numa,
     solution: Simulation | Flow,
@@ -66,36 +66,36 @@ def record(
     return found
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Response-time curves, shares by distance, link power against the rate served, refusals; of
     one instance's runs.
     """
-    kept = records_by_method(rows, "served")
+    by_method = records_by_method(rows, "served")
     drawn: list[Picture] = []
-    if curves := _with(kept, "curve"):
-        drawn.append(_response_chart(kept, curves))
+    if curves := _with(by_method, "curve"):
+        drawn.append(_response_chart(by_method, curves))
     placed = {
         method: records
-        for method, records in kept.items()
+        for method, records in by_method.items()
         if all(each["shares"] for each in records)
     }
     if placed:
         drawn += [_distance_chart(placed), _power_chart(placed)]
-    if refused := _with(kept, "refusals"):
+    if refused := _with(by_method, "refusals"):
         drawn.append(_refusal_chart(refused))
     return drawn
 
 
-def _with(kept: Records, name: str) -> Records:
+def _with(by_method: Records, name: str) -> Records:
     """The records that have an entry."""
     chosen = {
-        method: [each for each in records if name in each] for method, records in kept.items()
+        method: [each for each in records if name in each] for method, records in by_method.items()
     }
     return {method: records for method, records in chosen.items() if records}
 
 
-def _response_chart(kept: Records, curves: Records) -> Chart:
+def _response_chart(by_method: Records, curves: Records) -> Chart:
     """The share of tasks answered within each time; on a logarithmic axis where policies differ
     much.
     """
@@ -115,7 +115,7 @@ def _response_chart(kept: Records, curves: Records) -> Chart:
         tails[method] = float(np.interp(0.95, levels, times[method]))
     unstable = [
         method
-        for method, records in kept.items()
+        for method, records in by_method.items()
         if any(each.get("stable") is False for each in records)
     ]
     left_out = f" Left out, because the queue grew: {', '.join(unstable)}." if unstable else ""
@@ -133,9 +133,9 @@ def _response_chart(kept: Records, curves: Records) -> Chart:
     )
 
 
-def _distance_chart(kept: Records) -> Chart:
+def _distance_chart(by_method: Records) -> Chart:
     """Where tasks run, by distance from their data."""
-    shares = means(kept, "shares")
+    shares = means(by_method, "shares")
     names = _distances(len(next(iter(shares.values()))))
     local = {method: 100 * share[0] for method, share in shares.items()}
     return Chart(
@@ -146,18 +146,18 @@ def _distance_chart(kept: Records) -> Chart:
         tuple(Series(method, names, share, "bars") for method, share in shares.items()),
         "Share of the tasks at each distance from their data, by method. Local, in percent: "
         f"{extremes(local, '.4g')}.",
-        note=f"Of the tasks that finished{_seeds(kept)}.",
+        note=f"Of the tasks that finished{_seeds(by_method)}.",
     )
 
 
-def _power_chart(kept: Records) -> Chart:
+def _power_chart(by_method: Records) -> Chart:
     """What the links draw at the rate that each method serves."""
-    series, power = [], mean(kept, "power")
-    for method, served in mean(kept, "served").items():
+    series, power = [], mean(by_method, "power")
+    for method, served in mean(by_method, "served").items():
         tip = f"{method}: {served:.6g} tasks/s, {power[method]:.4g} W"
         series.append(Series(method, (served,), (power[method],), "points", tips=(tip,)))
     every = "; ".join(entry.tips[0] for entry in series)
-    arriving = next(iter(kept.values()))[0]["rate"]
+    arriving = next(iter(by_method.values()))[0]["rate"]
     return Chart(
         "link-power",
         "Link power against the rate served",
@@ -166,14 +166,14 @@ def _power_chart(kept: Records) -> Chart:
         tuple(series),
         f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
         note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, "
-        f"which may be more{_seeds(kept)}.",
+        f"which may be more{_seeds(by_method)}.",
         metrics=("served_rate", "link_power"),
     )
 
 
-def _refusal_chart(kept: Records) -> Chart:
+def _refusal_chart(by_method: Records) -> Chart:
     """How often a task declines a core."""
-    refused = mean(kept, "refusals")
+    refused = mean(by_method, "refusals")
     return Chart(
         "refusals",
         "Refusals",
@@ -182,7 +182,7 @@ def _refusal_chart(kept: Records) -> Chart:
         (Series("refusals per task", tuple(refused), tuple(refused.values()), "bars"),),
         "Mean number of cores that a task declines before it runs, by policy: "
         f"{extremes(refused, '.4g')}.",
-        note=f"Of the tasks that finished in the window{_seeds(kept)}.",
+        note=f"Of the tasks that finished in the window{_seeds(by_method)}.",
     )
 
 
@@ -191,5 +191,7 @@ def _distances(number: int) -> tuple[str, ...]:
     return (*hops[: number - 1], "another blade")
 
 
-def _seeds(kept: Records) -> str:
-    return "; means over the seeds" if any(len(records) > 1 for records in kept.values()) else ""
+def _seeds(by_method: Records) -> str:
+    return (
+        "; means over the seeds" if any(len(records) > 1 for records in by_method.values()) else ""
+    )

@@ -22,10 +22,10 @@ from ...instances.numa.answer import POLICIES, Flow
 from ...instances.numa.feasible import reach
 from ...instances.numa.instance import Floats, Numa
 from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
-from ...instances.problem.rules import AtLeast, Between, Range, checked
-from ...solvers.numa.draws import Draws, draw
+from ...instances.problem.option_types import AtLeast, Between, Range, validate_options
 from ...solvers.numa.engine import simulate
 from ...solvers.numa.fluid import fluid, mix_shares
+from ...solvers.numa.random_inputs import Draws, draw
 from ...solvers.numa.simulation import MOST_TASKS
 
 Start = Literal["empty", "saturated"]
@@ -64,7 +64,7 @@ class Burst:
     tasks: int
 
 
-@checked
+@validate_options
 def sustained(
     instance: Numa,
     policy: str,
@@ -122,7 +122,7 @@ def sustained(
     return Sustained(policy, start, low, high)
 
 
-@checked
+@validate_options
 def burst(
     instance: Numa,
     policy: str,
@@ -156,7 +156,7 @@ def burst(
     return Burst(policy, instance.rate, earlier, after, run.arrived - before - size)
 
 
-@checked
+@validate_options
 def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
     """What a policy sustains from empty and from saturated; between the two lies the metastable
     band.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...instances.numa.instance import mesh_distance
 from ...instances.numa.technology import THESIS, Technology
-from ...instances.problem.rules import Above, AtLeast, checked
+from ...instances.problem.option_types import Above, AtLeast, validate_options
 
 Path = Literal["one hop", "two hops", "another blade"]
 Reuse = Annotated[float, Above(0, "accesses to a byte moved")]
@@ -39,7 +39,7 @@ class Recomputed:
     agrees: bool
 
 
-@checked
+@validate_options
 def recomputed(technology: Technology = THESIS) -> list[Recomputed]:
     """Every figure of section 4.2, Tables 4.1 and 4.3 and the break-evens of section 4.5.3 from its
     inputs.
@@ -66,7 +66,7 @@ def inter_blade_latency(technology: Technology = THESIS, rows: int = 2, columns:
     return float(technology.pcie_access + 2 * mean)
 
 
-@checked
+@validate_options
 def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
     """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110, to
     another blade).
@@ -79,7 +79,7 @@ def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
     return energy[path]
 
 
-@checked
+@validate_options
 def migration_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
     """Eq. 4.1: energy of moving pages and reading them locally, per byte moved [pJ]; `reuse` =
     D_access / D_page.
@@ -88,7 +88,7 @@ def migration_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) 
     return 8 * (moved + reuse * technology.dram_energy_idle_eq)
 
 
-@checked
+@validate_options
 def remote_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
     """Eq. 4.2: energy of the same accesses made remotely, per byte that migration would move
     [pJ].
@@ -96,7 +96,7 @@ def remote_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> 
     return 8 * reuse * (link_energy_per_bit(path, technology) + technology.dram_energy_idle_eq)
 
 
-@checked
+@validate_options
 def break_even(path: Path, technology: Technology = THESIS) -> float:
     """Accesses per byte of a page above which migration costs less energy: (2 E_Mem@100 + E_Link) /
     E_Link.
@@ -107,7 +107,7 @@ def break_even(path: Path, technology: Technology = THESIS) -> float:
     return (2 * technology.dram_energy_busy + link) / link
 
 
-@checked
+@validate_options
 def migration_over_remote(
     path: Path,
     reuse: Reuse,

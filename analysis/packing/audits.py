@@ -110,14 +110,14 @@ def audit(
 
 def pooled_split(instance: Packing) -> Integers:
     """(s,) VMs that 1/s of all the cluster has free, taken as one pool, would hold."""
-    total = (instance.capacity * instance.available.astype(np.int64)[:, None]).sum(axis=0)
-    return _held(total, instance)
+    total = (instance.capacity * instance.server_count.astype(np.int64)[:, None]).sum(axis=0)
+    return _vms_in_part(total, instance)
 
 
 def server_split(instance: Packing) -> Integers:
     """(s,) VMs that 1/s of every single server would hold, added up."""
-    each = np.array([_held(capacity, instance) for capacity in instance.capacity])
-    split: Integers = instance.available.astype(np.int64) @ each
+    each = np.array([_vms_in_part(capacity, instance) for capacity in instance.capacity])
+    split: Integers = instance.server_count.astype(np.int64) @ each
     return split
 
 
@@ -127,10 +127,10 @@ def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
     free = instance.capacity[kind] - count @ instance.demand
     total = placement.totals(instance.types)
     room = fits(instance.demand, free).any(axis=1)
-    return tuple(int(user) for user in np.flatnonzero(room & (total < instance.wanted)))
+    return tuple(int(user) for user in np.flatnonzero(room & (total < instance.requested)))
 
 
-def _held(amounts: Integers, instance: Packing) -> Integers:
+def _vms_in_part(amounts: Integers, instance: Packing) -> Integers:
     """VMs of each user in 1/s of these amounts, in whole numbers."""
     users = instance.types
     return np.array(
@@ -146,7 +146,9 @@ def _held(amounts: Integers, instance: Packing) -> Integers:
 
 
 def _below(instance: Packing, total: Integers, split: Integers) -> tuple[int, ...]:
-    return tuple(int(user) for user in np.flatnonzero(total < np.minimum(split, instance.wanted)))
+    return tuple(
+        int(user) for user in np.flatnonzero(total < np.minimum(split, instance.requested))
+    )
 
 
 def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Integers]:
@@ -158,9 +160,9 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
             if placement.servers
             else np.zeros((0, instance.types), dtype=np.int64)
         )
-        idle = int(instance.available[c]) - len(own)
+        idle = int(instance.server_count[c]) - len(own)
         rows.append(np.concatenate([own, np.zeros((idle, instance.types), dtype=np.int64)]))
-        kinds.append(np.full(int(instance.available[c]), c))
+        kinds.append(np.full(int(instance.server_count[c]), c))
     return np.concatenate(rows), np.concatenate(kinds)
 
 
@@ -178,14 +180,14 @@ def _gains(game: Game, placement: Placement) -> list[float]:
         key = (c, row.tobytes())
         if key not in known:
             here = -now - float(
-                skewness(instance.capacity[c], instance.start[c], row @ instance.demand)
+                skewness(instance.capacity[c], instance.initial_capacity[c], row @ instance.demand)
             )
             best = here
             for move, uneven in zip(
                 game.strategies[c].combination, game.strategies[c].uneven.tolist(), strict=True
             ):
                 after = total - row + move
-                if (after <= instance.wanted).all():
+                if (after <= instance.requested).all():
                     best = max(best, -fair.variance(after, game.alpha) - uneven)
             known[key] = best - here
         gains.append(known[key])

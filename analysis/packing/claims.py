@@ -10,11 +10,13 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers
-from ...instances.packing.placing import stays
+from ...instances.packing.placement_constraints import stays
 from ...instances.problem.errors import InvalidOption
 from ...solvers.outcome import Clock, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.bounds import best_bound
+from ...solvers.packing.constrained import Ruled, reduce_ruled
+from ...solvers.packing.dominant_shares import TOLERANCE
 from ...solvers.packing.game.algorithm_1 import algorithm_1_choice
 from ...solvers.packing.game.joint import least_total
 from ...solvers.packing.game.play import equilibrium
@@ -22,10 +24,8 @@ from ...solvers.packing.game.result import played
 from ...solvers.packing.game.strategies import Game, game_of
 from ...solvers.packing.generation import proved_by
 from ...solvers.packing.moves import moves_bound
-from ...solvers.packing.reduction import Reduced, reduce
-from ...solvers.packing.ruled import Ruled, reduce_ruled
-from ...solvers.packing.shares import TOLERANCE
-from ..findings import Findings, Stored
+from ...solvers.packing.presolve import Reduced, presolve
+from ..claim_checks import ClaimChecks, Stored
 
 REPLAYED = 200_000
 """States up to which a game is played again: a second or so."""
@@ -37,9 +37,9 @@ _FEWEST = ("min-servers", "min-cost", "cp-sat", "arc-flow")
 _PLAYS = ("FUGA", "FUGA-tree", "FUGA-algorithm-1")
 
 
-def claims(instance: Packing, stored: Stored) -> Findings:
+def claims(instance: Packing, stored: Stored) -> ClaimChecks:
     """Bounds by volume and by prices, plays of the game, and the levels of shares."""
-    found = Findings(bounds={"disutility": 0.0, "utilization": 1.0})
+    found = ClaimChecks(bounds={"disutility": 0.0, "utilization": 1.0})
     if stored.method in _FEWEST:
         _servers(found, instance, stored)
     placement = stored.solution
@@ -56,11 +56,13 @@ def claims(instance: Packing, stored: Stored) -> Findings:
     return found
 
 
-def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
+def _servers(found: ClaimChecks, instance: Packing, stored: Stored) -> None:
     """The fewest servers, or their least cost, by volume and by the prices of VMs."""
     certificate = stored.certificate
     objective = "cost" if stored.method == "min-cost" else "servers"
-    problem = (reduce_ruled if instance.ruled else reduce)(instance, costs=objective == "cost")
+    problem = (reduce_ruled if instance.has_constraints else presolve)(
+        instance, costs=objective == "cost"
+    )
     bound = _least(problem)
     if certificate.get("bound_by") == "column generation":
         found.compare(certificate, {}, ("prices", "scale", "rent"))
@@ -71,18 +73,20 @@ def _servers(found: Findings, instance: Packing, stored: Stored) -> None:
         exact: list[Any] = [certificate.get(name) for name in ("prices", "rent", "scale")]
         whole = rent is not None and scale is not None and scale >= 1 and all(map(_counts, exact))
         if not whole:
-            found.witness(
+            found.record_check(
                 "prices", "and rents are not whole numbers from 0 on, over a scale of 1 or more"
             )
         else:
             by_prices = proved_by(problem, np.array(exact[0], dtype=np.int64), int(exact[2]))
-            told = certificate.get("bound_by") == "column generation" and stored.bound is not None
+            by_columns = (
+                certificate.get("bound_by") == "column generation" and stored.bound is not None
+            )
             if (
-                told
+                by_columns
                 and max(by_prices, bound) < float(stored.bound or 0)
                 and stored.solution is not None
             ):
-                found.witness("prices", f"prove {by_prices}, not {stored.bound:g}")
+                found.record_check("prices", f"prove {by_prices}, not {stored.bound:g}")
             bound = max(bound, by_prices)
     found.bounds[objective] = float(bound)
     if stored.solution is None and bound > problem.budget:
@@ -111,7 +115,7 @@ def _least(problem: Reduced | Ruled) -> int:
     return bound
 
 
-def _moves(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
+def _moves(found: ClaimChecks, instance: Packing, placement: Placement, stored: Stored) -> None:
     """On which servers VMs stay, how many have to move, and that no fewer servers would do."""
     certificate = stored.certificate
     on, _ = stays(instance, placement.count, placement.server_class)
@@ -123,18 +127,18 @@ def _moves(found: Findings, instance: Packing, placement: Placement, stored: Sto
     if servers is None:
         return
     if placement.servers > servers:
-        found.witness("servers", f"is {servers:g}, and {placement.servers} are in use")
+        found.record_check("servers", f"is {servers:g}, and {placement.servers} are in use")
     least = _least(reduce_ruled(instance)) if given is None else 1
-    if isinstance(told := certificate.get("fewest_servers"), int) and told > placement.servers:
-        found.witness("fewest_servers", f"is {told}, and {placement.servers} are in use")
-    elif isinstance(told, int) and 0 < told <= least:
-        found.witness("fewest_servers")
+    if isinstance(stated := certificate.get("fewest_servers"), int) and stated > placement.servers:
+        found.record_check("fewest_servers", f"is {stated}, and {placement.servers} are in use")
+    elif isinstance(stated, int) and 0 < stated <= least:
+        found.record_check("fewest_servers")
     # at the fewest servers, or at the number asked for: no other bound on moves is the one claimed
     if given is not None or least >= servers:
         found.bounds["moves"] = float(moves_bound(instance, int(servers), AGAIN))
 
 
-def _play(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
+def _play(found: ClaimChecks, instance: Packing, placement: Placement, stored: Stored) -> None:
     """What the choices are worth, and, where the game is small, that they are the play they are
     said to be.
     """
@@ -151,7 +155,7 @@ def _play(found: Findings, instance: Packing, placement: Placement, stored: Stor
         "FUGA-algorithm-1": ("Algorithm 1 claims it; proved only for one or two servers",),
     }[stored.method]
     if text not in known:
-        found.witness("equilibrium", f"is {text!r}; expected {' or '.join(map(repr, known))}")
+        found.record_check("equilibrium", f"is {text!r}; expected {' or '.join(map(repr, known))}")
         return
     again: dict[str, Any] = {}
     try:
@@ -170,7 +174,7 @@ def _play(found: Findings, instance: Packing, placement: Placement, stored: Stor
     except InvalidOption:  # too large to play again
         return
     found.compare(certificate, again, again)
-    found.witness(
+    found.record_check(
         "equilibrium",
         "" if np.array_equal(right, choice) else f"is {text!r}, but the choices are others",
     )
@@ -185,7 +189,7 @@ def _nodes(game: Game) -> int:
     return nodes
 
 
-def _joint(found: Findings, instance: Packing, placement: Placement, stored: Stored) -> None:
+def _joint(found: ClaimChecks, instance: Packing, placement: Placement, stored: Stored) -> None:
     """The choices, and the least disutility by counts where the game is small: a second route to
     it.
     """
@@ -208,7 +212,7 @@ def _game(instance: Packing, stored: Stored) -> Game:
 
 
 def _choice(
-    found: Findings, game: Game, placement: Placement, certificate: Mapping[str, Any]
+    found: ClaimChecks, game: Game, placement: Placement, certificate: Mapping[str, Any]
 ) -> Integers | None:
     """The players' choices in the order of moves, when the placement is what they make; None, and
     said, when it is not.
@@ -219,21 +223,21 @@ def _choice(
         return None
     choice = given.astype(np.int64)
     if (choice != given).any() or (choice < 0).any() or Placement(choice, game.kind) != placement:
-        found.witness("choices", "are not what the answer's servers hold")
+        found.record_check("choices", "are not what the answer's servers hold")
         return None
     return choice
 
 
 def _shares(
-    found: Findings, instance: Packing, placement: Placement, certificate: Mapping[str, Any]
+    found: ClaimChecks, instance: Packing, placement: Placement, certificate: Mapping[str, Any]
 ) -> None:
     """Each level's value as the answer's own shares have it; that no answer has more is not proved
     again.
     """
     dominant = FairShare.of(instance).dominant_unit
-    shares = sorted((placement.totals(instance.types) * dominant)[instance.wanted > 0].tolist())
+    shares = sorted((placement.totals(instance.types) * dominant)[instance.requested > 0].tolist())
     levels = certificate.get("levels", [])
-    near = TOLERANCE * float(dominant[instance.wanted > 0].min()) * len(shares)
+    near = TOLERANCE * float(dominant[instance.requested > 0].min()) * len(shares)
     for number, level in enumerate(levels):
         name, value, bound = level["objective"], level["value"], level["bound"]
         found.checked |= {f"levels[{number}].{part}" for part in ("objective", "value")}

@@ -12,14 +12,14 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import placed_now
-from ...instances.packing.placing import present_counts
+from ...instances.packing.placement_constraints import present_counts
 from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import Clock, Outcome, Status, Stop
-from ...solvers.packing.cluster import fixed_cluster
+from ...solvers.packing.dominant_shares import max_min_share, max_utilization
+from ...solvers.packing.fixed_servers import fixed_cluster
 from ...solvers.packing.minimum import min_servers
 from ...solvers.packing.moves import fewest_moves
-from ...solvers.packing.shares import max_min_share, max_utilization
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 from .metrics import metrics
 
@@ -29,7 +29,7 @@ CLOSE = 1e-7
 """A utilization that misses its bound by no more than this is the most there is."""
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Packing, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
@@ -136,7 +136,7 @@ def _limits(instance: Packing, least: float, most: float | None, number: int) ->
     if most is None:
         return []
     steps, fair = {most}, FairShare.of(instance)
-    for user in np.flatnonzero(instance.wanted > 0).tolist():
+    for user in np.flatnonzero(instance.requested > 0).tolist():
         unit = fair.unit[user]
         first, last = int(Fraction(least) / unit), int(Fraction(most) / unit) + 1
         few = np.unique(

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import Alpha, FairShare, min_utilization, skewness
-from ...instances.packing.placing import stays
-from ...instances.problem.rules import checked
+from ...instances.packing.placement_constraints import stays
+from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
 from ...solvers.packing.game.strategies import Eta, Overload, game_of
@@ -33,7 +33,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@checked
+@validate_options
 def metrics(
     instance: Packing,
     placement: Placement,
@@ -70,16 +70,16 @@ def metrics(
     total = placement.totals(instance.types)
     result = {
         "servers": float(placement.servers),
-        "cost": float(instance.price[kind].sum()),
+        "cost": float(instance.server_cost[kind].sum()),
         "vms": float(total.sum()),
     }
     if instance.placed is not None:
         result["moves"] = float(stays(instance, placement.count, kind)[1])
     used = np.bincount(kind, minlength=instance.classes)
-    fixed = bool(np.isfinite(instance.available).all())
-    number = instance.available.astype(np.int64) if fixed else used
-    space = (instance.start * number[:, None]).sum(axis=0)
-    busy = ((instance.start - instance.capacity) * number[:, None]).sum(
+    fixed = bool(np.isfinite(instance.server_count).all())
+    number = instance.server_count.astype(np.int64) if fixed else used
+    space = (instance.initial_capacity * number[:, None]).sum(axis=0)
+    busy = ((instance.initial_capacity - instance.capacity) * number[:, None]).sum(
         axis=0
     ) + total @ instance.demand
     present = space > 0
@@ -128,15 +128,17 @@ def _fixed(
         if placement.servers
         else np.zeros((0, len(fair.total)), dtype=np.int64)
     )
-    idle = instance.available.astype(np.int64) - used
+    idle = instance.server_count.astype(np.int64) - used
     nothing = np.zeros_like(instance.capacity)
-    uneven = float(skewness(instance.capacity[kind], instance.start[kind], load).sum())
-    uneven += float(skewness(instance.capacity, instance.start, nothing) @ idle)
-    least = float(min_utilization(instance.capacity[kind], instance.start[kind], load).sum())
-    least += float(min_utilization(instance.capacity, instance.start, nothing) @ idle)
-    servers = int(instance.available.sum())
+    uneven = float(skewness(instance.capacity[kind], instance.initial_capacity[kind], load).sum())
+    uneven += float(skewness(instance.capacity, instance.initial_capacity, nothing) @ idle)
+    least = float(
+        min_utilization(instance.capacity[kind], instance.initial_capacity[kind], load).sum()
+    )
+    least += float(min_utilization(instance.capacity, instance.initial_capacity, nothing) @ idle)
+    servers = int(instance.server_count.sum())
     variance = fair.variance(total, alpha)
-    wanting = instance.wanted > 0
+    wanting = instance.requested > 0
     return {
         "disutility": servers * variance + uneven,
         "fairness_variance": variance,
@@ -154,7 +156,7 @@ def enviers(instance: Packing, total: np.ndarray) -> list[int]:
     amounts = total[:, None] * instance.demand
     result = []
     for i in range(instance.types):
-        if total[i] >= instance.wanted[i]:
+        if total[i] >= instance.requested[i]:
             continue
         needs = instance.demand[i] > 0
         worth = (amounts[:, needs] // instance.demand[i][needs]).min(axis=1)

@@ -11,11 +11,11 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
 from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, Drawing, Picture, Series
-from ..report.records import (
+from ..report.picture_data import (
     Record,
     Records,
     alike,
@@ -38,7 +38,7 @@ MOST_PLAYERS, MOST_COMBINATIONS = 20, 20_000
 """Of larger games no tree is looked for: that must not take longer than the run it is kept with."""
 
 
-@checked
+@validate_options
 def record(
     instance: Packing,
     placement: Placement,
@@ -59,12 +59,12 @@ def record(
     ----------
     alpha, eta, overload : of the game, as for `FUGA`.
     """
-    fixed = bool(np.isfinite(instance.available).all())
+    fixed = bool(np.isfinite(instance.server_count).all())
     total = placement.totals(instance.types)
     shown = slice(0, MOST_USERS)
     found: dict[str, Any] = {
         "servers": placement.servers,
-        "of_servers": int(instance.available.sum()) if fixed else None,
+        "of_servers": int(instance.server_count.sum()) if fixed else None,
         "fill": dict(
             zip(
                 instance.resources[:MOST_RESOURCES], _fill(instance, placement, fixed), strict=False
@@ -73,7 +73,9 @@ def record(
         "users": list(instance.names[shown]),
         "of_users": instance.types,
         "vms": total[shown].tolist(),
-        "wanted": [None if np.isinf(wanted) else int(wanted) for wanted in instance.wanted[shown]],
+        "wanted": [
+            None if np.isinf(wanted) else int(wanted) for wanted in instance.requested[shown]
+        ],
     }
     if fixed:
         found["shares"] = rounded((total * FairShare.of(instance).dominant_unit)[shown].tolist(), 6)
@@ -83,35 +85,35 @@ def record(
     return found
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """How full the servers are, each user's dominant share and VMs, and the game tree; of one
     instance's runs.
     """
-    kept = records_by_method(rows, "fill")
-    if not kept:
+    by_method = records_by_method(rows, "fill")
+    if not by_method:
         return []
-    first = next(iter(kept.values()))[0]
-    drawn: list[Picture] = [_fill_chart(resource, kept) for resource in first["fill"]]
+    first = next(iter(by_method.values()))[0]
+    drawn: list[Picture] = [_fill_chart(resource, by_method) for resource in first["fill"]]
     if "shares" in first:
-        drawn.append(_share_map(kept))
+        drawn.append(_share_map(by_method))
     if any(
         wanted != placed
-        for records in kept.values()
+        for records in by_method.values()
         for r in records
         for wanted, placed in _wanted(r)
     ):
-        drawn.append(_vm_map(kept))
+        drawn.append(_vm_map(by_method))
     trees = [
-        (method, r["tree"]) for method, records in kept.items() for r in records if "tree" in r
+        (method, r["tree"]) for method, records in by_method.items() for r in records if "tree" in r
     ]
     if trees:
         drawn.append(_tree_drawing(*trees[0]))
     return drawn
 
 
-def _wanted(kept: Record) -> list[tuple[int | None, int]]:
-    return list(zip(kept["wanted"], kept["vms"], strict=True))
+def _wanted(drawn: Record) -> list[tuple[int | None, int]]:
+    return list(zip(drawn["wanted"], drawn["vms"], strict=True))
 
 
 def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[float]]:
@@ -124,11 +126,11 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
         else np.zeros((0, len(instance.resources)), dtype=np.int64)
     )
     idle = np.repeat(
-        np.arange(instance.classes), (instance.available - used).astype(np.int64) if fixed else 0
+        np.arange(instance.classes), (instance.server_count - used).astype(np.int64) if fixed else 0
     )
     load = np.concatenate([load, np.zeros((len(idle), load.shape[1]), dtype=np.int64)])
     kind = np.concatenate([kind, idle])
-    start = instance.start[kind]
+    start = instance.initial_capacity[kind]
     busy = start - instance.capacity[kind] + load
     result = []
     for j in range(min(len(instance.resources), MOST_RESOURCES)):
@@ -144,7 +146,10 @@ def _played_tree(
     """The tree of the game that the placement is the equilibrium play of; None when it is not, or
     the tree is too large.
     """
-    if instance.available.sum() > MOST_PLAYERS or _most_combinations(instance) > MOST_COMBINATIONS:
+    if (
+        instance.server_count.sum() > MOST_PLAYERS
+        or _most_combinations(instance) > MOST_COMBINATIONS
+    ):
         return None
     try:
         game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
@@ -166,15 +171,15 @@ def _most_combinations(instance: Packing) -> float:
             instance.capacity[:, None, :] // np.maximum(instance.demand, 1),
             np.inf,
         ).min(axis=2)
-    return float((np.minimum(each, instance.wanted) + 1.0).prod(axis=1).max())
+    return float((np.minimum(each, instance.requested) + 1.0).prod(axis=1).max())
 
 
-def _fill_chart(resource: str, kept: Records) -> Chart:
+def _fill_chart(resource: str, by_method: Records) -> Chart:
     """Utilization of one resource on each server, the fullest first; methods that fill alike share
     a line.
     """
-    fixed = next(iter(kept.values()))[0]["of_servers"]
-    groups = alike(kept, lambda entry: (entry["servers"], entry["fill"][resource]))
+    fixed = next(iter(by_method.values()))[0]["of_servers"]
+    groups = alike(by_method, lambda entry: (entry["servers"], entry["fill"][resource]))
     longest = max(len(group.record["fill"][resource]) for group in groups)
     few, long = longest <= 12, longest > 25
     series: list[Series] = []
@@ -207,13 +212,15 @@ def _fill_chart(resource: str, kept: Records) -> Chart:
         f"utilization of {called}",
         tuple(entry for entry in series if entry.x),
         f"Utilization of {called} on each server, sorted from full to empty, by method. {finding}.",
-        note=f"Of each method, the first seed. {_which(fixed, kept)} {sharing(groups)}".strip(),
+        note=(
+            f"Of each method, the first seed. {_which(fixed, by_method)} {sharing(groups)}"
+        ).strip(),
     )
 
 
-def _which(fixed: int | None, kept: Records) -> str:
+def _which(fixed: int | None, by_method: Records) -> str:
     which = "Servers without VMs are drawn too." if fixed else "Only servers in use are drawn."
-    largest = fixed or max(records[0]["servers"] for records in kept.values())
+    largest = fixed or max(records[0]["servers"] for records in by_method.values())
     return (
         which
         if largest <= MOST_SERVERS
@@ -221,38 +228,43 @@ def _which(fixed: int | None, kept: Records) -> str:
     )
 
 
-def _share_map(kept: Records) -> Picture:
-    values = means(kept, "shares")
+def _share_map(by_method: Records) -> Picture:
+    values = means(by_method, "shares")
     finding = (
         "Share of the poorest user: "
         f"{extremes({method: min(row) for method, row in values.items()}, '.4f')}."
     )
     return _user_map(
-        "dominant-shares", "Dominant share of each user", "dominant share", kept, values, finding
+        "dominant-shares",
+        "Dominant share of each user",
+        "dominant share",
+        by_method,
+        values,
+        finding,
     )
 
 
-def _vm_map(kept: Records) -> Picture:
-    wanted = next(iter(kept.values()))[0]["wanted"]
+def _vm_map(by_method: Records) -> Picture:
+    wanted = next(iter(by_method.values()))[0]["wanted"]
     asked = {} if all(number is None for number in wanted) else {"wanted": tuple(wanted)}
-    placed = means(kept, "vms")
+    placed = means(by_method, "vms")
     finding = (
         f"VMs of all of them: {extremes({method: sum(row) for method, row in placed.items()})}."
     )
     title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
-    return _user_map("vms-placed", title, "VMs", kept, asked | placed, finding)
+    return _user_map("vms-placed", title, "VMs", by_method, asked | placed, finding)
 
 
 def _user_map(
     name: str,
     title: str,
     what: str,
-    kept: Records,
+    by_method: Records,
     values: Mapping[str, tuple[float | None, ...]],
     finding: str,
 ) -> Picture:
-    first = next(iter(kept.values()))[0]
-    note = first_drawn(kept, len(first["users"]), first["of_users"], "users")
+    first = next(iter(by_method.values()))[0]
+    note = first_drawn(by_method, len(first["users"]), first["of_users"], "users")
     return map_by_method(
         name, title, "user", first["users"], values, what, f"{title}, by method. {finding}", note
     )

@@ -13,7 +13,7 @@ from ...instances.packing import Packing
 from ...instances.packing.formats import VmTrace
 from ...instances.packing.instance import Integers, fits
 from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.rules import Above, AtLeast, checked
+from ...instances.problem.option_types import Above, AtLeast, validate_options
 from .sweeps import Policy, share
 
 
@@ -68,7 +68,7 @@ class Simulated:
         return float(np.mean([slot.waiting for slot in self.slots]))
 
 
-@checked
+@validate_options
 def simulate(
     trace: VmTrace,
     capacity: Integers,

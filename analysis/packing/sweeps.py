@@ -37,7 +37,9 @@ def policy_named(policy: Policy) -> Callable[..., Any]:
     if callable(policy):
         return policy
     shared = [
-        method.name for method in methods("packing") if method.needs.endswith(":shared_servers")
+        method.name
+        for method in methods("packing")
+        if method.precondition.endswith(":shared_servers")
     ]
     if policy not in shared:
         raise UnknownName("policy for fixed servers", policy, shared)

@@ -88,10 +88,10 @@ def tree_table(tree: Any) -> Table:
         while above:
             moves.append(tree.nodes[above]["action"])
             above = parent.get(above)
-        said = " ".join(
+        combination = " ".join(
             "<" + ", ".join(map(str, move)) + ">" for move in reversed(moves) if move is not None
         )
-        rows.append((said, *data["payoffs"], "played" if node in path else ""))
+        rows.append((combination, *data["payoffs"], "played" if node in path else ""))
     utilities = [
         Column(f"utility of mover {place + 1}", _utility, numeric=True)
         for place in range(len(rows[0]) - 2)

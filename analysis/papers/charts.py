@@ -53,11 +53,13 @@ def chart(
         low, high = (tuple(one) for one in (ends or {}).get(label, ((), ())))
         kind, thick = (styles or {}).get(label, style), label in strong
         series.append(Series(label, tuple(places), y, kind, low=low, high=high, strong=thick))
-    said = "; ".join(f"{one.name}: {in_words(one)}" for one in series)
+    summary = "; ".join(f"{one.name}: {in_words(one)}" for one in series)
     across = series[0].x
     for label, level in (levels or {}).items():
         series.append(Series(label, across, (level,) * len(across), "line"))
-    alt = f"{_DRAWN.get(style, 'Lines')} of {y_label} by {x_label}. {said}.{words and ' '}{words}"
+    alt = (
+        f"{_DRAWN.get(style, 'Lines')} of {y_label} by {x_label}. {summary}.{words and ' '}{words}"
+    )
     return Chart(name, title, x_label, y_label, tuple(series), alt, **more)
 
 

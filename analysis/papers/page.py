@@ -207,12 +207,12 @@ def _experiment(row: ExperimentRow) -> list[str]:
     head = f"## {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
     if row["status"] != "done":
         return [head, f"{row['status'].capitalize()}: {row.get('error') or row.get('skipped')}.\n"]
-    said = (
+    summary = (
         f"{row['what'][:1].upper()}{row['what'][1:]}. `{row['command']}`, "
         f"{_seconds(row['seconds'])} s."
     )
     if row["data"]:
-        said += (
+        summary += (
             " Read "
             + ", ".join(
                 f"{file['file']} (sha256 {file['sha256'][:12]})" for file in row["data"].values()
@@ -220,13 +220,13 @@ def _experiment(row: ExperimentRow) -> list[str]:
             + "."
         )
     if row["pictures"]:
-        said += f" Draws {', '.join(row['pictures'])} (`--figures FOLDER`)."
+        summary += f" Draws {', '.join(row['pictures'])} (`--figures FOLDER`)."
     columns = tuple(map(Column, ("what", "paper", "here", "verdict", "why")))
     lines = [
         (entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
         for entry in findings(row)
     ]
-    return [head, said + "\n", Table(row["experiment"], "", columns, tuple(lines)).markdown()]
+    return [head, summary + "\n", Table(row["experiment"], "", columns, tuple(lines)).markdown()]
 
 
 def _seconds(value: float) -> str:

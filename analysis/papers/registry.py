@@ -48,9 +48,9 @@ class Finding:
     @property
     def why(self) -> str:
         """The note, and of a difference its cause, or that none was tested."""
-        told = self.cause and f"cause: {self.cause}"
+        cause = self.cause and f"cause: {self.cause}"
         return "; ".join(
-            filter(None, (self.note, told or (_NO_CAUSE if self.verdict == "differs" else "")))
+            filter(None, (self.note, cause or (_NO_CAUSE if self.verdict == "differs" else "")))
         )
 
 

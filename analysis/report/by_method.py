@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .picture import Chart, HeatMap, Scale, Series, Style
-from .records import Record, Records, curves, extremes, joined, sharing
+from .picture_data import Record, Records, curves, extremes, joined, sharing
 
 
 def sorted_curves(
@@ -68,8 +68,8 @@ def map_by_method(
     )
 
 
-def first_drawn(kept: Records, shown: int, total: int, what: str) -> str:
+def first_drawn(by_method: Records, shown: int, total: int, what: str) -> str:
     """For a map's note: what several seeds are drawn as, and what is left out."""
-    seeded = any(len(records) > 1 for records in kept.values())
+    seeded = any(len(records) > 1 for records in by_method.values())
     left_out = f"The first {shown} of {total} {what} are drawn." if total > shown else ""
     return joined("Means over the seeds." if seeded else "", left_out)

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...instances.problem.errors import InvalidFile
-from ...instances.problem.text import in_ascii, printable
+from ...instances.problem.text import in_ascii, sanitize_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
-    from ..run.outlook import Outlook
     from ..run.rows import Row
+    from ..run.time_estimate import Outlook
     from .table import Table
 
 WAIT_SECONDS = 2.0
@@ -106,7 +106,7 @@ def console(width: int | None = None) -> Console:
 
 def say(words: object) -> None:
     """Print a line on stderr; nothing happens where stderr cannot be written."""
-    text = printable(str(words))
+    text = sanitize_for_terminal(str(words))
     try:
         sys.stderr.write(f"{text if _has_unicode(sys.stderr) else in_ascii(text)}\n")
         sys.stderr.flush()
@@ -201,16 +201,16 @@ class _Output(io.TextIOWrapper):
     """
 
     def write(self, text: str) -> int:
-        with self._told():
+        with self.os_errors_as_invalid_file():
             super().write(text)
         return len(text)
 
     def flush(self) -> None:
-        with self._told():
+        with self.os_errors_as_invalid_file():
             super().flush()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def os_errors_as_invalid_file(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:
@@ -278,13 +278,13 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
     screen = Console(stderr=True)
     turning = "line" if screen.options.ascii_only else "dots"
     # no markup: "[/x]" may be a name
-    status = screen.status(Text(printable(title)), spinner=turning)
+    status = screen.status(Text(sanitize_for_terminal(title)), spinner=turning)
     timer = threading.Timer(WAIT_SECONDS, status.start)
     timer.daemon = True
     timer.start()
     try:
         yield lambda words: status.update(
-            Text("\n".join(printable(line) for line in f"{title}: {words}".split("\n")))
+            Text("\n".join(sanitize_for_terminal(line) for line in f"{title}: {words}".split("\n")))
         )
     finally:
         timer.cancel()
@@ -312,7 +312,7 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
             f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
         )
         if stream is not None:
-            lines.append(f"{printable(words)}\n")
+            lines.append(f"{sanitize_for_terminal(words)}\n")
             try:
                 stream.write(lines[-1])
             except OSError:  # no reason to end a run
@@ -337,23 +337,25 @@ class Counter:
 
     def __init__(self, bar: Progress, title: str) -> None:
         self._bar = bar
-        self._task = bar.add_task(printable(title), total=None, until=None)
+        self._task = bar.add_task(sanitize_for_terminal(title), total=None, until=None)
 
     def __call__(self, done: int, total: int, row: Row) -> None:
         """Count a row."""
-        words = printable(f"{row['instance']} {row['method']}")
+        words = sanitize_for_terminal(f"{row['instance']} {row['method']}")
         self._bar.update(self._task, completed=done, total=total, description=words)
 
-    def running(self, told: Outlook) -> None:
+    def running(self, estimate: Outlook) -> None:
         """Name what runs now."""
-        words = "done" if told.done == told.total else "running"
-        others = f" and {len(told.now) - 1} more" if len(told.now) > 1 else ""
+        words = "done" if estimate.done == estimate.total else "running"
+        others = f" and {len(estimate.now) - 1} more" if len(estimate.now) > 1 else ""
         self._bar.update(
             self._task,
-            completed=told.done,
-            total=told.total,
-            description=printable(f"{told.now[0]}{others}" if told.now else words),
-            until=None if told.most is None else time.monotonic() + told.most,
+            completed=estimate.done,
+            total=estimate.total,
+            description=sanitize_for_terminal(
+                f"{estimate.now[0]}{others}" if estimate.now else words
+            ),
+            until=None if estimate.most is None else time.monotonic() + estimate.most,
         )
 
 

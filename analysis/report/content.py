@@ -17,10 +17,10 @@ from ..run.rows import Line, Row
 from . import aggregate
 from .commands import UNKNOWN, compare_commands, own_function, report_command, run_command
 from .decision import decision
-from .gather import counted, distinguish
 from .overview import mean_gaps, profile_charts, win_table
 from .picture import Picture, once
 from .price_chart import price_chart
+from .read_runs import distinguish, format_counts
 from .summary import problem_sentences
 from .table import Column, Table
 from .tables import comparison_tables, proved, seconds_text, slug
@@ -41,7 +41,7 @@ _ABOUT = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageFigure:
     """A picture on the page, the table of its numbers, and what draws it again."""
 
     picture: Picture
@@ -59,7 +59,7 @@ class InstancePart:
     file: str
     decision: str
     table: Table | None
-    pictures: tuple[Shown, ...]
+    pictures: tuple[PageFigure, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -72,7 +72,7 @@ class ProblemPart:
     name: str
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
-    pictures: tuple[Shown, ...]
+    pictures: tuple[PageFigure, ...]
     instances: tuple[InstancePart, ...]
     failures: Table | None
     runs: Table | None
@@ -91,7 +91,7 @@ class Content:
     notes: tuple[str, ...] = field(default=())
     about: str = _ABOUT
 
-    def pictures(self) -> list[Shown]:
+    def pictures(self) -> list[PageFigure]:
         """Every picture, in the order of the page."""
         return [
             shown
@@ -116,7 +116,7 @@ class Content:
             yield from [problem.runs] if problem.runs is not None else []
 
 
-def content(
+def build_page(
     rows: Sequence[Row],
     command: str = "",
     *,
@@ -127,7 +127,7 @@ def content(
 
     Parameters
     ----------
-    rows : checked, as `gather` and `compare` give them.
+    rows : checked, as `read_runs` and `compare` give them.
     command : what a person types to get the page again; a comparison's own when "".
     shown : instances of each problem whose pictures are drawn.
     summary_only : leave out the instances and the list of every run.
@@ -257,9 +257,9 @@ def _instance(
         if runs
         else ["Only a frontier: no method was run on this instance under the same options."]
     )
-    found: list[Shown] = []
+    found: list[PageFigure] = []
     if pictured:
-        maps, said = _maps(
+        maps, remarks = _maps(
             problem, instance, frontiers, lines, {metric.name: metric for metric in metrics}
         )
         drawn, untold = _pictures(problem, instance, runs, again)
@@ -267,7 +267,7 @@ def _instance(
         commands = {each.picture.name: each.command for each in every}
         kept = once([each.picture for each in every])
         found = [_shown(picture, commands[picture.name]) for picture in kept]
-        notes += [*said, *untold]
+        notes += [*remarks, *untold]
     decided = decision(runs, metrics)
     return InstancePart(instance, file, decided, table, tuple(found), tuple(notes))
 
@@ -300,7 +300,7 @@ def _maps(
 
 def _pictures(
     problem: str, instance: str, runs: Sequence[Row], again: str
-) -> tuple[list[Shown], list[str]]:
+) -> tuple[list[PageFigure], list[str]]:
     """The problem's own pictures of an instance, and why some are missing."""
     unable: dict[str, list[str]] = {}
     for row in runs:
@@ -318,7 +318,7 @@ def _pictures(
     draw = analysis_of(problem).pictures
     if not good or draw is None:
         return [], notes
-    drawn: list[Shown] = []
+    drawn: list[PageFigure] = []
     try:
         for picture in draw(good):
             shown = _shown(
@@ -336,8 +336,8 @@ def _pictures(
     return drawn, notes
 
 
-def _shown(picture: Picture, command: str) -> Shown:
-    return Shown(picture, picture.table(), picture.command or command)
+def _shown(picture: Picture, command: str) -> PageFigure:
+    return PageFigure(picture, picture.table(), picture.command or command)
 
 
 def _ran(rows: Sequence[Row]) -> Table:
@@ -435,11 +435,11 @@ def _runs(problem: str, rows: Sequence[Row]) -> Table:
                 command,
             )
         )
-    said = counted(row["status"] for row in rows)
+    statuses = format_counts(row["status"] for row in rows)
     return Table(
         f"{problem}-runs",
         f"{problem}: every run",
         columns,
         tuple(lines),
-        caption=f"Status: {said}.",
+        caption=f"Status: {statuses}.",
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...catalog import find
 from ...instances.problem.errors import UnknownName
-from ...instances.problem.text import printable
+from ...instances.problem.text import sanitize_for_terminal
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..run.rows import Row
@@ -25,36 +25,36 @@ def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> str:
         found = [row for row in answered if row.get("objective_name") == metric.name]
         found = [row for row in found if row["metrics"].get(metric.name) is not None]
         if any(row.get("bound") is not None for row in found):
-            return _told(found, answered, metric)
+            return _decision_sentence(found, answered, metric)
     return ""
 
 
-def _told(found: Sequence[Row], answered: Sequence[Row], metric: Metric) -> str:
+def _decision_sentence(found: Sequence[Row], answered: Sequence[Row], metric: Metric) -> str:
     sign = 1.0 if metric.sense == "min" else -1.0
     best = min(found, key=lambda row: (sign * _value(row, metric), row["status"] != "optimal"))
     value = _value(best, metric)
-    words = f"{printable(str(best['answer']))}."
-    said = f"{words[:1].upper()}{words[1:]} That is {metric.label} {figure(value, metric)}"
+    words = f"{sanitize_for_terminal(str(best['answer']))}."
+    sentence = f"{words[:1].upper()}{words[1:]} That is {metric.label} {figure(value, metric)}"
     bound = best.get("bound")
     if best["status"] == Status.OPTIMAL.value:
         proved = {"min": "the least", "max": "the most"}.get(metric.sense or "", "optimal")
-        said += f", proved {proved} ({best['method']})"
+        sentence += f", proved {proved} ({best['method']})"
     elif bound is not None and not agree(bound, 0.0, best.get("scale", 1.0)):
         away = abs(value - bound) / abs(bound)
-        said += f", at most {percent(away)} from the best possible ({best['method']})"
+        sentence += f", at most {percent(away)} from the best possible ({best['method']})"
     else:
-        said += f" ({best['method']})"
+        sentence += f" ({best['method']})"
     policies = [
         row for row in answered if _is_policy(row) and row["metrics"].get(metric.name) is not None
     ]
     if not policies or not metric.sense:
-        return f"{said}."
+        return f"{sentence}."
     policy = min(policies, key=lambda row: sign * _value(row, metric))
     other = _value(policy, metric)
     if agree(value, other, best.get("scale", 1.0)) or not other:
-        return f"{said}; {policy['method']} is as good."
+        return f"{sentence}; {policy['method']} is as good."
     share = sign * (other - value) / abs(other)
-    return f"{said}; {percent(share)} better than {policy['method']}, the best of the policies."
+    return f"{sentence}; {percent(share)} better than {policy['method']}, the best of the policies."
 
 
 def _value(row: Row, metric: Metric) -> float:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.problem.errors import InvalidFile, InvalidOption, install
 from ...instances.problem.files import write_bytes
-from ...instances.problem.rules import checked
-from ...instances.problem.text import printable
+from ...instances.problem.option_types import validate_options
+from ...instances.problem.text import sanitize_for_terminal
 from .picture import Chart, HeatMap, Picture
 from .plotting import COLOURS, INK, chart_figure, heat_map_figure
-from .slim import slim
+from .svg_minify import slim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     return f"{opening}{label}>{inside}{text[text.index('>') + 1 :]}"
 
 
-@checked
+@validate_options
 def save(
     pictures: Iterable[Picture],
     folder: str | os.PathLike[str],
@@ -218,13 +218,13 @@ def _tipped(text: str, picture: Picture) -> str:
         if start < 0 or not any(drawn):
             continue
 
-        def told(found: re.Match[str], tips: Iterator[str] = tips) -> str:
+        def with_tip(found: re.Match[str], tips: Iterator[str] = tips) -> str:
             return f"<use{found[1]}><title>{_marked(next(tips, ''))}</title></use>"
 
-        text = text[:start] + re.sub(r"<use\b([^>]*)/>", told, text[start:], count=sum(drawn))
+        text = text[:start] + re.sub(r"<use\b([^>]*)/>", with_tip, text[start:], count=sum(drawn))
     return text
 
 
 def _marked(text: str) -> str:
     """Text as an SVG holds it."""
-    return escape(printable(text))
+    return escape(sanitize_for_terminal(text))

@@ -37,12 +37,12 @@ WORDS: dict[str, str] = {
 """Word, in lower case, and what it means."""
 
 
-def glossary(made: Content) -> list[tuple[str, str]]:
+def glossary(content: Content) -> list[tuple[str, str]]:
     """The words that stand on a page, in order of the alphabet, with what they mean."""
-    texts = [sentence for problem in made.problems for sentence in problem.sentences]
-    for table in made.tables():
+    texts = [sentence for problem in content.problems for sentence in problem.sentences]
+    for table in content.tables():
         texts += [table.title, *(column.name for column in table.columns)]
-    for shown in made.pictures():
+    for shown in content.pictures():
         texts += [shown.picture.title, shown.picture.alt, shown.picture.note]
     text = " ".join(texts).lower()
     return [

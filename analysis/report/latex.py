@@ -149,9 +149,9 @@ class _Page:
             lines.append(" & ".join(map(escaped, row)) + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}" + ("}" if self.shrunk else "")]
         table = self.table
-        said = [table.title, table.caption, *table.notes]
-        said += [f"Left out: {', '.join(self.left_out)}"] if self.left_out else []
-        words = ". ".join(part.rstrip(".") for part in said if part)
+        sentences = [table.title, table.caption, *table.notes]
+        sentences += [f"Left out: {', '.join(self.left_out)}"] if self.left_out else []
+        words = ". ".join(part.rstrip(".") for part in sentences if part)
         lines += [rf"\caption{{{escaped(words)}.}}"] if words else []
         return "\n".join([*lines, rf"\label{{tab:{table.name}}}", r"\end{table}", ""])
 

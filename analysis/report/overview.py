@@ -17,7 +17,7 @@ from ..run.rows import Line
 from . import aggregate
 from .aggregate import EXCESS_SHIFT, GAP_SHIFT, SECONDS_SHIFT, WIN_TOLERANCE, Mean
 from .picture import Chart, Scale, Series
-from .records import Group, joined, sharing
+from .picture_data import Group, joined, sharing
 from .table import Column, Table
 from .tables import comparison_tables, figure, percent, seconds_text
 
@@ -211,7 +211,7 @@ def _profile_chart(
     series, shared = _curves(found, widest * 1.05 if widest > 1 else 2.0)
     first = {method: corners[0][1] for method, corners in found.items()}
     leaders = [method for method, share in first.items() if share == max(first.values())]
-    said = "; ".join(f"{method} {100 * share:.0f} %" for method, share in first.items())
+    shares = "; ".join(f"{method} {100 * share:.0f} %" for method, share in first.items())
     return Chart(
         name=f"{problem}-profile-{name.replace('_', '-')}",
         title=f"{problem}: performance profile of {what}",
@@ -220,7 +220,7 @@ def _profile_chart(
         series=series,
         alt=(
             f"Over {count} instances, most often best in {what}: {', '.join(leaders)}. "
-            f"Share of instances on which each is best: {said}."
+            f"Share of instances on which each is best: {shares}."
         ),
         x_scale="log",
         note=joined(
@@ -238,7 +238,9 @@ def _proof_chart(
     problem: str, count: int, found: Mapping[str, Sequence[tuple[float, float]]], partly: str
 ) -> Chart:
     series, shared = _curves(found, 1.2 * max(corners[-1][0] for corners in found.values()))
-    said = "; ".join(f"{method} {100 * corners[-1][1]:.0f} %" for method, corners in found.items())
+    shares = "; ".join(
+        f"{method} {100 * corners[-1][1]:.0f} %" for method, corners in found.items()
+    )
     scale: Scale = "log" if min(corners[0][0] for corners in found.values()) > 0 else "linear"
     return Chart(
         name=f"{problem}-proofs",
@@ -248,7 +250,7 @@ def _proof_chart(
         x_label="seconds",
         y_label="share of instances proved",
         series=series,
-        alt=f"Share of the {count} instances that each exact method proved in the end: {said}.",
+        alt=f"Share of the {count} instances that each exact method proved in the end: {shares}.",
         x_scale=scale,
         note=joined(
             "Each method proves its own objective. Seconds are wall time on the machine of "

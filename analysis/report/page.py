@@ -15,15 +15,15 @@ from typing import Any
 
 from ...instances.problem.errors import InvalidFile, InvalidOption, UnknownName, install
 from ...instances.problem.files import write_text
-from ...instances.problem.rules import checked
-from ...instances.problem.text import all_printable, printable
+from ...instances.problem.option_types import validate_options
+from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ..run.rows import Row
 from .console import require_writable
-from .content import MOST_PICTURED, Content, Shown, content
+from .content import MOST_PICTURED, Content, PageFigure, build_page
 from .drawing import require_matplotlib, save, svg
-from .gather import require_answers
 from .glossary import glossary, meaning
 from .picture import Picture, finding
+from .read_runs import require_answers
 from .table import Table, bare
 from .tables import slug
 
@@ -46,7 +46,7 @@ def require_report(path: Path | None, *inputs: str | Path) -> None:
     require_writable(path, *inputs)
 
 
-@checked
+@validate_options
 def write_report(
     rows: Iterable[Row],
     path: str | os.PathLike[str],
@@ -64,7 +64,7 @@ def write_report(
 
     Parameters
     ----------
-    rows : as `Comparison.rows` holds them or `gather.gather` reads them, of any problems.
+    rows : as `Comparison.rows` holds them or `read_runs.read_runs` reads them, of any problems.
     path : of the page.
     figures : folder for every picture as PDF and PNG.
     tables : folder for every table as CSV and LaTeX.
@@ -94,25 +94,27 @@ def write_report(
     for folder in (figures, tables):
         if folder is not None:
             _make_folder(Path(folder))
-    made = content(listed, printable(command), shown=shown, summary_only=summary_only)
-    headings = {bare(column.name): None for table in made.tables() for column in table.headings}
+    content = build_page(
+        listed, sanitize_for_terminal(command), shown=shown, summary_only=summary_only
+    )
+    headings = {bare(column.name): None for table in content.tables() for column in table.headings}
     for name in columns:
         if bare(name).casefold() not in map(str.casefold, headings):
             raise UnknownName("column", name, headings)
-    page = _html(made, progress or (lambda words: None))
+    page = _html(content, progress or (lambda words: None))
     written = [write_text(path, page)]
     if figures is not None:
-        drawn = _named([shown.picture for shown in made.pictures()])
+        drawn = _named([shown.picture for shown in content.pictures()])
         written += save(drawn, Path(figures), width=width)
     if tables is not None:
-        written += _write_tables(made.tables(), Path(tables), width, columns)
+        written += _write_tables(content.tables(), Path(tables), width, columns)
     return written
 
 
-def write_content(made: Content, path: str | os.PathLike[str]) -> Path:
+def write_content(content: Content, path: str | os.PathLike[str]) -> Path:
     """Write a page of other content than comparisons; see `write_report`."""
     require_report(Path(path))
-    return write_text(path, _html(made, lambda words: None))
+    return write_text(path, _html(content, lambda words: None))
 
 
 def _make_folder(folder: Path) -> None:
@@ -124,12 +126,12 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _html(made: Content, progress: Callable[[str], None]) -> str:
+def _html(content: Content, progress: Callable[[str], None]) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     drawn: dict[int, str] = {}
-    for number, shown in enumerate(made.pictures(), start=1):
+    for number, shown in enumerate(content.pictures(), start=1):
         progress(shown.picture.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
     style, script = _text("style.css"), _text("script.js")
@@ -144,7 +146,7 @@ def _html(made: Content, progress: Callable[[str], None]) -> str:
     )
     template = environment.from_string(_text("template.html"))
     rendered: str = template.render(
-        made=made,
+        made=content,
         draw=lambda shown: Markup(drawn[id(shown)]),
         wide=lambda shown: _width(drawn[id(shown)]) > _WIDE,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
@@ -153,13 +155,13 @@ def _html(made: Content, progress: Callable[[str], None]) -> str:
         slug=slug,
         plain=_plain,
         finding=finding,
-        words=glossary(made),
+        words=glossary(content),
         meaning=meaning,
     )
     return rendered
 
 
-def _svg(shown: Shown, prefix: str) -> str:
+def _svg(shown: PageFigure, prefix: str) -> str:
     from html import escape
 
     try:

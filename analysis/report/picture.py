@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .table import Column, Table
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ Scale = Literal["linear", "log", "symlog"]
 Style = Literal["line", "points", "line+points", "step", "step+points", "bars"]
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class Series:
     """One line, cloud or group of bars.
@@ -48,7 +48,7 @@ class Series:
     strong: bool = False
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class Chart:
     """Series over two axes.
@@ -87,13 +87,13 @@ class Chart:
                 (series.name, x, y, tip) for x, y, tip in zip(series.x, series.y, tips, strict=True)
             ]
         known = _words(self.x_label, self.y_label)
-        said = any(_words(row[3]) - known - _words(*map(_short, row[:3])) for row in rows)
+        has_words = any(_words(row[3]) - known - _words(*map(_short, row[:3])) for row in rows)
         x_numeric = all(not isinstance(row[1], str) for row in rows)
         columns = (
             Column("series"), Column(self.x_label, numeric=x_numeric, text=_short),
             Column(self.y_label, numeric=True, text=_short), Column("what"),
         )  # fmt: skip
-        width = 4 if said else 3
+        width = 4 if has_words else 3
         return Table(self.name, self.title, columns[:width], tuple(row[:width] for row in rows))
 
 
@@ -172,11 +172,11 @@ def finding(picture: Picture) -> str:
     values.
     """
     sentences = re.split(r"(?<=[.!?]) +", picture.alt)
-    told = next((sentence for sentence in sentences if ": " in sentence), sentences[0])
-    told = told[:1].upper() + told[1:]
-    if len(told) <= LONGEST_CAPTION:
-        return told
-    return f"{told[: LONGEST_CAPTION - 4].rpartition(' ')[0].rstrip(',;')} ..."
+    caption = next((sentence for sentence in sentences if ": " in sentence), sentences[0])
+    caption = caption[:1].upper() + caption[1:]
+    if len(caption) <= LONGEST_CAPTION:
+        return caption
+    return f"{caption[: LONGEST_CAPTION - 4].rpartition(' ')[0].rstrip(',;')} ..."
 
 
 def once(pictures: Iterable[Picture]) -> list[Picture]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import InvalidOption, UnknownName
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
-from ...instances.problem.rules import checked
 from ..registry import analysis_of
 from ..run import result as run
 from .drawing import FORMATS, figure, save, save_as, svg
@@ -39,7 +39,7 @@ class Plot:
         """The matplotlib figure, to be changed or saved by the reader."""
         return figure(self.picture)
 
-    @checked
+    @validate_options
     def save(
         self, place: str | os.PathLike[str], formats: Sequence[str] = ("pdf", "png")
     ) -> list[Path]:
@@ -75,7 +75,7 @@ class Plot:
         return svg(self.picture)
 
 
-@checked
+@validate_options
 def plot(
     instance: Instance, answer: Solution | run.Result, name: str | None = None, **options: Any
 ) -> Plot:
@@ -142,7 +142,7 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
     return drawn
 
 
-@checked
+@validate_options
 def plot_trace(result: run.Result) -> Plot:
     """The value and the bound of a search over time: the gap is between them.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...instances.problem.text import printable
+from ...instances.problem.text import sanitize_for_terminal
 from .label_places import label_places
 from .picture import Chart, HeatMap, Scale, Series
 
@@ -319,7 +319,9 @@ def _said(text: str) -> str:
     """Text as it is: matplotlib takes what stands between dollars for mathematics, and hides
     legends that begin with "_".
     """
-    return ("\u200b" if text.startswith("_") else "") + printable(text).replace("$", r"\$")
+    return ("\u200b" if text.startswith("_") else "") + sanitize_for_terminal(text).replace(
+        "$", r"\$"
+    )
 
 
 def _upright(text: str, letters: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import Status, Stop
 from ..frontier import PriceFrontier, PricePoint
 from ..metric import Metric
@@ -22,7 +22,7 @@ _SQUEEZED = 1000.0
 """
 
 
-@checked
+@validate_options
 def price_chart(
     frontier: PriceFrontier,
     lines: Sequence[Line],
@@ -228,16 +228,16 @@ def _runs(line: Line) -> str:
 def _alt(
     fair: Metric, efficient: Metric, proved: Sequence[PricePoint], points: Sequence[Sequence[Any]]
 ) -> str:
-    said = f"{efficient.label} against {fair.label}."
+    sentence = f"{efficient.label} against {fair.label}."
     if proved:
         first, last = proved[0], proved[-1]
-        said += (
+        sentence += (
             f" Proved best: {efficient.label} {_four(first.value)} at {fair.label} "
             f"{_four(_across(first))} (the tightest limit)"
         )
-        said += f", {_four(last.value)} at {_four(_across(last))} (the loosest)."
+        sentence += f", {_four(last.value)} at {_four(_across(last))} (the loosest)."
     where = ", ".join(f"{method} at {_four(x)}, {_four(y)}" for method, x, y, _ in points)
-    return said + f" Methods: {where or 'none'}."
+    return sentence + f" Methods: {where or 'none'}."
 
 
 def _four(value: float | None) -> str:
@@ -261,28 +261,28 @@ def _note(
         p.value is None and p.bound is None and p.status is not Status.INFEASIBLE
         for p in frontier.points
     )
-    said = [
+    sentences = [
         f"{proved} of {total} points of the frontier are proved; between the two lines nobody "
         "knows what is possible, but for "
         "what a method reaches there."
     ]
     if silent:
-        said.append(f"For {silent} nothing was found or ruled out in time.")
+        sentences.append(f"For {silent} nothing was found or ruled out in time.")
     for point in impossible:
         side = "at least" if sign < 0 else "at most"
-        said.append(
+        sentences.append(
             f"Proved impossible: {fair.label} "
             f"{'any' if point.limit is None else f'{side} {point.limit:g}'}."
         )
     if any(line["runs"] - line["failed"] > 1 for line in lines):
-        said.append(
+        sentences.append(
             "A mean over several seeds may stand beyond the line, where no single answer can."
         )
     if frontier.stop is Stop.INTERRUPTED:
-        said.append("The search was interrupted: points are missing.")
+        sentences.append("The search was interrupted: points are missing.")
     if missing:
-        said.append(
+        sentences.append(
             "Not on the map, without an answer that has both metrics: "
             f"{', '.join(map(label, missing))}."
         )
-    return " ".join([*said, frontier.note[:1].upper() + frontier.note[1:]]).strip()
+    return " ".join([*sentences, frontier.note[:1].upper() + frontier.note[1:]]).strip()

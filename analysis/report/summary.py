@@ -62,12 +62,12 @@ def _gap_sentence(
         "" if instances == 1 else f" on every instance {'it' if len(at) == 1 else 'each'} answered"
     )
     label = metric.label[:1].upper() + metric.label[1:]
-    said = (f"{label}: {_names(at)} {'reaches' if len(at) == 1 else 'reach'} the best proved "
+    sentence = (f"{label}: {_names(at)} {'reaches' if len(at) == 1 else 'reach'} the best proved "
            f"bound{where}") if at else (
         f"{label}: nobody reaches the best proved bound"
     )  # fmt: skip
     if not others:
-        return f"{said}."
+        return f"{sentence}."
 
     def far(value: float) -> str:
         if in_units:
@@ -92,10 +92,10 @@ def _gap_sentence(
     mean = "" if instances == 1 else " in the mean"
     if far(near) == far(last):
         all_of = "all " if len(others) > 1 and not at else ""
-        return f"{said}; {best} {verb} {all_of}{far(near)}{mean}{over}."
+        return f"{sentence}; {best} {verb} {all_of}{far(near)}{mean}{over}."
     of = "of the others " if at else ""
     return (
-        f"{said}; {of}{best} {verb} closest ({far(near)}{mean}{over}), {worst} farthest "
+        f"{sentence}; {of}{best} {verb} closest ({far(near)}{mean}{over}), {worst} farthest "
         f"({far(last)}{worst_over})."
     )
 

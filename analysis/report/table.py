@@ -11,8 +11,8 @@ from typing import Any
 
 from ...instances.problem.emitted import csv_text
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
-from ...instances.problem.text import printable
+from ...instances.problem.option_types import validate_options
+from ...instances.problem.text import sanitize_for_terminal
 
 
 def words(value: Any) -> str:
@@ -20,7 +20,7 @@ def words(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class Column:
     """One column.
@@ -46,7 +46,7 @@ class Column:
     people: bool = True
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class Table:
     """Rows of values under columns. Names of instances and files stand in it: what it gives out is
@@ -73,13 +73,17 @@ class Table:
 
     def __post_init__(self) -> None:
         columns = tuple(
-            replace(column, name=printable(column.name), key=printable(column.key))
+            replace(
+                column,
+                name=sanitize_for_terminal(column.name),
+                key=sanitize_for_terminal(column.key),
+            )
             for column in self.columns
         )
         words = {
-            "title": printable(self.title),
-            "caption": printable(self.caption),
-            "notes": tuple(map(printable, self.notes)),
+            "title": sanitize_for_terminal(self.title),
+            "caption": sanitize_for_terminal(self.caption),
+            "notes": tuple(map(sanitize_for_terminal, self.notes)),
         }
         for name, value in {**words, "columns": columns}.items():
             object.__setattr__(self, name, value)
@@ -87,7 +91,7 @@ class Table:
     def value(self, row: Sequence[Any], column: int) -> Any:
         """What a program reads in a row's cell."""
         found = row[column][0] if isinstance(row[column], tuple) else row[column]
-        return printable(found) if isinstance(found, str) else found
+        return sanitize_for_terminal(found) if isinstance(found, str) else found
 
     def text(self, row: Sequence[Any], column: int) -> str:
         """What a person reads in a row's cell."""
@@ -96,7 +100,7 @@ class Table:
             if isinstance(row[column], tuple)
             else self.columns[column].text(row[column])
         )
-        return printable(found)
+        return sanitize_for_terminal(found)
 
     def texts(self) -> list[list[str]]:
         """Every row as people read it."""

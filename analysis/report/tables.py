@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from ...instances.problem.errors import UnknownName
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import Option, described, option_names
-from ...instances.problem.rules import checked
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
@@ -86,7 +86,7 @@ def _amount(value: Any) -> str:
     return f"{value:z.4g}" if isinstance(value, float) else words(value)
 
 
-@checked
+@validate_options
 def comparison_tables(
     comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
 ) -> dict[InstanceKey, Table]:
@@ -266,16 +266,16 @@ def proved(line: Line | Row) -> str:
     proved; and what of it is certified by a proof file that was verified.
     """
     levels = line.get("levels") or []
-    standing = (line.get("proof") or {}).get("standing")
-    said = {"certified": ", certified", "partly": ", partly certified"}.get(str(standing), "")
+    proof_status = (line.get("proof") or {}).get("standing")
+    suffix = {"certified": ", certified", "partly": ", partly certified"}.get(str(proof_status), "")
     if levels and levels[0]["status"] == "optimal":
         later = next((level for level in levels if level["status"] != "optimal"), None)
-        said = said if later is None else f", then {level_gap(later)}{said}"
+        suffix = suffix if later is None else f", then {level_gap(later)}{suffix}"
     elif line["status"] == "feasible":
         facts = cast("Mapping[str, Any]", line)  # a line has a mean of gaps, a row its own
         gap = facts.get("own_gap", facts.get("gap"))
-        said = said if gap is None else f", gap {percent(gap)}{said}"
-    return f"{line['status']}{said}"
+        suffix = suffix if gap is None else f", gap {percent(gap)}{suffix}"
+    return f"{line['status']}{suffix}"
 
 
 def level_gap(level: Mapping[str, Any]) -> str:
@@ -391,7 +391,7 @@ def _gap_table(
                 cells.append(line["gaps"].get(f"gap_{metric.name}"))
                 cells.append(line["differences"].get(f"difference_{metric.name}"))
         rows.append((*cells, line["seconds"]))
-    said = (
+    remarks = (
         [
             "Rows of several seeds are means over them, ± the standard deviation; gaps and "
             "seconds are means."
@@ -400,8 +400,8 @@ def _gap_table(
         else []
     )
     standings = {(line.get("proof") or {}).get("standing") for line in lines}
-    said += [_CERTIFIED] if standings & {"certified", "partly"} else []
-    return Table(slug(title), title, tuple(columns), tuple(rows), source, (*said, *notes))
+    remarks += [_CERTIFIED] if standings & {"certified", "partly"} else []
+    return Table(slug(title), title, tuple(columns), tuple(rows), source, (*remarks, *notes))
 
 
 _CERTIFIED = (

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from ...instances.problem.base import Instance, plain
+from ...instances.problem.base import Instance, to_json_value
 from ...instances.problem.errors import CotenantError, InvalidOption
 from ...instances.problem.options import accepts
 from ...solvers.interrupts import deferred
@@ -98,7 +98,7 @@ def run_cell(cell: Cell) -> Row:
                 **_proved(cell, result),
                 **_judged(cell, result),
                 **_recorded(cell, result),
-                "answer": None if (told := result.described(1)) is None else told.sentence,
+                "answer": None if (table := result.described(1)) is None else table.sentence,
                 **_identity(cell),
             }
             return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
@@ -139,7 +139,7 @@ def failure(error: BaseException, own: Sequence[Callable[..., Any]]) -> str:
 def _as_read(row: Mapping[str, Any]) -> Row:
     """The row as it will be read from a file, so that rows are the same wherever they were run."""
     try:
-        found: Row = json.loads(json.dumps(plain(dict(row)), allow_nan=False))
+        found: Row = json.loads(json.dumps(to_json_value(dict(row)), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise CotenantError(f"the result cannot be written to a file: {error}") from None
     return found
@@ -161,7 +161,7 @@ def _content(value: Any) -> str:
 def _option(value: Any) -> Any:
     """An option as a JSON value; its repr where it has none."""
     try:
-        return json.loads(json.dumps(plain(value), allow_nan=False))
+        return json.loads(json.dumps(to_json_value(value), allow_nan=False))
     except (TypeError, ValueError):
         return repr(value)
 

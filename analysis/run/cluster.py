@@ -126,12 +126,12 @@ class Cluster:
                 f"dask is {self._address!r}: that cluster has no workers; start one: dask "
                 f"worker {self._address}"
             )
-        told = self.asked(lambda: self._client.run(looked, list(own), on_error="return"))
-        if told is None:
+        seen_by = self.asked(lambda: self._client.run(looked, list(own), on_error="return"))
+        if seen_by is None:
             raise InvalidOption(
                 f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s"
             )
-        _require_fit(told, own)
+        _require_fit(seen_by, own)
 
     def rows(self) -> Generator[Row]:
         """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
@@ -312,12 +312,12 @@ def _nobody(address: str, why: str) -> InvalidOption:
     )
 
 
-def _require_fit(told: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
+def _require_fit(seen_by: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
     """Raise InvalidOption unless every worker has this version of the package and can open the
     user's own functions.
     """
     here = versions().get("cotenant")
-    for worker, found in told.items():
+    for worker, found in seen_by.items():
         if isinstance(found, BaseException):
             raise InvalidOption(
                 f"the Dask worker {worker} cannot run this package ({type(found).__name__}: "

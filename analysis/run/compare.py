@@ -14,18 +14,18 @@ from dataclasses import replace
 from typing import Any
 
 from ...instances.problem.base import Instance
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import validate_time_limit
 from .documents import require_good
 from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
-from .outlook import Outlook, outlook
 from .own_functions import code_of
 from .progress import Progress, watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, runner_of, validate_place
+from .time_estimate import Outlook, outlook
 
 TIME_LIMIT = 5.0
 """Seconds for each run when nothing else is said: a first table soon, in which every row says what
@@ -33,7 +33,7 @@ is proved of it.
 """
 
 
-@checked
+@validate_options
 def compare(
     instances: Iterable[Instance],
     methods: Sequence[str | Callable[..., Any]] | None = None,

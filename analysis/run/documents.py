@@ -76,7 +76,7 @@ class ProofDocument(BaseModel):
 
     model_config = KEPT
 
-    standing: Literal["claimed", "partly", "certified"]
+    proof_status: Literal["claimed", "partly", "certified"] = Field(alias="standing")
 
 
 class RowDocument(BaseModel):

@@ -53,13 +53,14 @@ class Comparison:
     reused: int = 0
 
     def __repr__(self) -> str:
-        return f"Comparison({', '.join(f'{key} {value}' for key, value in self._facts().items())})"
+        items = (f"{key} {value}" for key, value in self._repr_items().items())
+        return f"Comparison({', '.join(items)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how many runs, and the table of the first of them."""
-        return html_facts("Comparison", self._facts()) + self.table.head(SHOWN).to_html()
+        return html_facts("Comparison", self._repr_items()) + self.table.head(SHOWN).to_html()
 
-    def _facts(self) -> dict[str, int]:
+    def _repr_items(self) -> dict[str, int]:
         runs = self.runs
         return {
             "runs": len(runs),
@@ -248,13 +249,13 @@ def reading(row: Row) -> dict[str, Any]:
     """
     options = row.get("options") or {}
     parameters = _signature(row["problem"]).parameters.values()
-    told = {
+    printed = {
         entry.name: options.get(entry.name, entry.default)
         for entry in parameters
         if entry.kind is entry.KEYWORD_ONLY
     }
     # 0 and 0.0 are one alpha: rows are told apart by what is written of it.
-    return {name: float(value) if type(value) is int else value for name, value in told.items()}
+    return {name: float(value) if type(value) is int else value for name, value in printed.items()}
 
 
 @cache

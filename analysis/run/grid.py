@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.option_types import Above, validate_options
 from ...instances.problem.options import accepts, parse_options
-from ...instances.problem.rules import Above, checked
 from ..registry import analysis_of
 from .cell import Cell, predictor
 
@@ -53,7 +53,7 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
             )
 
 
-@checked
+@validate_options
 def validate_predict(
     predict: Annotated[float, Above(0, "the share of penalties that is sampled", most=1)] | None,
     instances: Sequence[Instance],
@@ -163,7 +163,7 @@ class Grid:
             return [
                 (entry.resolve(), entry)
                 for entry in catalog.methods(instance.problem)
-                if entry.suits(instance)
+                if entry.applies_to(instance)
             ]
         chosen: list[tuple[Function, Any]] = []
         for method in methods:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ...instances.problem.text import printable
+from ...instances.problem.text import sanitize_for_terminal
 from .rows import Row
 
 Progress = Callable[[int, int, Row], None]
@@ -44,7 +44,7 @@ class _Line:
         elif seconds >= WAIT_SECONDS:
             self._shown = True
             what = f"{row['method']} on {row['instance']}"
-            words = printable(f"{done} of {total} runs in {seconds:.0f} s, last {what}")
+            words = sanitize_for_terminal(f"{done} of {total} runs in {seconds:.0f} s, last {what}")
             self._write(words if len(words) <= LONGEST else f"{words[: LONGEST - 3]}...")
 
 

@@ -23,7 +23,7 @@ from ...solvers.proofs.vipr import certificates
 from ..registry import analysis_of
 from .result import LOOSEST, Result
 
-Standing = Literal["claimed", "partly", "certified"]
+ProofStatus = Literal["claimed", "partly", "certified"]
 
 CLAIMED = "{name} has no proof as a file yet, so its bound is what a solver or our own code says"
 
@@ -34,15 +34,16 @@ class Proved:
 
     Attributes
     ----------
-    standing : "certified" when `verify.py` accepted a file that proves all that the result claims,
-        "partly" when it proves less (a level is missing, or a bound is weaker), else "claimed".
+    proof_status : "certified" when `verify.py` accepted a file that proves all that the result
+        claims, "partly" when it proves less (a level is missing, or a bound is weaker), else
+        "claimed".
     says : the verifier's sentence, or why there is no proof.
     refused : a proof was made, and the verifier refused it: a defect, and no file is kept.
     file, sha256, size : of the proof, in bytes; None without one.
     seconds, seconds_to_verify : to make the proof beyond the solve, and to judge it.
     """
 
-    standing: Standing
+    proof_status: ProofStatus
     says: str
     refused: bool = False
     file: str | None = None
@@ -53,7 +54,8 @@ class Proved:
 
     def document(self) -> dict[str, Any]:
         """As rows and stored results hold it."""
-        return {name: value for name, value in asdict(self).items() if name != "refused"}
+        found = {name: value for name, value in asdict(self).items() if name != "refused"}
+        return {"standing": found.pop("proof_status"), **found}
 
 
 def prove(
@@ -69,14 +71,14 @@ def prove(
     time_limit : seconds to make it; what is proved by then is kept.
     """
     method = catalog.find(instance.problem, result.method)
-    if not method.prover:
+    if not method.proof_producer:
         return Proved("claimed", CLAIMED.format(name=method.name))
     if instance.beyond_proofs:
         return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)
     try:
         task = Task.of(content, instance, result.options, result.outcome, clock)
-        proof: Proof = resolve(method.prover)(task)
+        proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
         return Proved("claimed", str(why))
     proof.write(out, instance.name, sha256(content).hexdigest())
@@ -128,12 +130,12 @@ def covers(proof: Proof, result: Result) -> bool:
     no weaker than the one claimed and, of what is said to be optimal, no better than the answer.
     """
     first = {"status": result.status.value, "bound": result.bound}
-    told = [first, *result.certificate.get("levels", [])[1:]]
-    if len(proof.levels) < len(told):
+    claims = [first, *result.certificate.get("levels", [])[1:]]
+    if len(proof.levels) < len(claims):
         return False
     whole, within = analysis_of(proof.problem).whole, result.outcome.tolerance
-    for level, claim in zip(proof.levels, told, strict=False):
-        if level.says == "infeasible":
+    for level, claim in zip(proof.levels, claims, strict=False):
+        if level.claim_kind == "infeasible":
             continue
         if claim["status"] == "infeasible":
             return False

@@ -16,16 +16,22 @@ from typing import Any, ClassVar, Generic
 
 import numpy as np
 
-from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Answer, Instance, Solution, plain
-from ...instances.problem.described import KEPT, Described, describe
+from ...instances.problem.answer_table import KEPT, AnswerTable, answer_table
+from ...instances.problem.base import (
+    NO_CONTENT_WHEN_ABSENT,
+    Answer,
+    Instance,
+    Solution,
+    to_json_value,
+)
 from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
 from ...instances.problem.files import FORMAT, write_text
-from ...instances.problem.foreign import document_kind
+from ...instances.problem.json_detection import document_kind
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import accepts
 from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.registry import check, problem_named, scale
-from ...instances.problem.rules import checked
 from ...instances.problem.text import html_facts
 from ...solvers.interrupts import deferred
 from ...solvers.outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree, gap, gap_absolute
@@ -86,14 +92,16 @@ class Result(Generic[Answer]):
     given: Instance[Answer] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        told = (f"gap {text}" if name == "gap" else text for name, text in self._facts().items())
-        return f"Result({', '.join(told)})"
+        items = (
+            f"gap {text}" if name == "gap" else text for name, text in self._repr_items().items()
+        )
+        return f"Result({', '.join(items)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return html_facts(f"{self.method} on {self.instance}", self._facts())
+        return html_facts(f"{self.method} on {self.instance}", self._repr_items())
 
-    def _facts(self) -> dict[str, str]:
+    def _repr_items(self) -> dict[str, str]:
         facts = {"run": f"{self.method} on {self.instance or self.problem}"}
         facts["status"] = self.status.value
         if self.objective is not None:
@@ -105,19 +113,19 @@ class Result(Generic[Answer]):
             facts["answer"] = answer.sentence
         return facts
 
-    def described(self, most: int | None = None) -> Described | None:
+    def described(self, most: int | None = None) -> AnswerTable | None:
         """The answer with names: a sentence, and at most `most` rows; None without an answer, and
         for a file of a version that kept no names.
         """
         if self.solution is None:
             return None
         if self.given is not None:
-            return describe(self.given, self.solution, most)
+            return answer_table(self.given, self.solution, most)
         named = (self.stored or {}).get("named")
         if not isinstance(named, dict):
             return None
         rows = tuple(map(tuple, named["rows"][:most]))
-        return Described(named["sentence"], tuple(named["columns"]), rows, named["total"])
+        return AnswerTable(named["sentence"], tuple(named["columns"]), rows, named["total"])
 
     @property
     def solution(self) -> Answer | None:
@@ -196,7 +204,7 @@ class Result(Generic[Answer]):
             "answer": None if outcome.solution is None else type(outcome.solution).__name__,
             "solution": None if outcome.solution is None else outcome.solution.document(),
             **({} if named is None else {"named": named.document()}),
-            "certificate": plain(dict(outcome.certificate)),
+            "certificate": to_json_value(dict(outcome.certificate)),
             "trace": [list(entry) for entry in outcome.trace],
         }
 
@@ -246,13 +254,13 @@ class Result(Generic[Answer]):
             "options",
             "versions",
         )
-        told = {
+        given = {
             "fingerprint": row.get("fingerprint", ""),
             "scale": row.get("scale", 1.0),
             "proof": row.get("proof", _CLAIMED),
             "stored": content,
         }
-        return cls(outcome=outcome, **told, **{name: row[name] for name in names})
+        return cls(outcome=outcome, **given, **{name: row[name] for name in names})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as JSON, whole or not at all."""
@@ -389,7 +397,7 @@ def _step(entry: Any) -> bool:
     )
 
 
-@checked
+@validate_options
 def run(
     instance: Instance[Answer],
     function: Callable[..., Any],
@@ -483,19 +491,19 @@ def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome[Any]:
     kinds = problem_named(instance.problem).solutions
     wanted = f"a {' or '.join(kind.__name__ for kind in kinds)}, or an Outcome that holds one"
     solution, bound = outcome.solution, outcome.bound
-    said = f"method {method!r} returned {_named(answer)}"
+    returned = f"method {method!r} returned {_named(answer)}"
     if not isinstance(outcome.status, Status) or not isinstance(outcome.stop, Stop):
         seen = f"status {outcome.status!r} and stop {outcome.stop!r}"
-        raise InvalidOption(f"{said} with {seen}; expected a Status and a Stop")
+        raise InvalidOption(f"{returned} with {seen}; expected a Status and a Stop")
     if bound is not None and (
         isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound
     ):
-        raise InvalidOption(f"{said} whose bound is {bound!r}; expected a number or None")
+        raise InvalidOption(f"{returned} whose bound is {bound!r}; expected a number or None")
     empty = answer is not outcome or outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
     if not isinstance(solution, kinds) and (empty or solution is not None):
         seen = "" if answer is solution else f" that holds {_named(solution)}"
         cure = "; does every way through it end in return?" if answer is None else ""
-        raise InvalidOption(f"{said}{seen}; expected {wanted}{cure}")
+        raise InvalidOption(f"{returned}{seen}; expected {wanted}{cure}")
     return outcome
 
 

@@ -27,7 +27,7 @@ class Row(TypedDict, total=False):
     file : where the instance was read from.
     code : the files that a function of the user's own is made of, `own_functions.code_of`.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
-    answer : the decision in a sentence, see `instances.problem.described`.
+    answer : the decision in a sentence, see `instances.problem.answer_table`.
     record : small numbers for the report's pictures, by the problem's `record`.
     proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.

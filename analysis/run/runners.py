@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Annotated, Protocol, Self
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import Above, AtLeast, checked
+from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...solvers.outcome import Stop
 from .cell import Cell, run_cell
 from .rows import Row
@@ -74,7 +74,7 @@ def runner_of(
     return InProcess() if jobs is None else Processes(jobs, hard_limit, stopping)
 
 
-@checked
+@validate_options
 def validate_place(
     jobs: Annotated[int, AtLeast(1, "a number of processes")] | None,
     dask: str | None,

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 from ...catalog import find
 from ...instances.problem.base import Answer, Instance
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check
-from ...instances.problem.rules import AtLeast, checked
 from ...solvers.outcome import Report
 from ..registry import analysis_of
 from .result import Result, run
 from .starts import Starts
 
 
-@checked
+@validate_options
 def solve(
     instance: Instance[Answer],
     method: str | Callable[..., Any],

@@ -103,7 +103,7 @@ class Starts:
         try:
             for policy in self.method.starts:
                 guess, seconds = self.instance.size / policy.quick, last - clock.seconds
-                if guess > seconds or not policy.suits(self.instance):
+                if guess > seconds or not policy.applies_to(self.instance):
                     continue
                 little = clock.seconds + guess > here
                 if little or not self._ask(policy, min(seconds, here)):
@@ -111,8 +111,8 @@ class Starts:
             self._ask_apart(slow, clock, last)
             for name in resolve(self.method.begins)(self.instance) if self.method.begins else ():
                 method = find(self.instance.problem, name)
-                if method.suits(self.instance):  # however little time: it keeps its limit
-                    self._ask(method, clock.share(BEGINNING) or BEGINNING_SECONDS)
+                if method.applies_to(self.instance):  # however little time: it keeps its limit
+                    self._ask(method, clock.time_slice(BEGINNING) or BEGINNING_SECONDS)
         except KeyboardInterrupt:
             if self.best is None:
                 raise

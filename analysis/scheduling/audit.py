@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...baselines.scheduling import fair_share, fifo, validate_orderings
 from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.problem.rules import AtLeast, Between, checked
+from ...instances.problem.option_types import AtLeast, Between, validate_options
 from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.accounts import Source, Who
 from ...instances.scheduling.formats import Form
@@ -34,7 +34,7 @@ from ...instances.scheduling.split import Organizations
 from ...instances.scheduling.utility import durations, per_organization, rates, units_done
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
-from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 from ..report.table import Column, Table
 from .given import window_or_text
@@ -127,7 +127,7 @@ class Audit:
         }
 
 
-@checked
+@validate_options
 def audit_file(
     path: str | os.PathLike[str],
     *,
@@ -195,7 +195,7 @@ def audit_file(
     )  # fmt: skip
 
 
-@checked
+@validate_options
 def audit(
     judged: Window,
     *,
@@ -246,7 +246,7 @@ def audit(
         found = reference_of(played)
         wanted = found.psi.astype(float)
         if found.units:
-            own = {"the schedule" if judged.told else "the log": received[:, -1]}
+            own = {"the schedule" if judged.title else "the log": received[:, -1]}
             own |= {
                 rule.__name__: utilities(instance, rule(instance)) for rule in (fair_share, fifo)
             }
@@ -447,8 +447,8 @@ def window_notes(windows: Sequence[Window]) -> Iterator[str]:
         )
     late = sum(int((each.start < 0).sum()) for each in windows)
     jobs = sum(each.instance.jobs for each in windows)
-    if windows[0].told:
-        yield f"judged is {windows[0].told}"
+    if windows[0].title:
+        yield f"judged is {windows[0].title}"
         if late:
             yield f"{late} of {jobs} jobs are not started before the horizon"
     elif late:

@@ -13,16 +13,16 @@ from ...models.scheduling.bound import fluid_bound
 from ...solvers.scheduling.event_loop import memory_needed
 from ...solvers.scheduling.shapley_schedule import affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
-from ..findings import Findings, Stored
+from ..claim_checks import ClaimChecks, Stored
 
 
-def claims(instance: Scheduling, stored: Stored) -> Findings:
+def claims(instance: Scheduling, stored: Stored) -> ClaimChecks:
     """psi, phi and debts, REF's where `metrics` would work REF out, and the fluid bound.
 
     No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness holds of every
     schedule.
     """
-    found = Findings(bounds={"unfairness": 0.0})
+    found = ClaimChecks(bounds={"unfairness": 0.0})
     schedule, certificate = stored.solution, stored.certificate
     if not isinstance(schedule, Schedule):
         return found
@@ -64,12 +64,12 @@ def claims(instance: Scheduling, stored: Stored) -> Findings:
     elif stored.method == "RAND":
         expected = {name: stored.options[name] for name in ("orderings", "reading")} | {"psi": psi}
         needed = [*expected, "guarantee"]
-        told = guarantee(
+        values = guarantee(
             instance.organizations, stored.options["orderings"], stored.options["confidence"]
         )
-        expected["guarantee"] = told
+        expected["guarantee"] = values
         found.checked |= (
-            {f"guarantee.{name}" for name in told} if "guarantee" in certificate else set()
+            {f"guarantee.{name}" for name in values} if "guarantee" in certificate else set()
         )
     elif stored.method in ("max-utilization", "max-utility"):
         utility = stored.method == "max-utility"

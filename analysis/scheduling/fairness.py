@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.problem.rules import Between, checked
+from ...instances.problem.option_types import Between, validate_options
 from ...instances.scheduling import Scheduling
 from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
@@ -251,7 +251,7 @@ class Fairness:
         }
 
 
-@checked
+@validate_options
 def fairness(
     path: str | os.PathLike[str],
     source: Source,

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...models.scheduling import Nearness, fluid_bound
 from ...models.scheduling.intervals import Objective
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.scheduling import simulate
-from ...solvers.scheduling.near import most_near, nearest
+from ...solvers.scheduling.nearest_efficient import most_near, nearest
 from ...solvers.scheduling.optimum import (
     distance,
     max_utility,
@@ -22,7 +22,7 @@ from ...solvers.scheduling.optimum import (
     quicker_engine,
     worth_of,
 )
-from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 
@@ -35,7 +35,7 @@ bounds are given.
 """
 
 
-@checked
+@validate_options
 def price_frontiers(
     instance: Scheduling,
     *,
@@ -85,7 +85,7 @@ def price_frontiers(
         )
     found: list[PriceFrontier] = []
     for place, objective in enumerate(OBJECTIVES):
-        left = clock.share(len(OBJECTIVES) - place)
+        left = clock.time_slice(len(OBJECTIVES) - place)
         found.append(
             _Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points))
         )

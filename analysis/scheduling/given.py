@@ -103,14 +103,14 @@ def _instance(content: dict[str, Any] | None, where: str, text: str = "") -> Sch
 
 def _judged(instance: Scheduling, answer: Result | dict[str, Any], where: str) -> Window:
     """The window of an instance and a schedule of it that `check` passes."""
-    told = f"the schedule of {where}"
+    title = f"the schedule of {where}"
     if isinstance(answer, Result):
         if answer.problem != "scheduling" or answer.fingerprint != fingerprint(instance):
             raise InvalidFile(
                 f"{where} is a result on {answer.problem} {answer.instance!r}, another instance "
                 f"than {instance.name!r}, or of other content; solve again with --out"
             )
-        schedule, told = answer.solution, f"{told}, found by {answer.method}"
+        schedule, title = answer.solution, f"{title}, found by {answer.method}"
         if not isinstance(schedule, Schedule):
             raise InvalidFile(f"{where} has no schedule: its status is {answer.status.value}")
     elif "machine" in answer or instance.speed is not None:
@@ -121,7 +121,7 @@ def _judged(instance: Scheduling, answer: Result | dict[str, Any], where: str) -
     else:
         schedule = schedule_of(instance, _starts(instance, answer, where))
     check(instance, schedule)
-    return Window(instance, schedule.start, 0, machine=schedule.machine, told=told)
+    return Window(instance, schedule.start, 0, machine=schedule.machine, title=title)
 
 
 def _starts(instance: Scheduling, answer: dict[str, Any], where: str) -> Any:

@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import durations, job_units
-from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..metric import Metric
@@ -34,7 +34,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-@checked
+@validate_options
 def metrics(
     instance: Scheduling,
     schedule: Schedule,

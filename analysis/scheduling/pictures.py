@@ -10,16 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units
-from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, HeatMap, Picture, Series
-from ..report.records import (
+from ..report.picture_data import (
     Record,
     Records,
     alike,
@@ -43,7 +43,7 @@ time.
 """
 
 
-@checked
+@validate_options
 def record(
     instance: Scheduling,
     schedule: Schedule,
@@ -85,25 +85,25 @@ def record(
     return found
 
 
-@checked
+@validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Debts over time and at the horizon, utility against contribution, busy machines; of one
     instance's runs.
     """
-    kept = records_by_method(rows, "busy")
-    if not kept:
+    by_method = records_by_method(rows, "busy")
+    if not by_method:
         return []
     drawn: list[Picture] = []
-    followed = {method: records for method, records in kept.items() if "debts" in records[0]}
+    followed = {method: records for method, records in by_method.items() if "debts" in records[0]}
     if followed and len(next(iter(followed.values()))[0]["names"]) > 1:
         drawn.append(_most_owed_chart(followed))
         drawn += [_debt_chart(method, records[0]) for method, records in _extreme(followed).items()]
-    judged = {method: records for method, records in kept.items() if "owed" in records[0]}
+    judged = {method: records for method, records in by_method.items() if "owed" in records[0]}
     if judged:
         drawn += [_owed_map(judged), _share_map(judged)]
     else:
-        drawn.append(_utility_map(kept))
-    return [*drawn, _busy_chart(kept)]
+        drawn.append(_utility_map(by_method))
+    return [*drawn, _busy_chart(by_method)]
 
 
 def _busy(instance: Scheduling, schedule: Schedule, times: Integers) -> Floats:
@@ -137,14 +137,14 @@ def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> I
     return values
 
 
-def _most_owed_chart(kept: Records) -> Chart:
+def _most_owed_chart(by_method: Records) -> Chart:
     """The largest debt to any organization over time, a line for each method."""
     unit, word = _unit(
-        value for records in kept.values() for row in records[0]["debts"] for value in row
+        value for records in by_method.values() for row in records[0]["debts"] for value in row
     )
     series: list[Series] = []
     last: dict[str, float] = {}
-    groups = alike(kept, lambda entry: entry["debts"])
+    groups = alike(by_method, lambda entry: entry["debts"])
     for group in groups:
         most = np.max(np.array(group.record["debts"]), axis=0) / unit
         series.append(
@@ -190,22 +190,28 @@ def _debt_chart(method: str, entry: Record) -> Chart:
     )
 
 
-def _owed_map(kept: Records) -> HeatMap:
-    values, word = _in_units(means(kept, "owed"))
+def _owed_map(by_method: Records) -> HeatMap:
+    values, word = _in_units(means(by_method, "owed"))
     most = {method: float(row.max()) for method, row in values.items()}
     text = (
         "phi minus psi of each organization at the horizon, by method. Most owed to one, "
         f"in {word}: {extremes(most, '.4g')}."
     )
     return _map(
-        "owed", "Who is owed what at the horizon", f"phi - psi [{word}]", kept, values, text, 0.0
+        "owed",
+        "Who is owed what at the horizon",
+        f"phi - psi [{word}]",
+        by_method,
+        values,
+        text,
+        0.0,
     )
 
 
-def _share_map(kept: Records) -> HeatMap:
+def _share_map(by_method: Records) -> HeatMap:
     """psi over phi; a hole where phi is 0."""
-    values, owed = {}, means(kept, "owed")
-    for method, psi in means(kept, "psi").items():
+    values, owed = {}, means(by_method, "owed")
+    for method, psi in means(by_method, "psi").items():
         phi = np.add(psi, owed[method])
         values[method] = np.divide(psi, phi, out=np.full(len(psi), np.nan), where=phi > 0)
     worst = {
@@ -218,15 +224,15 @@ def _share_map(kept: Records) -> HeatMap:
         "psi-over-phi",
         "What each organization got of what it is due",
         "psi / phi",
-        kept,
+        by_method,
         values,
         text,
         1.0,
     )
 
 
-def _utility_map(kept: Records) -> HeatMap:
-    values, word = _in_units(means(kept, "psi"))
+def _utility_map(by_method: Records) -> HeatMap:
+    values, word = _in_units(means(by_method, "psi"))
     total = {method: float(row.sum()) for method, row in values.items()}
     text = (
         f"Utility psi_sp of each organization, by method. In all, in {word}: "
@@ -234,7 +240,13 @@ def _utility_map(kept: Records) -> HeatMap:
     )
     text += "What is due was not worked out: REF takes too long."
     return _map(
-        "utilities", "Utility of each organization", f"psi_sp [{word}]", kept, values, text, None
+        "utilities",
+        "Utility of each organization",
+        f"psi_sp [{word}]",
+        by_method,
+        values,
+        text,
+        None,
     )
 
 
@@ -242,24 +254,24 @@ def _map(
     name: str,
     title: str,
     what: str,
-    kept: Records,
+    by_method: Records,
     values: Mapping[str, Floats],
     text: str,
     center: float | None,
 ) -> HeatMap:
-    first = next(iter(kept.values()))[0]
-    note = first_drawn(kept, len(first["names"]), first["organizations"], "organizations")
+    first = next(iter(by_method.values()))[0]
+    note = first_drawn(by_method, len(first["names"]), first["organizations"], "organizations")
     cells = {method: row.tolist() for method, row in values.items()}
     return map_by_method(
         name, title, "organization", first["names"], cells, what, text, note, center=center
     )
 
 
-def _busy_chart(kept: Records) -> Chart:
+def _busy_chart(by_method: Records) -> Chart:
     """Share of the machines in use over time."""
     series: list[Series] = []
     means: dict[str, float] = {}
-    groups = alike(kept, lambda entry: entry["busy"])
+    groups = alike(by_method, lambda entry: entry["busy"])
     for group in groups:
         edges = (0, *group.record["times"])
         busy = (*group.record["busy"], group.record["busy"][-1])
@@ -278,13 +290,15 @@ def _busy_chart(kept: Records) -> Chart:
     )
 
 
-def _extreme(kept: Records) -> dict[str, Sequence[Record]]:
+def _extreme(by_method: Records) -> dict[str, Sequence[Record]]:
     """The methods that owe one organization least and most at the horizon."""
-    most = {method: max(row[-1] for row in records[0]["debts"]) for method, records in kept.items()}
+    most = {
+        method: max(row[-1] for row in records[0]["debts"]) for method, records in by_method.items()
+    }
     chosen = dict.fromkeys(
         [min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])]
     )
-    return {method: kept[method] for method in chosen}
+    return {method: by_method[method] for method in chosen}
 
 
 def _organizations(entry: Record) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import rates
@@ -102,7 +102,7 @@ def changes(
                 )
 
 
-@checked
+@validate_options
 def best_gains(
     instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS, seeds: int = 8, seed: int = 0
 ) -> list[Gain]:

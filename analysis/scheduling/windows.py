@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from ...catalog import find
 from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepts
-from ...instances.problem.rules import AtLeast, checked
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
 from ...solvers.outcome import Outcome, Stop
-from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import play_ref, reference_of
 from .metrics import unfairness
 
@@ -89,7 +89,7 @@ class Summary:
     high: float
 
 
-@checked
+@validate_options
 def study(
     log: Log,
     settings: Settings,

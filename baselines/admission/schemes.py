@@ -8,15 +8,15 @@ import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, Integers
 from ...instances.admission.rules import job_ranking, speeds_on
-from ...instances.problem.rules import checked
-from ...solvers.admission.draft import Draft, serial_dictatorship
+from ...instances.problem.option_types import validate_options
+from ...solvers.admission.partial_assignment import Draft, serial_dictatorship
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
 
 Serving = Literal["index", "ranking"]
 Route = Literal["serial", "rounds"]
 
 
-@checked
+@validate_options
 def simple_matching(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
@@ -50,7 +50,7 @@ def simple_matching(
     return draft.assignment()
 
 
-@checked
+@validate_options
 def deferred_quotas(
     instance: Admission,
     *,
@@ -97,7 +97,7 @@ def deferred_quotas(
     return draft.assignment()
 
 
-@checked
+@validate_options
 def deferred_rounds(
     instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Assignment:
@@ -135,7 +135,7 @@ def deferred_rounds(
     return draft.assignment()
 
 
-@checked
+@validate_options
 def proposed(
     instance: Admission,
     *,

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
 from ...instances.problem.errors import InvalidInstance, TimeLimitTooShort
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
-from .draft import Draft, runs
+from .partial_pairing import Draft, runs
 
 if TYPE_CHECKING:
     from ...solvers.roommates.by_types import TypeLists
@@ -28,7 +28,7 @@ Completion = Literal["individual", "pair"]
 Ties = Literal["index", "own"]
 
 
-@checked
+@validate_options
 def complementary(
     instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Pairing:
@@ -72,7 +72,7 @@ def complementary(
     return draft.finished()
 
 
-@checked
+@validate_options
 def marriage_random(
     instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Pairing:
@@ -113,7 +113,7 @@ def marriage_random(
     return _marry(instance, proposing)
 
 
-@checked
+@validate_options
 def marriage_partition(
     instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Pairing:
@@ -153,7 +153,7 @@ def marriage_partition(
     return _marry(instance, upper)
 
 
-@checked
+@validate_options
 def roommates(
     instance: Colocation,
     *,
@@ -228,7 +228,7 @@ def roommates(
     return draft.finished()
 
 
-@checked
+@validate_options
 def roommate_lists(
     instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None
 ) -> Ranks:

@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
-from ...instances.problem.rules import Above, checked
-from .draft import Draft, added_penalty, runs
+from ...instances.problem.option_types import Above, validate_options
+from .partial_pairing import Draft, added_penalty, runs
 
 Order = Literal["index", "random"]
 
 
-@checked
+@validate_options
 def greedy(
     instance: Colocation,
     *,
@@ -75,7 +75,7 @@ def greedy(
     return draft.finished()
 
 
-@checked
+@validate_options
 def threshold(
     instance: Colocation,
     *,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.groups.instance import Grouping, Groups
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.groups.common import dealt, forbidden, machines_used
 from ...solvers.groups.feasible import repaired
 
@@ -15,7 +15,7 @@ REDRAWN = 50
 """How often the groups that are forbidden are drawn again."""
 
 
-@checked
+@validate_options
 def serpentine(
     instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Grouping:
@@ -47,7 +47,7 @@ def serpentine(
     return repaired(instance, dealt(instance))
 
 
-@checked
+@validate_options
 def sorted_by_pressure(
     instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Grouping:
@@ -91,7 +91,7 @@ def sorted_by_pressure(
     return repaired(instance, dealt(instance, snake=False))
 
 
-@checked
+@validate_options
 def random_grouping(
     instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Grouping:

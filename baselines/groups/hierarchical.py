@@ -6,7 +6,7 @@ import numpy as np
 
 from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
 from ...instances.groups.penalties import units
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.program import ProgramBuilder
 from ...solvers.engines import solve_program
 from ...solvers.groups.common import dealt, machines_used
@@ -17,7 +17,7 @@ STAGE_SECONDS = 2.0
 """Time for the program of a stage; what it has found by then is taken."""
 
 
-@checked
+@validate_options
 def hierarchical(
     instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Grouping:
@@ -137,7 +137,7 @@ def _stage(
     )
     targets = np.array(list(wanted.values()))
     builder.block(target_of, x, 1.0, targets, targets)
-    answer = solve_program(builder.build(), time_limit=clock.share(1, STAGE_SECONDS))
+    answer = solve_program(builder.build(), time_limit=clock.time_slice(1, STAGE_SECONDS))
     if answer.point is None:
         return None
     found: Kinds = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
 from ...instances.groups.penalties import units
-from ...instances.problem.rules import Above, checked
+from ...instances.problem.option_types import Above, validate_options
 from ...solvers.groups.feasible import repaired
 
 Order = Literal["index", "random"]
@@ -16,7 +16,7 @@ Order = Literal["index", "random"]
 _LAST = 1 << 62  # the rank of empty machines: after all others
 
 
-@checked
+@validate_options
 def greedy(
     instance: Groups,
     *,
@@ -57,7 +57,7 @@ def greedy(
     return _placed(instance, _runs(instance, order, rng), None)
 
 
-@checked
+@validate_options
 def threshold(
     instance: Groups,
     *,
@@ -124,7 +124,7 @@ class _Machines:
 
     def __init__(self, instance: Groups) -> None:
         self.instance = instance
-        self.held: list[tuple[int, tuple[int, ...]]] = []
+        self.kinds: list[tuple[int, tuple[int, ...]]] = []
         self.known: dict[tuple[int, tuple[int, ...]], int] = {}
         self.number = np.zeros(64, dtype=np.int64)
         self.added = np.zeros((64, instance.types), dtype=np.int64)
@@ -138,8 +138,8 @@ class _Machines:
         """Its place among the kinds; new ones come last."""
         key = place, types
         if key not in self.known:
-            at = self.known[key] = len(self.held)
-            self.held.append(key)
+            at = self.known[key] = len(self.kinds)
+            self.kinds.append(key)
             if at == len(self.number):
                 self.number, self.added, self.worst = (
                     np.concatenate([part, np.zeros_like(part)])
@@ -150,7 +150,7 @@ class _Machines:
 
     def joined(self, at: int, kind: int) -> int:
         """The kind of machine that a job makes of this one."""
-        place, types = self.held[at]
+        place, types = self.kinds[at]
         return self.kind(place, tuple(sorted((*types, kind))))
 
     def _joined(self, place: int, types: tuple[int, ...]) -> tuple[Integers, Integers]:
@@ -184,12 +184,12 @@ def _placed(instance: Groups, runs: list[tuple[int, int]], tolerance: int | None
             machines.number[first] -= whole
             machines.number[joined] += whole
             many -= whole * each
-    held = [machines.held[at] for at in range(machines.empty, len(machines.held))]
+    used = [machines.kinds[at] for at in range(machines.empty, len(machines.kinds))]
     width = int(instance.seats.max())
     found = Grouping(
-        np.array([[*types, *[-1] * (width - len(types))] for _, types in held]),
-        np.array([place for place, _ in held]),
-        machines.number[machines.empty : len(held) + machines.empty],
+        np.array([[*types, *[-1] * (width - len(types))] for _, types in used]),
+        np.array([place for place, _ in used]),
+        machines.number[machines.empty : len(used) + machines.empty],
     )
     return repaired(instance, found)
 
@@ -211,7 +211,7 @@ def _choice(
     machines: _Machines, kind: int, tolerance: int | None
 ) -> tuple[int, tuple[int, int, int]] | None:
     """The machine that a job of a type takes, with its key; None where it may join nowhere."""
-    many = len(machines.held)
+    many = len(machines.kinds)
     added = machines.added[:many, kind]
     could = (machines.number[:many] > 0) & (added < FORBIDDEN)
     if tolerance is not None:

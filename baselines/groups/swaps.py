@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.groups.instance import Grouping, Groups
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...solvers.groups.exchanges import exchanged
 from ...solvers.outcome import Clock
 from .dealing import random_grouping, serpentine, sorted_by_pressure
@@ -16,7 +16,7 @@ from .hierarchical import hierarchical
 Begin = Literal["hierarchical", "serpentine", "sorted", "random"]
 
 
-@checked
+@validate_options
 def local_search(
     instance: Groups,
     *,
@@ -53,7 +53,7 @@ def local_search(
     clock = Clock(time_limit)
     policies = {"serpentine": serpentine, "sorted": sorted_by_pressure, "random": random_grouping}
     if begin == "hierarchical":
-        best = hierarchical(instance, time_limit=clock.share(2))
+        best = hierarchical(instance, time_limit=clock.time_slice(2))
     else:
         best = policies[begin](instance, rng=rng)
     return exchanged(instance, best, clock)

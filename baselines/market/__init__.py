@@ -2,10 +2,10 @@
 open and what is chosen.
 """
 
+from .division_rules import equal_share, greedy_oracle, proportional_share
 from .dynamics import proportional_response
 from .exchange import exchange, exchange_modified
 from .filtered import greedy_filtered
-from .shares import equal_share, greedy_oracle, proportional_share
 
 __all__ = [
     "equal_share",

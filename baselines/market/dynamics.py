@@ -7,15 +7,15 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...instances.market.instance import Allocation, Market
-from ...instances.problem.rules import AtLeast, checked
-from ...solvers.market.bidders import InBlocks
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.market.exchange import Exchange
 from ...solvers.market.proportional import Rule
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
+from ...solvers.market.user_groups import InBlocks
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 
-@checked
+@validate_options
 def proportional_response(
     instance: Market,
     *,
@@ -34,7 +34,7 @@ def proportional_response(
     positive, since a bid of 0 stays 0) nor when bids count as standing still (ours: `movement`).
     Its rule U_ij = sqrt(f_ij p_j) w_ij s_ij (`rule="printed"`) leads to the equilibrium of the
     market with works w^2; the conditions for a best reply give sqrt(w_ij f_ij p_j) s_ij
-    (`corrected`). Jobs with f = 0 bid a sliver (see `solvers.market.arena`).
+    (`corrected`). Jobs with f = 0 bid a sliver (see `solvers.market.scaled_market`).
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def proportional_response(
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     exchange = Exchange.of(instance)
-    parties = exchange.parties
-    assert isinstance(parties, InBlocks)
+    users = exchange.users
+    assert isinstance(users, InBlocks)
     stop, certificate = bid_until_still(exchange, clock, rule, rounds, movement)
-    allocation = Allocation(cores=parties.best(), price=exchange.price * exchange.unit)
+    allocation = Allocation(cores=users.best(), price=exchange.price * exchange.unit)
     answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
 
@@ -80,12 +80,12 @@ def bid_until_still(
             if exchange.round(rule, watched=True) <= movement:
                 stop = Stop.FINISHED
                 break
-            if clock.over:
+            if clock.expired:
                 stop = Stop.TIME_LIMIT
                 break
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     error = exchange.judge("bids", exchange.price)
-    exchange.parties.ask("keep")
+    exchange.users.ask("keep")
     clock.note(error.worst, None, "proportional response")
     return stop, {**error.document(), "rounds": done, "rule": rule}

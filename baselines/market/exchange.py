@@ -25,10 +25,10 @@ import numpy as np
 
 from ...instances.market.instance import Floats, Market, ratio, total_by
 from ...instances.market.utility import lowest, rise_of, speedup
-from ...instances.problem.rules import Above, AtLeast, checked
-from ...solvers.market.arena import Arena
+from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...solvers.market.proportional import equal_bids
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
+from ...solvers.market.scaled_market import ScaledMarket
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 Halving = Literal["always", "on-failure"]
@@ -39,7 +39,7 @@ everything.
 """
 
 
-@checked
+@validate_options
 def exchange(
     instance: Market,
     *,
@@ -76,7 +76,7 @@ def exchange(
     """
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
-    game = _Game.of(Arena.of(instance))
+    game = _Game.of(ScaledMarket.of(instance))
     bids = game.first
     size = np.full(instance.users, step)
     stop, done = Stop.ITERATION_LIMIT, 0
@@ -84,15 +84,15 @@ def exchange(
         while done < rounds:
             done += 1
             bids, size = game.climbed(bids, size, halving == "always")
-            if (size < 1e-3).all() or clock.over:
-                stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+            if (size < 1e-3).all() or clock.expired:
+                stop = Stop.TIME_LIMIT if clock.expired else Stop.FINISHED
                 break
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     return _outcome(game, bids, done, stop, rounding, clock)
 
 
-@checked
+@validate_options
 def exchange_modified(
     instance: Market,
     *,
@@ -127,15 +127,15 @@ def exchange_modified(
     """
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
-    game = _Game.of(Arena.of(instance))
+    game = _Game.of(ScaledMarket.of(instance))
     bids = game.first
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
         while done < rounds:
             done += 1
             best = game.best_bids(bids)
-            if game.regret(bids, best) <= tolerance or clock.over:
-                stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+            if game.regret(bids, best) <= tolerance or clock.expired:
+                stop = Stop.TIME_LIMIT if clock.expired else Stop.FINISHED
                 break
             bids = (1 - step) * bids + step * best
     except KeyboardInterrupt:
@@ -149,25 +149,31 @@ class _Game:
     bids.
     """
 
-    arena: Arena
+    scaled_market: ScaledMarket
     first: Floats
     least: float
 
     @classmethod
-    def of(cls, arena: Arena) -> _Game:
-        return cls(arena, equal_bids(arena), LEAST_BID)
+    def of(cls, scaled_market: ScaledMarket) -> _Game:
+        return cls(scaled_market, equal_bids(scaled_market), LEAST_BID)
 
     def others(self, bids: Floats) -> Floats:
         """(j,) money of all other bids on each job's server."""
-        arena = self.arena
-        total = total_by(arena.server, bids, arena.market.servers) + arena.fixed
-        return np.maximum(total[arena.server] - bids, 1e-15 * total[arena.server])
+        scaled_market = self.scaled_market
+        total = (
+            total_by(scaled_market.server, bids, scaled_market.market.servers) + scaled_market.fixed
+        )
+        return np.maximum(total[scaled_market.server] - bids, 1e-15 * total[scaled_market.server])
 
     def utilities(self, bids: Floats, others: Floats) -> Floats:
         """(n,) utilities of these bids against others' bids."""
-        arena = self.arena
-        cores = arena.market.capacity[arena.server] * bids / (bids + others)
-        return total_by(arena.user, arena.work * speedup(cores, arena.fraction), arena.market.users)
+        scaled_market = self.scaled_market
+        cores = scaled_market.market.capacity[scaled_market.server] * bids / (bids + others)
+        return total_by(
+            scaled_market.user,
+            scaled_market.work * speedup(cores, scaled_market.fraction),
+            scaled_market.market.users,
+        )
 
     def best_bids(self, bids: Floats) -> Floats:
         """(j,) each user's best bids against the others'.
@@ -175,13 +181,15 @@ class _Game:
         w C f y / (f y + g b)^2 = 1 / Y^2 gives b = (f y / g) (Y / theta - 1), theta = sqrt(f y / (w
         C)): money above the threshold grows linearly in Y, as in `instances.market.utility`.
         """
-        arena = self.arena
+        scaled_market = self.scaled_market
         others = self.others(bids)
-        cores = arena.market.capacity[arena.server]
-        curve = arena.fraction + (1 - arena.fraction) * cores
-        floor = arena.fraction * others / curve
-        threshold = np.sqrt(arena.fraction * others / (arena.work * cores))
-        return np.maximum(spend(floor, threshold, arena.user, arena.budget), self.least)
+        cores = scaled_market.market.capacity[scaled_market.server]
+        curve = scaled_market.fraction + (1 - scaled_market.fraction) * cores
+        floor = scaled_market.fraction * others / curve
+        threshold = np.sqrt(scaled_market.fraction * others / (scaled_market.work * cores))
+        return np.maximum(
+            spend(floor, threshold, scaled_market.user, scaled_market.budget), self.least
+        )
 
     def regret(self, bids: Floats, best: Floats) -> float:
         """The most that a user could gain by its best bids, relative to what it would then have."""
@@ -191,22 +199,29 @@ class _Game:
 
     def climbed(self, bids: Floats, size: Floats, always: bool) -> tuple[Floats, Floats]:
         """One round of hill climbing: new bids and step sizes."""
-        arena = self.arena
+        scaled_market = self.scaled_market
         others = self.others(bids)
-        cores = arena.market.capacity[arena.server]
+        cores = scaled_market.market.capacity[scaled_market.server]
         denominator = (
-            arena.fraction * others + (arena.fraction + (1 - arena.fraction) * cores) * bids
+            scaled_market.fraction * others
+            + (scaled_market.fraction + (1 - scaled_market.fraction) * cores) * bids
         )
-        marginal = arena.work * cores * arena.fraction * others / denominator**2
-        richest, poorest = _extremes(arena, marginal, bids > 2 * self.least)
-        sender = poorest[arena.user] == np.arange(len(bids))
-        taker = richest[arena.user] == np.arange(len(bids))
-        moved = np.minimum(size[arena.user] * arena.budget[arena.user], bids - self.least) * sender
-        amount = total_by(arena.user, moved, arena.market.users)
-        trial = bids - moved + amount[arena.user] * taker
+        marginal = scaled_market.work * cores * scaled_market.fraction * others / denominator**2
+        richest, poorest = _extremes(scaled_market, marginal, bids > 2 * self.least)
+        sender = poorest[scaled_market.user] == np.arange(len(bids))
+        taker = richest[scaled_market.user] == np.arange(len(bids))
+        moved = (
+            np.minimum(
+                size[scaled_market.user] * scaled_market.budget[scaled_market.user],
+                bids - self.least,
+            )
+            * sender
+        )
+        amount = total_by(scaled_market.user, moved, scaled_market.market.users)
+        trial = bids - moved + amount[scaled_market.user] * taker
         gained = self.utilities(trial, others) > self.utilities(bids, others) * (1 + 1e-12)
         gained &= richest != poorest
-        return np.where(gained[arena.user], trial, bids), np.where(
+        return np.where(gained[scaled_market.user], trial, bids), np.where(
             gained & (not always), size, size / 2
         )
 
@@ -225,30 +240,30 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
 
 
 def _extremes(
-    arena: Arena, marginal: Floats, can_give: np.ndarray
+    scaled_market: ScaledMarket, marginal: Floats, can_give: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n,) the job with the most and the one with the least marginal utility that has money to
     give; -1 for none.
     """
-    users = arena.market.users
+    users = scaled_market.market.users
     number = np.arange(len(marginal))
-    order = np.lexsort((number, -marginal, arena.user))
+    order = np.lexsort((number, -marginal, scaled_market.user))
     first = np.full(users, -1)
-    first[arena.user[order[::-1]]] = order[::-1]
+    first[scaled_market.user[order[::-1]]] = order[::-1]
     giving = number[can_give]
-    order = giving[np.lexsort((giving, marginal[giving], arena.user[giving]))]
+    order = giving[np.lexsort((giving, marginal[giving], scaled_market.user[giving]))]
     last = np.full(users, -1)
-    last[arena.user[order[::-1]]] = order[::-1]
+    last[scaled_market.user[order[::-1]]] = order[::-1]
     return first, last
 
 
 def _outcome(
     game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Rounding, clock: Clock
 ) -> Outcome:
-    arena = game.arena
-    price = arena.price_of(bids)
-    allocation = arena.allocation(bids / price[arena.server], price)
+    scaled_market = game.scaled_market
+    price = scaled_market.price_of(bids)
+    allocation = scaled_market.allocation(bids / price[scaled_market.server], price)
     certificate = {"rounds": rounds, "nash_regret": game.regret(bids, game.best_bids(bids))}
     clock.note(None, None, "bids settled")
-    answer, stop = round_until(arena.market, allocation, rounding, clock.left, stop)
+    answer, stop = round_until(scaled_market.market, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

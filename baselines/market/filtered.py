@@ -11,14 +11,14 @@ from ...instances.market.instance import Allocation, Floats, Integers, Market
 from ...instances.market.memory import require_memory
 from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import Above, checked
+from ...instances.problem.option_types import Above, validate_options
 from ...solvers.filtering import fill, sample_mask
 
 _COLUMNS = 128  # core counts profiled at most; more cores are interpolated between
 _MOST_STEPS = 20_000_000
 
 
-@checked
+@validate_options
 def greedy_filtered(
     instance: Market,
     *,
@@ -98,14 +98,14 @@ def _greedy(
             np.interp(np.arange(left + 1), points, np.concatenate([[0.0], predicted[row]])).tolist()
             for row in here
         ]
-        held = [0] * len(here)
+        given_cores = [0] * len(here)
         queue = [(curve[0] - curve[min(1, left)], number) for number, curve in enumerate(curves)]
         heapq.heapify(queue)
         for _ in range(left):
             _, number = heapq.heappop(queue)
-            held[number] += 1
-            have, curve = held[number], curves[number]
+            given_cores[number] += 1
+            have, curve = given_cores[number], curves[number]
             if have < left:
                 heapq.heappush(queue, (curve[have] - curve[have + 1], number))
-        cores[jobs[here]] = held
+        cores[jobs[here]] = given_cores
     return cores

@@ -7,8 +7,8 @@ import numpy as np
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import TimeLimitTooShort
-from ...instances.problem.rules import checked
-from ...solvers.packing.cluster import Cluster, fixed_cluster
+from ...instances.problem.option_types import validate_options
+from ...solvers.packing.fixed_servers import Cluster, fixed_cluster
 
 A_VM, A_SERVER = 3e-5, 2e-8
 """Seconds that a turn of a user takes, and a look at a server in it."""
@@ -17,7 +17,7 @@ MOST_SECONDS = 600.0
 """What a policy that goes VM by VM may take where time is not limited."""
 
 
-@checked
+@validate_options
 def first_fit(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -44,7 +44,7 @@ def first_fit(
     return fill_elastic(instance, "first", rng or np.random.default_rng(0), time_limit)
 
 
-@checked
+@validate_options
 def best_fit(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -61,7 +61,7 @@ def best_fit(
     return fill_elastic(instance, "best", rng or np.random.default_rng(0), time_limit)
 
 
-@checked
+@validate_options
 def drf(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -83,7 +83,7 @@ def drf(
     return fill_elastic(instance, "drf", rng or np.random.default_rng(0), time_limit)
 
 
-@checked
+@validate_options
 def fair_slots(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -146,7 +146,7 @@ def _require_few(instance: Packing, cluster: Cluster, time_limit: float | None) 
     """Refuse more VMs than there is time to place one by one."""
     fits = (instance.capacity[:, None, :] // np.maximum(instance.demand, 1)).astype(float)
     fits[:, instance.demand == 0] = np.inf
-    vms = np.minimum(instance.available @ fits.min(axis=2), cluster.cap).sum()
+    vms = np.minimum(instance.server_count @ fits.min(axis=2), cluster.cap).sum()
     require_time(float(vms), A_VM + A_SERVER * cluster.free.size, time_limit)
 
 

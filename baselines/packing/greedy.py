@@ -8,11 +8,11 @@ import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.errors import NoSolution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
+from ...solvers.packing.constrained import reduce_ruled
+from ...solvers.packing.constrained_fitting import fill_ruled, fit_ruled, runs
 from ...solvers.packing.fitting import Counts, decreasing, fill, fit, fit_at_random
-from ...solvers.packing.reduction import Reduced, reduce
-from ...solvers.packing.ruled import reduce_ruled
-from ...solvers.packing.ruled_fitting import fill_ruled, fit_ruled, runs
+from ...solvers.packing.presolve import Reduced, presolve
 from .elastic import fill_elastic, require_time
 
 Order = Literal["index", "random"]
@@ -22,7 +22,7 @@ A_VM = 5e-9
 """Seconds that compiled policies take for a number of a VM."""
 
 
-@checked
+@validate_options
 def first_fit_all(
     instance: Packing,
     *,
@@ -58,14 +58,14 @@ def first_fit_all(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.ruled:
+    if instance.has_constraints:
         ruled = reduce_ruled(instance)
         if order == "random":
             mixed = (rng or np.random.default_rng(0)).permutation(runs(ruled))
             return _answer(ruled, fit_ruled(ruled, mixed))
         first = np.argsort([group[0] for group in ruled.members], kind="stable")
         return _answer(ruled, fit_ruled(ruled, runs(ruled, first)))
-    problem = reduce(instance)
+    problem = presolve(instance)
     if order == "random":
         generator = rng or np.random.default_rng(0)
         each = generator.permutation(np.repeat(np.arange(problem.types), problem.request))
@@ -74,7 +74,7 @@ def first_fit_all(
     return _answer(problem, fit(problem, first, problem.request[first]))
 
 
-@checked
+@validate_options
 def first_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -88,15 +88,15 @@ def first_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.ruled:
+    if instance.has_constraints:
         ruled = reduce_ruled(instance)
         return _answer(ruled, fit_ruled(ruled, runs(ruled)))
-    problem = reduce(instance)
+    problem = presolve(instance)
     order = decreasing(problem)
     return _answer(problem, fit(problem, order, problem.request[order]))
 
 
-@checked
+@validate_options
 def best_fit_decreasing(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -110,15 +110,15 @@ def best_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.ruled:
+    if instance.has_constraints:
         ruled = reduce_ruled(instance)
         return _answer(ruled, fit_ruled(ruled, runs(ruled), "best"))
-    problem = reduce(instance)
+    problem = presolve(instance)
     order = decreasing(problem)
     return _answer(problem, fit(problem, order, problem.request[order], best=True))
 
 
-@checked
+@validate_options
 def dot_product(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -135,15 +135,15 @@ def dot_product(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.ruled:
+    if instance.has_constraints:
         ruled = reduce_ruled(instance)
         return _answer(ruled, fill_ruled(ruled, "dot"))
-    problem = reduce(instance)
+    problem = presolve(instance)
     require_time(problem.vms, A_VM * problem.demand.size, time_limit)
     return _answer(problem, fill(problem, "dot"))
 
 
-@checked
+@validate_options
 def square_norm(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -159,15 +159,15 @@ def square_norm(
     >>> print(result.status, round(result.objective, 3))
     feasible 4.0
     """
-    if instance.ruled:
+    if instance.has_constraints:
         ruled = reduce_ruled(instance)
         return _answer(ruled, fill_ruled(ruled, "L2"))
-    problem = reduce(instance)
+    problem = presolve(instance)
     require_time(problem.vms, A_VM * problem.demand.size, time_limit)
     return _answer(problem, fill(problem, "L2"))
 
 
-@checked
+@validate_options
 def random_fit(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
@@ -185,13 +185,13 @@ def random_fit(
     feasible 4.0
     """
     generator = rng or np.random.default_rng(0)
-    if instance.partial or instance.elastic.all():
+    if instance.partial or instance.unbounded.all():
         return fill_elastic(instance, "random", generator, time_limit)
-    if instance.ruled:
+    if instance.has_constraints:
         ruled = reduce_ruled(instance)
         mixed = generator.permutation(runs(ruled))
         return _answer(ruled, fit_ruled(ruled, mixed, "random", generator))
-    problem = reduce(instance)
+    problem = presolve(instance)
     require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
     return _answer(problem, fit_at_random(problem, generator))
 

@@ -5,8 +5,8 @@ free.
 from __future__ import annotations
 
 from .direct import direct_contribution
+from .fair_share import curr_fair_share, fair_share, ut_fair_share
 from .sampled import guarantee, rand, sample_orderings, validate_orderings
-from .shares import curr_fair_share, fair_share, ut_fair_share
 from .simple import fifo, random_organization, round_robin
 
 __all__ = [

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling
 from ...solvers.scheduling.event_loop import simulate
 
 
-@checked
+@validate_options
 def direct_contribution(
     instance: Scheduling, *, rng: np.random.Generator | None = None
 ) -> Schedule:

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import AtLeast, Range, checked
+from ...instances.problem.option_types import AtLeast, Range, validate_options
 from ...instances.scheduling import Scheduling
 from ...solvers.outcome import Outcome, Report, Status, Stop
 from ...solvers.scheduling.event_loop import Sampling, memory_needed, simulate
-from ...solvers.scheduling.plain import Reading
+from ...solvers.scheduling.ref_reference import Reading
 
 MOST_JOINS = 2_000_000
 """Orders times organizations: some seconds of drawing, before the first look at the clock."""
@@ -24,7 +24,7 @@ MOST_MEMORY = 4.0
 Orderings = Annotated[int, AtLeast(1, "how many random orders are drawn")]
 
 
-@checked
+@validate_options
 def rand(
     instance: Scheduling,
     *,
@@ -107,7 +107,7 @@ def rand(
     return Outcome(played.schedule, None, Status.FEASIBLE, played.stop, certificate)
 
 
-@checked
+@validate_options
 def validate_orderings(orderings: Orderings, organizations: int) -> None:
     """Refuse numbers of random orders, or of organizations, that RAND cannot take."""
     if organizations > 62:
@@ -144,7 +144,7 @@ def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
     )
 
 
-@checked
+@validate_options
 def guarantee(
     organizations: Annotated[int, AtLeast(1)],
     orderings: Annotated[int, AtLeast(1)],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling
 from ...solvers.scheduling.event_loop import simulate
 
 
-@checked
+@validate_options
 def round_robin(instance: Scheduling) -> Schedule:
     """Organizations in turn: each free machine goes to the next one, in a circle, that has a job
     waiting.
@@ -27,7 +27,7 @@ def round_robin(instance: Scheduling) -> Schedule:
     return simulate(instance, "ROUNDROBIN").schedule
 
 
-@checked
+@validate_options
 def fifo(instance: Scheduling) -> Schedule:
     """First in, first out over all organizations: the job released first, ties to the lowest
     organization. O(j k).
@@ -42,7 +42,7 @@ def fifo(instance: Scheduling) -> Schedule:
     return simulate(instance, "FIFO").schedule
 
 
-@checked
+@validate_options
 def random_organization(
     instance: Scheduling, *, rng: np.random.Generator | None = None
 ) -> Schedule:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-FLOORS = ("instances", "models", "solvers", "baselines", "analysis", "running")
+LAYERS = ("instances", "models", "solvers", "baselines", "analysis", "running")
 INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
 """Names of modules that are for the inside only."""
 
@@ -120,15 +120,15 @@ def modules(name: str, before: str = "", page: str = "") -> str:
 
     roots = [f"cotenant.{name}"]
     if name in PROBLEM_NAMES:
-        roots = [f"cotenant.{floor}.{name}" for floor in FLOORS]
+        roots = [f"cotenant.{layer}.{name}" for layer in LAYERS]
     elif name == "common":
         own = (*PROBLEM_NAMES, "roommates", "papers")
         parents = [
-            (floor, importlib.import_module(f"cotenant.{floor}").__path__) for floor in FLOORS
+            (layer, importlib.import_module(f"cotenant.{layer}").__path__) for layer in LAYERS
         ]
         found = [
-            f"cotenant.{floor}.{entry.name}"
-            for floor, path in parents
+            f"cotenant.{layer}.{entry.name}"
+            for layer, path in parents
             for entry in pkgutil.iter_modules(path)
         ]
         roots = [

@@ -4,7 +4,7 @@ and Virtual Machines").
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .instance import Admission, Assignment, check
 from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_at_home, speeds_on, total_speed
 
@@ -15,13 +15,13 @@ PROBLEM = Problem(
     solution=Assignment,
     check=check,
     document="instances.admission.document:AdmissionDocument",
-    described="instances.admission.described:described",
+    answer_table="instances.admission.answer_table:answer_table",
     generators={
         "table-i": "instances.admission.generators:table_i",
         "uniform": "instances.admission.generators:uniform",
     },
     formats={"admission-csv": "instances.admission.formats:admission_csv"},
-    plain=Plain("admission-csv", "cores.csv", ("vm",), "vm,TYPE,TYPE,..."),
+    csv_form=CsvForm("admission-csv", "cores.csv", ("vm",), "vm,TYPE,TYPE,..."),
     scale="instances.admission.rules:scale",
 )
 

@@ -15,7 +15,7 @@ class AdmissionDocument(InstanceDocument):
     """Jobs that apply to virtual machines with typed cores."""
 
     model_config = ConfigDict(title="cotenant admission instance")
-    made = Admission
+    instance_type = Admission
 
     problem: Literal["admission"]
     cores: Entries[Entries[int]] = Field(

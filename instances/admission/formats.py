@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ..problem.errors import InvalidFile
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from ..problem.tables import PathLike, places_of, read_matrix
 from .instance import Admission
 
 
-@checked
+@validate_options
 def admission_csv(
     path: PathLike, *, jobs: str | None = None, speed: str | None = None
 ) -> Admission:

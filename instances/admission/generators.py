@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import Between, Range, checked
+from ..problem.option_types import Between, Range, validate_options
 from .instance import LARGEST, LARGEST_COUNT, Admission
 
 LARGEST_TABLE = 10**8
@@ -37,7 +37,7 @@ TABLE_I: dict[str, Ranges] = {
 """The ranges of the three comparisons, and how many simulations the paper ran of each."""
 
 
-@checked
+@validate_options
 def table_i(
     *, comparison: Comparison = "I", lengths: bool = False, rng: np.random.Generator
 ) -> Admission:
@@ -65,7 +65,7 @@ def table_i(
     )  # fmt: skip
 
 
-@checked
+@validate_options
 def uniform(
     *,
     machines: Count = 20,

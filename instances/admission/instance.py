@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, plain, set_field
+from ..problem.base import Instance, Solution, set_field, to_json_value
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, refuse, set_array, set_names
+from ..problem.fields import given_names, raise_first_invalid, set_array, set_names
 from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
+from ..problem.renamed import old_attributes
 
 if TYPE_CHECKING:
     import pandas
@@ -107,7 +108,7 @@ class Admission(Instance["Assignment"]):
         set_names(self, "machine_names", self.machines, "VM")
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(
         cls,
         speed: pandas.DataFrame,
@@ -137,11 +138,14 @@ class Admission(Instance["Assignment"]):
         types = labels_of(speed.columns, "speed.columns")
         machines = labels_of(cores.index, "cores.index")
         work = None if length is None else aligned(length, jobs, "length")
-        speeds, held = table(speed, jobs, types, "speed"), table(cores, machines, types, "cores")
+        speeds, machine_cores = (
+            table(speed, jobs, types, "speed"),
+            table(cores, machines, types, "cores"),
+        )
         wanted = aligned(threads, jobs, "threads")
         with by_label(cores=[machines, types], speed=[jobs, types], threads=[jobs], length=[jobs]):
             return cls(
-                cores=held,
+                cores=machine_cores,
                 threads=wanted,  # type: ignore[arg-type]
                 speed=speeds,
                 length=work,  # type: ignore[arg-type]
@@ -207,9 +211,11 @@ class Admission(Instance["Assignment"]):
 
     def document(self) -> dict[str, Any]:
         """The fields as JSON values; `length` is absent when there is none."""
-        content = {name: plain(getattr(self, name)) for name in ("cores", "threads", "speed")}
+        content = {
+            name: to_json_value(getattr(self, name)) for name in ("cores", "threads", "speed")
+        }
         if self.length is not None:
-            content["length"] = plain(self.length)
+            content["length"] = to_json_value(self.length)
         return content | given_names(self, "names", "machine_names")
 
 
@@ -245,14 +251,17 @@ class Assignment(Solution):
         chosen: Booleans = self.machine >= 0
         return chosen
 
-    def held(self, machines: int) -> Integers:
+    if not TYPE_CHECKING:
+        __getattr__ = old_attributes({"held": "used_cores"})
+
+    def used_cores(self, machines: int) -> Integers:
         """(V, C) cores of each type in use on each VM."""
         used = np.zeros((machines, self.cores.shape[1]), dtype=np.int64)
         np.add.at(used, self.machine[self.assigned], self.cores[self.assigned])
         return used
 
 
-@checked
+@validate_options
 def check(instance: Admission, assignment: Assignment) -> None:
     """Decide whether an assignment is feasible: one VM a job, at most its threads, no core used
     twice.
@@ -299,7 +308,7 @@ def check(instance: Admission, assignment: Assignment) -> None:
         raise InfeasibleSolution(
             f"job {j} holds {number[j]} cores; it has {instance.threads[j]} threads"
         )
-    used = assignment.held(instance.machines)
+    used = assignment.used_cores(instance.machines)
     if (used > instance.cores).any():
         v, c = (int(i) for i in np.argwhere(used > instance.cores)[0])
         raise InfeasibleSolution(
@@ -314,11 +323,11 @@ def _refuse(broken: Booleans, value: Integers, text: str) -> None:
 
 
 def _counts(field: str, values: Integers, least: int, expected: str, cure: str) -> None:
-    refuse(field, values, values < least, expected, cure)
-    refuse(field, values, values >= LARGEST_COUNT, f"a number below {LARGEST_COUNT}")
+    raise_first_invalid(field, values, values < least, expected, cure)
+    raise_first_invalid(field, values, values >= LARGEST_COUNT, f"a number below {LARGEST_COUNT}")
 
 
 def _positive(field: str, values: Floats, expected: str) -> None:
-    refuse(field, values, ~(values > 0), expected)  # NaN is wrong too
+    raise_first_invalid(field, values, ~(values > 0), expected)  # NaN is wrong too
     unit = f"Choose a unit in which it lies between {SMALLEST:g} and {LARGEST:g}"
-    refuse(field, values, (values < SMALLEST) | (values > LARGEST), expected, unit)
+    raise_first_invalid(field, values, (values < SMALLEST) | (values > LARGEST), expected, unit)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..problem.fields import shaped
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Admission, Floats, Integers
 
 _BLOCK = 2_000_000  # entries of the J x V x C arrays that are looked at at once
@@ -69,7 +69,7 @@ def gains_at_prices(
     return gain, cores
 
 
-@checked
+@validate_options
 def price_bound(instance: Admission, prices: Floats) -> float:
     """The most total speed any assignment can have, proved by prices (V, C) of cores, 0 or more;
     see the module.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem.fields import shaped
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Admission, Assignment, Booleans, Floats, Integers
 
 SCHEMES = ("SM", "DA1", "DA2", "proposed")
@@ -90,7 +90,7 @@ def speed_on(free: Integers, speed: Floats, order: Integers, threads: int) -> Fl
 _BLOCK = 1_000_000  # entries of the jobs x V arrays that are looked at at once
 
 
-@checked
+@validate_options
 def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None) -> Floats:
     """(J, V) the speed of each job (or of `jobs`) on the free cores (V, C) of each VM; O(J V C)."""
     shaped("free", free, len(free), instance.cores.shape[1])
@@ -112,7 +112,7 @@ def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None)
     return found
 
 
-@checked
+@validate_options
 def speeds_at_home(instance: Admission, jobs: Integers, machine: Integers) -> Floats:
     """(K,) the speed of each of some jobs on a VM each, when that is empty."""
     order = core_order(instance.speed[jobs])
@@ -125,20 +125,20 @@ def speeds_at_home(instance: Admission, jobs: Integers, machine: Integers) -> Fl
     return found
 
 
-@checked
+@validate_options
 def job_speeds(instance: Admission, assignment: Assignment) -> Floats:
     """(J,) the speed of each job on the cores it holds; 0 for a job that is not assigned."""
     speeds: Floats = (instance.speed * assignment.cores).sum(axis=1)
     return speeds
 
 
-@checked
+@validate_options
 def total_speed(instance: Admission, assignment: Assignment) -> float:
     """Sum of the speeds of all jobs: the objective of `optimal`."""
     return float(job_speeds(instance, assignment).sum())
 
 
-@checked
+@validate_options
 def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs:
     """The pairs (job j, VM v) that block: j is not at v and would be strictly faster there
     (Definition 4).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .instance import Colocation, Pairing, check
 from .stability import ALPHA_MODES, BlockingPairs, blocking_pairs, gains
 
@@ -13,7 +13,7 @@ PROBLEM = Problem(
     solution=Pairing,
     check=check,
     document="instances.colocation.document:ColocationDocument",
-    described="instances.colocation.described:described",
+    answer_table="instances.colocation.answer_table:answer_table",
     generators={
         "population": "instances.colocation.generators:population",
         "preferences": "instances.colocation.generators:random_preferences",
@@ -27,7 +27,7 @@ PROBLEM = Problem(
         "gavel": "instances.colocation.formats:gavel",
         "preferences": "instances.colocation.formats:preference_lists",
     },
-    plain=Plain(
+    csv_form=CsvForm(
         "pairs-csv",
         "pairs.csv",
         ("service", "beside"),

@@ -25,7 +25,7 @@ class ColocationDocument(InstanceDocument):
     """Jobs of T types to be paired on processors that hold two jobs each."""
 
     model_config = ConfigDict(title="cotenant colocation instance")
-    made = Colocation
+    instance_type = Colocation
 
     problem: Literal["colocation"]
     penalty: Entries[Entries[Penalty]] = Field(

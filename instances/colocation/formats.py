@@ -16,8 +16,8 @@ import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
+from ..problem.option_types import AtLeast, validate_options
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
-from ..problem.rules import AtLeast, checked
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
 from .generators import Machines, from_scores
 from .instance import Colocation, Floats, computed_penalty
@@ -26,7 +26,7 @@ from .missing import FORBIDDEN, UNKNOWN, Missing, completed
 Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
 
 
-@checked
+@validate_options
 def penalty_csv(
     path: PathLike,
     *,
@@ -61,7 +61,7 @@ def penalty_csv(
     return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
 
 
-@checked
+@validate_options
 def slowdown_csv(
     path: PathLike,
     *,
@@ -93,7 +93,7 @@ def slowdown_csv(
     return _typed(path, names, loss, copies, machines, bandwidth, "slowdown matrix", missing)
 
 
-@checked
+@validate_options
 def fair_co2(
     path: PathLike,
     *,
@@ -125,7 +125,7 @@ def fair_co2(
     return _typed(path, names, loss, copies, machines, bandwidth, "Fair-CO2 run times", missing)
 
 
-@checked
+@validate_options
 def gavel(
     path: PathLike,
     *,
@@ -176,7 +176,7 @@ def gavel(
 _LISTS = '{"agent": ["first choice", "second", ...], ...}'
 
 
-@checked
+@validate_options
 def preference_lists(path: PathLike) -> Colocation:
     """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object
     under "preferences".

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import AtLeast, Between, checked
+from ..problem.option_types import AtLeast, Between, validate_options
 from .instance import Colocation, Floats, Integers, computed_penalty
 from .workloads import WORKLOADS, ContentionModel
 
@@ -18,7 +18,7 @@ Agents = Annotated[int, AtLeast(1)]
 Machines = Annotated[float, AtLeast(1, "processors", infinite=True)]
 
 
-@checked
+@validate_options
 def population(
     *,
     agents: Agents = 1000,
@@ -87,7 +87,7 @@ _ERROR_DECIMALS = 6
 """Of synthetic errors."""
 
 
-@checked
+@validate_options
 def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Generator) -> Integers:
     """(T,) agents of each type when jobs are drawn with replacement by a mix over the types in
     order of demand.
@@ -118,7 +118,7 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
     return rng.beta(low, high, number)
 
 
-@checked
+@validate_options
 def random_preferences(
     *, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator
 ) -> Colocation:
@@ -151,7 +151,7 @@ def random_preferences(
     )
 
 
-@checked
+@validate_options
 def score_preferences(
     *,
     agents: Agents = 100,

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Booleans, Colocation, Floats, Pairing
 from .stability import AlphaMode, Uncertainty, compared, decimal, gains, least_float
 
@@ -89,7 +89,7 @@ def stable_alpha(
     return least_float(max(exact, Fraction(0)))
 
 
-@checked
+@validate_options
 def undecided_pairs(
     instance: Colocation,
     pairing: Pairing,

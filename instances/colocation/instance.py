@@ -15,13 +15,13 @@ from ..problem.base import (
     Instance,
     Solution,
     frozen_array,
-    plain,
     set_field,
+    to_json_value,
 )
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import as_number, names_of, refuse, set_array
+from ..problem.fields import as_number, names_of, raise_first_invalid, set_array
 from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .intervals import valid_intervals, valid_looks, valid_statement
 
 if TYPE_CHECKING:
@@ -136,12 +136,12 @@ class Colocation(Instance["Pairing"]):
         if types == 0:
             raise InvalidInstance("penalty", "empty", "at least one type")
         count = set_array(self, "count", np.int64, 1, types, "one per type")
-        refuse("count", count, count < 0, "a number of agents, 0 or more")
+        raise_first_invalid("count", count, count < 0, "a number of agents, 0 or more")
         penalty = _valid_penalty(penalty, count)
         set_field(self, "penalty", penalty)
         if self.bandwidth is not None:
             bandwidth = set_array(self, "bandwidth", float, 1, types, "one per type")
-            refuse(
+            raise_first_invalid(
                 "bandwidth",
                 bandwidth,
                 ~np.isfinite(bandwidth) | (bandwidth < 0),
@@ -158,7 +158,7 @@ class Colocation(Instance["Pairing"]):
         self._validate_partners()
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(
         cls, penalty: pandas.DataFrame, *, count: Any = 1, bandwidth: Any = None, **fields: Any
     ) -> Self:
@@ -291,19 +291,19 @@ class Colocation(Instance["Pairing"]):
     def document(self) -> dict[str, Any]:
         """The fields as JSON values; `machines` is absent for None and null for infinity."""
         content = {
-            "penalty": plain(self.penalty),
-            "count": plain(self.count),
+            "penalty": to_json_value(self.penalty),
+            "count": to_json_value(self.count),
             "names": list(self.names),
         }
         if self.bandwidth is not None:
-            content["bandwidth"] = plain(self.bandwidth)
+            content["bandwidth"] = to_json_value(self.bandwidth)
         if self.machines is not None:
-            content["machines"] = plain(self.machines)
+            content["machines"] = to_json_value(self.machines)
         if self.unpaired is not None:
             content["unpaired"] = self.unpaired
         for name in ("low", "high", "looks", "confidence"):
             if getattr(self, name) is not None:
-                content[name] = plain(getattr(self, name))
+                content[name] = to_json_value(getattr(self, name))
         if self.intervals:
             content["intervals"] = self.intervals
         return content
@@ -513,7 +513,7 @@ class Pairing(Solution):
         return int(self.pairs.sum() + self.single.sum())
 
 
-@checked
+@validate_options
 def check(instance: Colocation, pairing: Pairing) -> None:
     """Decide whether a pairing is feasible: every agent placed once, no forbidden pair, enough
     machines.

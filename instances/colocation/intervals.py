@@ -80,7 +80,7 @@ def valid_intervals(
                 f"{below[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high {above[x, y]:.12g}",
                 expected,
             )
-    return _told(below), _told(above)
+    return _finite_or_inf(below), _finite_or_inf(above)
 
 
 def valid_looks(looks: Any, penalty: Floats) -> Integers | None:
@@ -127,7 +127,7 @@ def _matrix(name: str, value: Any, dtype: Any, penalty: Floats) -> Any:
     return found
 
 
-def _told(end: Floats) -> Floats:
+def _finite_or_inf(end: Floats) -> Floats:
     """An end with inf for what is not finite: nobody looks there, and inf has a JSON form."""
     if not np.isfinite(end).all():
         end = np.where(np.isfinite(end), end, np.inf)

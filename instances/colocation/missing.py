@@ -47,15 +47,16 @@ def completed(
         return known, ""
     places = np.argwhere(lacking)
     verb = "are" if len(places) > 1 else "is"
-    said = f"{len(places)} of {int((~impossible).sum())} pairs {verb} missing"
+    remark = f"{len(places)} of {int((~impossible).sum())} pairs {verb} missing"
     if missing is None:
         named = ", ".join(f"{names[x]!r} beside {names[y]!r}" for x, y in places[:3].tolist())
         raise InvalidFile(
-            f"{path}: {said} ({named}{', ...' if len(places) > 3 else ''}); expected a number for "
+            f"{path}: {remark} ({named}{', ...' if len(places) > 3 else ''}); expected a number "
+            "for "
             "each, or forbidden. Measure them, or say what they are with --fill predict (by a "
             "filter, from the others) or --fill forbid"
         )
     if missing == "forbid":
-        return np.where(lacking, np.inf, known), f"{said} and forbidden"
+        return np.where(lacking, np.inf, known), f"{remark} and forbidden"
     guess = computed_penalty(np.minimum(missing(known), 1.0))
-    return np.where(lacking, guess, known), f"{said} and predicted from the others"
+    return np.where(lacking, guess, known), f"{remark} and predicted from the others"

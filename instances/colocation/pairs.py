@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ..problem.base import repeated
+from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.plain import name_of, tables_of
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
 from .generators import Machines
 from .instance import (
@@ -155,7 +155,7 @@ class Measured:
         )
 
 
-@checked
+@validate_options
 def pairs_csv(
     path: PathLike,
     *,
@@ -203,7 +203,7 @@ def pairs_csv(
     number = np.full(len(found.names), copies) if count is None else count
     penalty, filled = completed(os.fspath(main), found.names, found.penalty, number, missing)
     what = "penalties" if found.what == "penalty" else "slowdowns"
-    said = [f"{what} of {main.name}", found.repeats(), filled, found.written]
+    remarks = [f"{what} of {main.name}", found.repeats(), filled, found.written]
     plain = Colocation(
         penalty=penalty,
         count=number,
@@ -211,7 +211,7 @@ def pairs_csv(
         names=found.names,
         machines=machines,
         name=name_of(path),
-        source="; ".join(words for words in said if words),
+        source="; ".join(words for words in remarks if words),
     )
     summed = found.low is not None or not found.counted
     if found.runs.max(initial=0) < 2 and intervals != "pooled" and not summed:

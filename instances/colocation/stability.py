@@ -43,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from .instance import BLOCK, Booleans, Colocation, Floats, Integers, Pairing, blocks
 
 AlphaMode = Literal["penalty-points", "relative-penalty", "relative-throughput"]
@@ -63,14 +63,14 @@ _LEAST = 1e-300
 """Floats nearer to 0 than this hold fewer digits."""
 
 
-@checked
+@validate_options
 def validate_alpha(alpha: Alpha, alpha_mode: AlphaMode = "penalty-points") -> None:
     """Refuse an alpha below zero, NaN, or a reading that is not known."""
     if alpha_mode == "relative-penalty" and alpha >= 1:
         raise InvalidOption(f"alpha is {alpha}; a relative gain in penalty is below 1")
 
 
-@checked
+@validate_options
 def gains(
     old: npt.ArrayLike,
     new: npt.ArrayLike,
@@ -379,7 +379,7 @@ def willing(
     ).astype(np.int64)
 
 
-@checked
+@validate_options
 def blocking_pairs(
     instance: Colocation,
     pairing: Pairing,

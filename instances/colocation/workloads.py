@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Floats
 
 WORKLOADS: tuple[tuple[str, str, float], ...] = (
@@ -53,7 +53,7 @@ WORKLOADS: tuple[tuple[str, str, float], ...] = (
 """Name, suite, memory bandwidth [GB/s]: Cooper Table I, thesis Table 2.1."""
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class ContentionModel:
     """Parameters of the synthetic penalty model; the formula is in the module's docstring.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .conversion import groups_from
 from .feasible import check
 from .instance import Grouping, Groups
@@ -17,7 +17,7 @@ PROBLEM = Problem(
     solution=Grouping,
     check=check,
     document="instances.groups.document:GroupsDocument",
-    described="instances.groups.described:described",
+    answer_table="instances.groups.answer_table:answer_table",
     generators={
         "additive": "instances.groups.generators:additive",
         "pressure": "instances.groups.generators:pressure",
@@ -28,7 +28,9 @@ PROBLEM = Problem(
         "curves-csv": "instances.groups.formats:curves_csv",
         "colocation": "instances.groups.formats:colocation",
     },
-    plain=Plain("groups-csv", "groups.csv", ("group", "job"), "group,job,penalty|slowdown[,class]"),
+    csv_form=CsvForm(
+        "groups-csv", "groups.csv", ("group", "job"), "group,job,penalty|slowdown[,class]"
+    ),
     scale="instances.groups.conversion:scale",
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidInstance, InvalidOption
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import UNIT, Floats, Groups, Integers
 from .residuals import residual_words
 from .stability import times_of
@@ -25,7 +25,7 @@ class Pairs(Protocol):
     name: str
 
 
-@checked
+@validate_options
 def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = None) -> Groups:
     """The jobs of a colocation on machines of more seats, penalties added up over the jobs beside.
 

@@ -28,7 +28,7 @@ class GroupsDocument(InstanceDocument):
     """Jobs of T types to be grouped on machines of several seats."""
 
     model_config = ConfigDict(title="cotenant groups instance")
-    made = Groups
+    instance_type = Groups
 
     problem: Literal["groups"]
     count: Entries[int] = Field(min_length=1, description="jobs of each type")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.errors import InfeasibleSolution
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import FORBIDDEN, Grouping, Groups, group_name
 from .penalties import units
 
 
-@checked
+@validate_options
 def check(instance: Groups, grouping: Grouping) -> None:
     """Decide whether a grouping is feasible: every job placed once, no group larger than its
     machine or forbidden, and no more machines than there are.

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ..problem.base import repeated
+from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import read
-from ..problem.plain import name_of, tables_of
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
 from .conversion import groups_from
 from .generators import Machines, Seats
@@ -31,7 +31,7 @@ _MANY = {"": inf, "inf": inf}
 """Machines that a table of classes does not count."""
 
 
-@checked
+@validate_options
 def colocation(path: PathLike, *, seats: Seats = 4, machines: Machines | None = None) -> Groups:
     """A colocation instance, its jobs on machines of more seats and penalties added up over the
     jobs beside.
@@ -53,7 +53,7 @@ def colocation(path: PathLike, *, seats: Seats = 4, machines: Machines | None = 
     return groups_from(found, seats=seats, machines=machines)  # type: ignore[arg-type]
 
 
-@checked
+@validate_options
 def groups_csv(
     path: PathLike,
     *,
@@ -98,14 +98,14 @@ def groups_csv(
     runs, what, written = _runs(main, given)
     width = max(len(group) for _, group in runs)
     names = given.names
-    said = f"{_MEASURES[what]} of {main.name}{f'; {written}' if written else ''}"
+    remark = f"{_MEASURES[what]} of {main.name}{f'; {written}' if written else ''}"
     common = given.fields(width) | {"name": name_of(path)}
-    whole = Groups(**common, **_table(runs, width), source=said)
+    whole = Groups(**common, **_table(runs, width), source=remark)
     if model == "table":
         listed = len({group for _, group in runs if len(group) > 1})
         every = sum(comb(len(names) + size - 1, size) for size in range(2, width + 1))
         unlisted = f"; {every - listed} of {every} kinds of groups have no row, and are forbidden"
-        return whole.replace(source=f"{said}{unlisted}") if listed < every else whole
+        return whole.replace(source=f"{remark}{unlisted}") if listed < every else whole
     penalty = np.full((max(1, len(given.classes)), len(names), len(names)), np.nan)
     for (place, group), measured in runs.items():
         if len(group) == 2:
@@ -121,10 +121,10 @@ def groups_csv(
             "measure it, or keep model=table"
         )
     added = Groups(penalty=penalty if len(penalty) > 1 else penalty[0], **common)
-    return added.replace(source=f"{said}; {residual_words(residuals(added, whole))}")
+    return added.replace(source=f"{remark}; {residual_words(residuals(added, whole))}")
 
 
-@checked
+@validate_options
 def curves_csv(
     path: PathLike,
     *,
@@ -188,16 +188,16 @@ def curves_csv(
             loads = sorted(curve)
             means = rising([float(np.mean(curve[load])) for load in loads])
             curves[place, kind] = np.interp(knots, loads, means)
-    said = f"{_MEASURES[what]} of {main.name}{f'; {table.written}' if table.written else ''}"
+    remark = f"{_MEASURES[what]} of {main.name}{f'; {table.written}' if table.written else ''}"
     common = given.fields(seats) | {"name": name_of(path)}
-    found = Groups(knots=knots, sensitivity=curves if wide else curves[0], source=said, **common)
+    found = Groups(knots=knots, sensitivity=curves if wide else curves[0], source=remark, **common)
     if "groups" not in others:
         return found
     runs, _, _ = _runs(others["groups"], given)
     width = max(len(group) for _, group in runs)
     whole = Groups(**common, **_table(runs, width))
     least = residual_words(residuals(found, whole, least=2), "curves over pressure", 2)
-    return found.replace(source=f"{said}; {least}")
+    return found.replace(source=f"{remark}; {least}")
 
 
 Runs = dict[tuple[int, tuple[int, ...]], dict[int, list[float]]]
@@ -297,8 +297,8 @@ def _runs(path: Path, given: _Given) -> tuple[Runs, str, str]:
         members.setdefault(given.known[job], []).append(_lost(row, what))
     for (_, group), measured in runs.items():
         if missing := sorted(set(group) - set(measured)):
-            told = " + ".join(given.names[kind] for kind in group)
-            raise InvalidFile(f"{path}: no row for {given.names[missing[0]]!r} in {told}")
+            group_names = " + ".join(given.names[kind] for kind in group)
+            raise InvalidFile(f"{path}: no row for {given.names[missing[0]]!r} in {group_names}")
     return runs, what, table.written
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from .instance import Floats, Groups, Integers
 from .penalties import groups_listed, units
 
@@ -17,7 +17,7 @@ Machines = Annotated[float, AtLeast(1, "machines", infinite=True)]
 Noise = Annotated[float, AtLeast(0, "a standard deviation of penalties")]
 
 
-@checked
+@validate_options
 def additive(
     *,
     types: Types = 20,
@@ -52,7 +52,7 @@ def additive(
     )
 
 
-@checked
+@validate_options
 def pressure(
     *,
     types: Types = 20,
@@ -91,7 +91,7 @@ def pressure(
     )
 
 
-@checked
+@validate_options
 def table(
     *,
     types: Types = 5,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, frozen_array, set_field, to_json_value
 from ..problem.errors import InvalidInstance
-from ..problem.fields import names_of, refuse, set_array
+from ..problem.fields import names_of, raise_first_invalid, set_array
 from ..problem.frames import (
     aligned,
     by_label,
@@ -21,7 +21,7 @@ from ..problem.frames import (
     require_frame,
     table,
 )
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +105,7 @@ class Groups(Instance["Grouping"]):
 
     def __post_init__(self) -> None:
         count = set_array(self, "count", np.int64)
-        refuse("count", count, count < 0, "a number of jobs, 0 or more")
+        raise_first_invalid("count", count, count < 0, "a number of jobs, 0 or more")
         if not 0 < sum(count.tolist()) <= MOST_JOBS:
             raise InvalidInstance(
                 "count", f"{sum(count.tolist())} jobs in all", f"from 1 to {MOST_JOBS}"
@@ -114,7 +114,9 @@ class Groups(Instance["Grouping"]):
         if np.ndim(self.seats) == 0:
             set_field(self, "seats", [self.seats])
         seats = set_array(self, "seats", np.int64)
-        refuse("seats", seats, (seats < 1) | (seats > MOST_SEATS), f"1 to {MOST_SEATS} jobs")
+        raise_first_invalid(
+            "seats", seats, (seats < 1) | (seats > MOST_SEATS), f"1 to {MOST_SEATS} jobs"
+        )
         if len(seats) == 0:
             raise InvalidInstance("seats", "empty", "at least one class of machines")
         set_field(self, "classes", names_of("classes", self.classes, len(seats), "class"))
@@ -122,7 +124,7 @@ class Groups(Instance["Grouping"]):
         self._set_model()
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(
         cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
         pressure: Any = None, **fields: Any,
@@ -243,7 +245,7 @@ class Groups(Instance["Grouping"]):
     def document(self) -> dict[str, Any]:
         """The fields as JSON values, those that are given; null stands for infinity."""
         content: dict[str, Any] = {
-            name: plain(getattr(self, name))
+            name: to_json_value(getattr(self, name))
             for name in ("count", "seats", "machines", "penalty", "pressure", "knots",
                          "sensitivity")
             if getattr(self, name) is not None
@@ -274,7 +276,7 @@ class Groups(Instance["Grouping"]):
         elif np.ndim(self.machines) == 0:
             set_field(self, "machines", [self.machines])
         number = set_array(self, "machines", float, 1, len(seats), "one per class")
-        refuse(
+        raise_first_invalid(
             "machines",
             number,
             np.isnan(number) | (number < 0) | (np.isfinite(number) & (number != np.floor(number))),
@@ -304,7 +306,9 @@ class Groups(Instance["Grouping"]):
             raise InvalidInstance("where", f"given beside {given[0]} data", "a table's classes")
         if self.pressure is not None:
             load = set_array(self, "pressure", float, 1, self.types, "one per type")
-            refuse("pressure", load, ~((load >= 0) & (load < 1e5)), "a pressure from 0 to 1e5")
+            raise_first_invalid(
+                "pressure", load, ~((load >= 0) & (load < 1e5)), "a pressure from 0 to 1e5"
+            )
         {"additive": self._set_additive, "pressure": self._set_curves, "table": self._set_table}[
             self.model
         ]()
@@ -328,20 +332,26 @@ class Groups(Instance["Grouping"]):
     def _set_additive(self) -> None:
         penalty = self._per_class("penalty", self.types)
         wrong = ~((penalty >= _LEAST) & ((penalty <= 1) | (penalty == np.inf)))
-        refuse("penalty", penalty, wrong, "a fraction of throughput lost, from -1 to 1, or inf")
+        raise_first_invalid(
+            "penalty", penalty, wrong, "a fraction of throughput lost, from -1 to 1, or inf"
+        )
         set_field(self, "penalty", _rounded(penalty))
 
     def _set_curves(self) -> None:
         if self.pressure is None:
             raise InvalidInstance("pressure", "not given", "what each type puts on the others")
         knots = set_array(self, "knots", float)
-        refuse("knots", knots, ~((knots >= 0) & (knots <= 8e6)), "a pressure, from 0 to 8e6")
+        raise_first_invalid(
+            "knots", knots, ~((knots >= 0) & (knots <= 8e6)), "a pressure, from 0 to 8e6"
+        )
         if len(knots) == 0 or (np.diff(knots) <= 0).any():
             raise InvalidInstance("knots", knots.tolist()[:5], "pressures that rise, one or more")
         curve = self._per_class("sensitivity", len(knots))
-        refuse("sensitivity", curve, ~((curve >= _LEAST) & (curve <= 1)), "from -1 to 1")
+        raise_first_invalid(
+            "sensitivity", curve, ~((curve >= _LEAST) & (curve <= 1)), "from -1 to 1"
+        )
         fall = np.diff(curve, axis=-1, prepend=-np.inf) < 0
-        refuse(
+        raise_first_invalid(
             "sensitivity", curve, fall, "no less than at the knot before it",
             "More pressure never helps: make measured points isotonic "
             "(cotenant.instances.groups.rising)",
@@ -356,7 +366,9 @@ class Groups(Instance["Grouping"]):
                 "losses", f"of shape {losses.shape}", f"a penalty for each member, {members.shape}"
             )
         types, size = self.types, members.shape[1]
-        refuse("members", members, (members < -1) | (members >= types), f"a type, 0 to {types - 1}")
+        raise_first_invalid(
+            "members", members, (members < -1) | (members >= types), f"a type, 0 to {types - 1}"
+        )
         if float(types + 1) ** size >= 2.0**62:
             raise InvalidInstance(
                 "members", f"groups of {size} of {types} types", "a table of fewer types or seats"
@@ -367,7 +379,7 @@ class Groups(Instance["Grouping"]):
                 f"members[{int(np.argmin(taken.any(axis=1)))}]", "empty", "at least one job"
             )
         wrong = taken & ~((losses >= _LEAST) & (losses <= 1))
-        refuse("losses", losses, wrong, "a fraction of throughput lost, from -1 to 1")
+        raise_first_invalid("losses", losses, wrong, "a fraction of throughput lost, from -1 to 1")
         # members ascend, empty seats last
         order = np.argsort(np.where(taken, members, types), axis=1, kind="stable")
         members = np.take_along_axis(members, order, 1)
@@ -383,7 +395,9 @@ class Groups(Instance["Grouping"]):
         set_field(self, "where", where)
         place_of = set_array(self, "where", np.int64, 1, len(members), "one per group")
         classes = len(self.seats)
-        refuse("where", place_of, (place_of < -1) | (place_of >= classes), f"-1 to {classes - 1}")
+        raise_first_invalid(
+            "where", place_of, (place_of < -1) | (place_of >= classes), f"-1 to {classes - 1}"
+        )
         keys = np.column_stack([place_of, members])
         order = np.lexsort(keys.T[::-1])
         twice = (np.diff(keys[order], axis=0) == 0).all(axis=1)
@@ -424,7 +438,7 @@ class Grouping(Solution):
                 "number", f"of lengths {len(members)}, {len(where)}, {len(number)}",
                 "members, where and number of one length",
             )  # fmt: skip
-        refuse("number", number, number < 0, "how many machines, 0 or more")
+        raise_first_invalid("number", number, number < 0, "how many machines, 0 or more")
         keys, inverse = np.unique(
             np.column_stack([where, ascending(members)]), axis=0, return_inverse=True
         )
@@ -496,9 +510,9 @@ def _measured(
     members, losses = [], []
     for (_, kinds), measured in runs.items():
         if missing := [kind for kind in kinds if kind not in measured]:
-            told = " + ".join(str(types[kind]) for kind in kinds)
+            group_names = " + ".join(str(types[kind]) for kind in kinds)
             raise InvalidInstance(
-                "frame", f"without {types[missing[0]]!r} in {told}", "a row for every member"
+                "frame", f"without {types[missing[0]]!r} in {group_names}", "a row for every member"
             )
         members.append([*kinds, *[-1] * (width - len(kinds))])
         means = [sum(measured[kind]) / len(measured[kind]) for kind in kinds]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import FORBIDDEN, UNIT, Floats, Groups, Integers
 
 MOST_GROUPS = 10**7
@@ -118,7 +118,7 @@ def pressures(instance: Groups) -> Floats:
     return total / np.maximum(times, 1)
 
 
-@checked
+@validate_options
 def rising(points: npt.ArrayLike) -> Floats:
     """Measured points of a sensitivity curve, the nearest that never fall (isotonic regression).
 

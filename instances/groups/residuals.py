@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.errors import InvalidInstance
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import FORBIDDEN, UNIT, Floats, Groups
 from .penalties import units
 
 
-@checked
+@validate_options
 def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
     """What a model says of the members of measured groups, less what was measured: one entry a
     member of each group of so many jobs or more.
@@ -37,9 +37,9 @@ def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
     for place in np.unique(measured.where).tolist():
         large = (measured.members >= 0).sum(axis=1) >= least
         rows = measured.members[here := large & (measured.where == place)]
-        said = units(instance, max(place, 0), rows)
-        taken = (rows >= 0) & (said < FORBIDDEN)
-        found.append(said[taken] / UNIT - measured.losses[here][taken])
+        predicted = units(instance, max(place, 0), rows)
+        taken = (rows >= 0) & (predicted < FORBIDDEN)
+        found.append(predicted[taken] / UNIT - measured.losses[here][taken])
     return np.concatenate([np.zeros(0), *found])
 
 

@@ -22,7 +22,7 @@ from typing import Annotated, cast
 
 import numpy as np
 
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from .instance import FORBIDDEN, UNIT, Floats, Grouping, Groups, Integers, ascending
 from .penalties import groups_listed, units
 
@@ -108,7 +108,7 @@ def whole_alpha(alpha: float) -> int:
     return floor(Fraction(repr(float(alpha))) * UNIT) if alpha < 1e3 else FORBIDDEN
 
 
-@checked
+@validate_options
 def blocking_groups(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0) -> BlockingGroups:
     """Count and list the groups that would all gain more than alpha on a full machine of their own.
 
@@ -199,18 +199,18 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
         lost = units(instance, one, rows)[np.arange(len(rows)), spot]
         after[here] = lost.reshape(len(here), -1)  # of each type in the entry's seat
     now = after[np.arange(number), own]
-    many, held = grouping.number[kind], times[kind, seat]
-    jobs = many * held
+    many, repeats = grouping.number[kind], times[kind, seat]
+    jobs = many * repeats
     total = 0
     for part in np.array_split(np.arange(number), 1 + number // 256):
         both = now[part, None] - after[:, own[part]].T > least
         both &= now - after[part][:, own] > least
-        ways = both @ (many * held)
+        ways = both @ (many * repeats)
         total += sum(
-            a * b for a, b in zip((many * held)[part].tolist(), ways.tolist(), strict=True)
+            a * b for a, b in zip((many * repeats)[part].tolist(), ways.tolist(), strict=True)
         )
         # of one kind of group: two jobs of one machine exchange nothing
-        same = (both & (kind[part, None] == kind)) @ held
+        same = (both & (kind[part, None] == kind)) @ repeats
         total -= sum((jobs[part] * same).tolist())
     return total // 2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .equilibrium import Residuals, residuals, user_regrets
 from .instance import Allocation, Market, check
 from .utility import best_reply, user_utilities
@@ -14,10 +14,12 @@ PROBLEM = Problem(
     solution=Allocation,
     check=check,
     document="instances.market.document:MarketDocument",
-    described="instances.market.described:described",
+    answer_table="instances.market.answer_table:answer_table",
     generators={"population": "instances.market.generators:population"},
     formats={"jobs-csv": "instances.market.formats:jobs_csv"},
-    plain=Plain("jobs-csv", "jobs.csv", ("user", "server"), "user,server,parallel_fraction[,work]"),
+    csv_form=CsvForm(
+        "jobs-csv", "jobs.csv", ("user", "server"), "user,server,parallel_fraction[,work]"
+    ),
     scale="instances.market.scale:scale",
 )
 

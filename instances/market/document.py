@@ -26,7 +26,7 @@ class MarketDocument(InstanceDocument):
     """Users' jobs bound to servers, and the servers' cores."""
 
     model_config = ConfigDict(title="cotenant market instance")
-    made = Market
+    instance_type = Market
 
     problem: Literal["market"]
     capacity: Entries[float] = Field(min_length=1, description="cores of each server, above 0")

@@ -93,14 +93,14 @@ def envied_values(market: Market, allocation: Allocation) -> csr_array:
     from scipy.sparse import csr_array
 
     where = places(market)
-    held = total_by(where.of_job[market.useful], allocation.cores[market.useful], len(where.user))
+    cores = total_by(where.of_job[market.useful], allocation.cores[market.useful], len(where.user))
     tenants = np.bincount(where.server, minlength=market.servers)
     first = np.concatenate([[0], np.cumsum(tenants)[:-1]])
     repeats = tenants[where.server]
     looking = np.repeat(np.arange(len(where.user)), repeats)
     offset = np.arange(len(looking)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     seen = first[where.server[looking]] + offset
-    entitled = held[seen] * (market.budget[where.user[looking]] / market.budget[where.user[seen]])
+    entitled = cores[seen] * (market.budget[where.user[looking]] / market.budget[where.user[seen]])
     value = place_values(market, where, looking, entitled)
     shape = (market.users, market.users)
     return csr_array((value, (where.user[looking], where.user[seen])), shape=shape)

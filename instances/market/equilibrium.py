@@ -26,7 +26,7 @@ from math import inf, isnan
 
 import numpy as np
 
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Allocation, Floats, Market, ratio, total_by
 from .utility import best_reply, reply_utilities, user_utilities
 
@@ -100,7 +100,7 @@ def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
     )
 
 
-@checked
+@validate_options
 def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     """How far an allocation is from a market equilibrium at its own prices; None without prices.
     O(jobs).
@@ -111,7 +111,7 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     return residuals_of(market.capacity, price, account(market, allocation.cores, price))
 
 
-@checked
+@validate_options
 def user_regrets(market: Market, allocation: Allocation) -> Floats | None:
     """(n,) each user's regret, 1 - u_i(x_i) / u_i(best reply), 0 at least; None without prices."""
     if allocation.price is None:

@@ -52,8 +52,8 @@ class WholeRatios:
     def one(self, place: int, cores: Sequence[float]) -> Fraction:
         """The ratio of the user at `place` in `users` whose `jobs` have these whole cores."""
         worths = (
-            self._worth(job, int(held))
-            for job, held in zip(self.jobs[place].tolist(), cores, strict=True)
+            self._worth(job, int(whole))
+            for job, whole in zip(self.jobs[place].tolist(), cores, strict=True)
         )
         return sum(worths, Fraction(0)) / self._static_of[place]
 

@@ -20,14 +20,14 @@ from typing import Literal
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .equilibrium import Residuals, money_spent
 from .instance import Allocation, Floats, Market, ratio, total_by
 
 Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
 
 
-@checked
+@validate_options
 def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
     """The family of that name; None for Amdahl utilities, which are not homogeneous."""
     if utility == "ces" and not (

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
+from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile
-from ..problem.plain import name_of, tables_of
-from ..problem.rules import Above, checked
+from ..problem.option_types import Above, validate_options
 from ..problem.tables import CsvRow, CsvTable, PathLike
 from .instance import Market
 from .profile import FRACTION, karp_flatt
@@ -17,7 +17,7 @@ from .profile import FRACTION, karp_flatt
 _KNOWN = ("user", "server", "parallel_fraction", "work", "budget", "capacity")
 
 
-@checked
+@validate_options
 def jobs_csv(
     path: PathLike,
     *,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import Above, AtLeast, Between, checked
+from ..problem.option_types import Above, AtLeast, Between, validate_options
 from .instance import Floats, Integers, Market
 from .memory import require_memory
 from .workloads import synthetic_fractions
@@ -20,7 +20,7 @@ Count = Annotated[int, AtLeast(1)]
 _BYTES_PER_JOB = 150  # drawing and validating, counted generously
 
 
-@checked
+@validate_options
 def population(
     *,
     users: Count = 100,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, plain
+from ..problem.base import Instance, Solution, to_json_value
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, refuse, require_length, set_array, set_names
+from ..problem.fields import given_names, raise_first_invalid, require_length, set_array, set_names
 from ..problem.frames import aligned, by_label, columns_of, labels_of, names, places
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -99,7 +99,7 @@ class Market(Instance["Allocation"]):
             if len(values) == 0:
                 raise InvalidInstance(name, "empty", "at least one entry")
             cure = f"Leave the {'server' if name == 'capacity' else 'user'} out"
-            refuse(
+            raise_first_invalid(
                 name,
                 values,
                 ~((values > 0) & (values < np.inf)),
@@ -113,13 +113,15 @@ class Market(Instance["Allocation"]):
             raise InvalidInstance("user", "empty", "at least one job")
         for name in ("server", "parallel_fraction", "work"):
             require_length(name, getattr(self, name), self.jobs, "one per job as in user")
-        refuse(
+        raise_first_invalid(
             "parallel_fraction",
             fraction,
             ~((fraction >= 0) & (fraction <= 1)),
             "a fraction from 0 to 1",
         )
-        refuse("work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more")
+        raise_first_invalid(
+            "work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more"
+        )
         _in_range("capacity", self.capacity, LARGEST_CAPACITY)
         _in_range("budget", self.budget, LARGEST_WORTH)
         _in_range("work", np.where(work > 0, work, 1.0), LARGEST_WORTH)
@@ -127,7 +129,7 @@ class Market(Instance["Allocation"]):
         set_names(self, "server_names", self.servers, "server")
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(
         cls, jobs: pandas.DataFrame, *, capacity: pandas.Series, budget: Any = 1.0, **fields: Any
     ) -> Self:
@@ -217,10 +219,14 @@ class Market(Instance["Allocation"]):
     def document(self) -> dict[str, Any]:
         """The fields as JSON values, the jobs' four lists under `job`."""
         jobs = {
-            name: plain(getattr(self, name))
+            name: to_json_value(getattr(self, name))
             for name in ("user", "server", "parallel_fraction", "work")
         }
-        content = {"capacity": plain(self.capacity), "budget": plain(self.budget), "job": jobs}
+        content = {
+            "capacity": to_json_value(self.capacity),
+            "budget": to_json_value(self.budget),
+            "job": jobs,
+        }
         return content | given_names(self, "names", "server_names")
 
 
@@ -245,7 +251,7 @@ class Allocation(Solution):
             set_array(self, "price", float)
 
 
-@checked
+@validate_options
 def check(instance: Market, allocation: Allocation) -> None:
     """Decide whether an allocation is feasible: cores of 0 or more, no server overfilled, prices of
     0 or more.
@@ -290,7 +296,7 @@ def check(instance: Market, allocation: Allocation) -> None:
 
 def _in_range(name: str, values: Floats, most: float) -> None:
     wrong = (values > most) | (values < 1 / most)
-    refuse(
+    raise_first_invalid(
         name,
         values,
         wrong,
@@ -301,7 +307,7 @@ def _in_range(name: str, values: Floats, most: float) -> None:
 
 def _set_index(market: Market, name: str, number: int, what: str) -> None:
     values = set_array(market, name, np.int64)
-    refuse(
+    raise_first_invalid(
         name,
         values,
         (values < 0) | (values >= number),

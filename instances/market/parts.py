@@ -242,7 +242,7 @@ def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market
     expected, jobs = part.first, 0
     ready: list[Any] = []
     waiting: list[Any] = []
-    held = 0
+    waiting_jobs = 0
     for group in range(file.num_row_groups):
         try:
             table = file.read_row_group(group)
@@ -252,15 +252,15 @@ def read_blocks(header: Header, part: Part, least: int) -> Iterator[tuple[Market
         _require_users(table.column("user").to_numpy(), expected, part, path)
         expected += len(table)
         waiting.append(table)
-        held += len(table.column("server").combine_chunks().flatten())
-        if held >= least:
+        waiting_jobs += len(table.column("server").combine_chunks().flatten())
+        if waiting_jobs >= least:
             if ready:
                 yield _market_of(pa.concat_tables(ready), header, path)
-            jobs += held
-            ready, waiting, held = waiting, [], 0
+            jobs += waiting_jobs
+            ready, waiting, waiting_jobs = waiting, [], 0
     # a last block of users without any job goes along with the one before
-    blocks = [ready, waiting] if ready and held else [ready + waiting]
-    jobs += held
+    blocks = [ready, waiting] if ready and waiting_jobs else [ready + waiting]
+    jobs += waiting_jobs
     if expected != part.first + part.users or jobs != part.jobs:
         raise InvalidFile(
             f"{path} has {expected - part.first} users and {jobs} jobs; expected {part.users} and "
@@ -379,14 +379,14 @@ def schema_of(pa: Any, named: bool, numbered: bool, digest: str) -> pa.Schema:
     ]
     fields += [("job", pa.list_(pa.int64()))] if numbered else []
     fields += [("name", pa.string())] if named else []
-    said = json.dumps({"schema": SCHEMA, "capacity": digest})
-    return pa.schema(fields, metadata={_MARK: said.encode()})
+    header = json.dumps({"schema": SCHEMA, "capacity": digest})
+    return pa.schema(fields, metadata={_MARK: header.encode()})
 
 
 def _require_schema(pa: Any, path: Path, schema: Any, header: Header) -> None:
     try:
-        said = json.loads((schema.metadata or {})[_MARK])
-        version, digest = said["schema"], said["capacity"]
+        marked = json.loads((schema.metadata or {})[_MARK])
+        version, digest = marked["schema"], marked["capacity"]
     except (KeyError, ValueError, TypeError):
         raise InvalidFile(
             f"{path} is not a part of a market: it has no schema; name a file that `cotenant "

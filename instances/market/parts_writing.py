@@ -13,7 +13,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import write_text
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Floats, Integers, Market
 from .parts import (
     HEADER,
@@ -27,7 +27,7 @@ from .parts import (
 )
 
 
-@checked
+@validate_options
 def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> Header:
     """Write a market into a folder that is new or empty, in parts of about as many jobs.
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.rules import Between, checked
+from ..problem.option_types import Between, validate_options
 from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Booleans, Floats
 
@@ -108,7 +108,7 @@ class Fraction:
     counts: int
 
 
-@checked
+@validate_options
 def fractions(profile: Profile, most_cores: float | None = None) -> list[Fraction]:
     """Karp-Flatt estimates for each workload and data size (thesis figs. 3.4 and 3.5).
 
@@ -151,7 +151,7 @@ def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
     return {name: float(np.clip(np.mean(values), 0.0, 1.0)) for name, values in estimates.items()}
 
 
-@checked
+@validate_options
 def read_profile(path: PathLike, where: str | None = None) -> Profile:
     """Read a profile from CSV.
 

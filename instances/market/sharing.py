@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .envy import place_values, places
 from .instance import Allocation, Floats, Market, ratio, total_by
 from .utility import user_utilities
@@ -28,7 +28,7 @@ from .utility import user_utilities
 Share = Literal["endowment", "tenants", "jobs"]
 
 
-@checked
+@validate_options
 def static_utilities(market: Market, share: Share = "endowment") -> Floats:
     """(n,) each user's utility of its static share; 0 for a user without useful jobs."""
     if share == "jobs":

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem.fields import shaped
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Booleans, Floats, Integers, Market, ratio, total_by
 
 TIE = 1e-12
@@ -48,7 +48,7 @@ def job_utilities(market: Market, cores: Floats) -> Floats:
     return market.work * speedup(cores, market.parallel_fraction)
 
 
-@checked
+@validate_options
 def user_utilities(market: Market, cores: Floats) -> Floats:
     """(n,) u_i, the sum over its jobs (thesis section 3.3.1); 0 for a user without jobs."""
     cores = shaped("cores", cores, market.jobs)
@@ -153,7 +153,7 @@ def rise_of(
         rest *= active
 
 
-@checked
+@validate_options
 def best_reply(market: Market, price: Floats) -> Fill:
     """Each user's best use of its budget at these prices, as a taker of prices (thesis eq. 3.4).
 

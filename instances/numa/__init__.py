@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .answer import POLICIES, Flow, Simulation
 from .feasible import check
 from .instance import Numa
@@ -15,10 +15,10 @@ PROBLEM = Problem(
     solution=(Simulation, Flow),
     check=check,
     document="instances.numa.document:NumaDocument",
-    described="instances.numa.described:described",
+    answer_table="instances.numa.answer_table:answer_table",
     generators={"blade-server": "instances.numa.generators:blade_server"},
     formats={"classes-csv": "instances.numa.formats:classes_csv"},
-    plain=Plain(
+    csv_form=CsvForm(
         "classes-csv",
         "classes.csv",
         ("class", "service_mean"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.fields import shaped
-from ..problem.rules import Above, AtLeast, checked
+from ..problem.option_types import Above, AtLeast, validate_options
 from .feasible import reach
 from .instance import Floats, Numa
 from .technology import THESIS
@@ -25,7 +25,7 @@ Hops = Annotated[float, AtLeast(0, "hops")]
 Throughput = Annotated[float, Above(0, "tasks a second")]
 
 
-@checked
+@validate_options
 def link_energy(
     instance: Numa,
     ht_energy: Picojoules = THESIS.ht_energy,
@@ -56,7 +56,7 @@ def link_energy(
     return energy
 
 
-@checked
+@validate_options
 def throughput_bound(instance: Numa, price: Floats) -> float:
     """The most throughput any placement can sustain, bounded by prices of processors' time: any
     prices >= 0 prove one.
@@ -95,7 +95,7 @@ def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
     return throughput * float(instance.class_share @ energy[:, reached].max(axis=1))
 
 
-@checked
+@validate_options
 def saturated_throughput(instance: Numa, policy: str) -> float:
     """Tasks a second that a policy clears from an endless backlog without a refusal limit.
 

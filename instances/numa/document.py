@@ -16,7 +16,7 @@ class NumaDocument(InstanceDocument):
     """Tasks of K classes on a blade server, each with its data in one memory."""
 
     model_config = ConfigDict(title="cotenant numa instance")
-    made = Numa
+    instance_type = Numa
 
     problem: Literal["numa"]
     blades: int = Field(description="blades of the server")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.errors import InfeasibleSolution, UnknownName
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .answer import CURVE, LEVELS, POLICIES, Flow, Simulation
 from .instance import Floats, Numa
 
@@ -13,7 +13,7 @@ ROUNDING = 1e-6
 """A rate or a busy time may pass its limit by this fraction."""
 
 
-@checked
+@validate_options
 def check(instance: Numa, solution: Simulation | Flow) -> None:
     """Decide whether an answer can be one to this instance: tasks are conserved and no core does
     more than it can.

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import numpy as np
 
+from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile
-from ..problem.plain import name_of, tables_of
-from ..problem.rules import Above, AtLeast, checked
+from ..problem.option_types import Above, AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvTable, PathLike
 from .instance import Law, Numa, Queues
 
 Size = Annotated[int, AtLeast(1)]
 
 
-@checked
+@validate_options
 def classes_csv(
     path: PathLike,
     *,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidInstance, InvalidOption, suggest
-from ..problem.rules import Above, AtLeast, Between, checked
+from ..problem.option_types import Above, AtLeast, Between, validate_options
 from .bounds import Throughput
 from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues, whole_size
 from .technology import THESIS
@@ -17,7 +17,7 @@ Data = Literal["uniform", "hot-memory", "hot-blade"]
 Count = Annotated[int, AtLeast(1)]
 
 
-@checked
+@validate_options
 def blade_server(
     *,
     benchmark: str = "S6",
@@ -120,7 +120,7 @@ def chosen_benchmarks(text: str) -> list[Benchmark]:
     return [table[key] for key in dict.fromkeys(keys)]
 
 
-@checked
+@validate_options
 def location_share(data: Data, hot: float, blades: int, rows: int, columns: int) -> Floats:
     """(L,) share of the tasks with data in each memory."""
     memories = blades * rows * columns

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, plain, set_field
+from ..problem.base import Instance, set_field, to_json_value
 from ..problem.errors import InvalidInstance
-from ..problem.fields import as_number, names_of, refuse, set_array
+from ..problem.fields import as_number, names_of, raise_first_invalid, set_array
 from ..problem.frames import by_label, columns_of, labels_of, names
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .technology import EXTRA_HOP
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Numa(Instance["Simulation | Flow"]):
         set_field(self, "slowdown", _locked(self._slowdown()))
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(cls, classes: pandas.DataFrame, **fields: Any) -> Self:
         """An instance from labeled pandas.
 
@@ -246,7 +246,7 @@ class Numa(Instance["Simulation | Flow"]):
             "pcie",
         )
         content = {
-            name: plain(getattr(self, name))
+            name: to_json_value(getattr(self, name))
             for name in (*names, "bandwidth", "rate", "refusal_limit")
         }
         for prefix in ("", "arrival_"):
@@ -269,7 +269,7 @@ class Numa(Instance["Simulation | Flow"]):
         cure: str = "",
     ) -> None:
         values = set_array(self, name, float, 1, self.classes, "one per class")
-        refuse(
+        raise_first_invalid(
             name,
             values,
             ~(np.isfinite(values) & (values >= least) & (values > above)),
@@ -297,7 +297,7 @@ def whole_size(name: str, given: object) -> int:
 
 def _set_shares(instance: Numa, name: str, length: int, what: str) -> None:
     values = set_array(instance, name, float, 1, length, what)
-    refuse(name, values, ~(np.isfinite(values) & (values >= 0)), "a share, 0 or more")
+    raise_first_invalid(name, values, ~(np.isfinite(values) & (values >= 0)), "a share, 0 or more")
     if abs(values.sum() - 1) > 1e-9:
         raise InvalidInstance(
             name, f"of sum {values.sum():.12g}", "shares that sum to 1", "Divide each by their sum"

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .instance import Packing, Placement, check
 
 PROBLEM = Problem(
@@ -14,7 +14,7 @@ PROBLEM = Problem(
     solution=Placement,
     check=check,
     document="instances.packing.document:PackingDocument",
-    described="instances.packing.described:described",
+    answer_table="instances.packing.answer_table:answer_table",
     generators={
         "vm-types": "instances.packing.generators:vm_types",
         "caprara-toth": "instances.packing.generators:caprara_toth",
@@ -23,12 +23,12 @@ PROBLEM = Problem(
         "paper-example": "instances.packing.generators:paper_example",
     },
     formats={
-        "vms-csv": "instances.packing.plain:vms_csv",
+        "vms-csv": "instances.packing.csv_reader:vms_csv",
         "vbp": "instances.packing.formats:vbp",
         "azure-vm": "instances.packing.formats:azure_vm",
         "alibaba-openb": "instances.packing.formats:alibaba_openb",
     },
-    plain=Plain("vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]"),
+    csv_form=CsvForm("vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]"),
     scale="instances.packing.game:scale",
 )
 

@@ -42,7 +42,7 @@ class PackingDocument(InstanceDocument):
     """Virtual machines of s types on servers of p classes with k resources, in whole numbers."""
 
     model_config = ConfigDict(title="cotenant packing instance")
-    made = Packing
+    instance_type = Packing
 
     problem: Literal["packing"]
     capacity: Entries[Entries[int]] = Field(

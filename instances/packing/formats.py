@@ -14,8 +14,8 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.option_types import Above, AtLeast, Range, validate_options
 from ..problem.reading import read_text, require_few
-from ..problem.rules import Above, AtLeast, Range, checked
 from ..problem.tables import AMOUNT, CsvTable, PathLike
 from .instance import LARGEST, Floats, Integers, Packing
 
@@ -26,7 +26,7 @@ Nodes = Annotated[int, AtLeast(1, "how many nodes of the list to take")]
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
-@checked
+@validate_options
 def vbp(path: PathLike) -> Packing:
     """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins
     as many as needed.
@@ -99,7 +99,7 @@ class VmTrace:
         return float(moments[int(np.argmax(alive))])
 
 
-@checked
+@validate_options
 def azure_vm(
     path: PathLike,
     *,
@@ -163,7 +163,7 @@ def azure_trace(path: PathLike) -> VmTrace:
     )
 
 
-@checked
+@validate_options
 def alibaba_openb(
     path: PathLike,
     *,
@@ -213,7 +213,7 @@ def alibaba_openb(
     )
 
 
-@checked
+@validate_options
 def alibaba_nodes(
     path: PathLike, *, gpus: bool = True, servers: Nodes | None = None
 ) -> tuple[Integers, Floats]:

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidInstance
-from ..problem.rules import Above, checked
+from ..problem.option_types import Above, validate_options
 from .instance import Floats, Integers, Packing
 
 
-@checked
+@validate_options
 @dataclass(frozen=True, eq=False)
 class FairShare:
     """What eq. 4 defines: the normalized matrix, the normalized demands, and the dominant share all
@@ -48,14 +48,14 @@ class FairShare:
         """The fair share of an instance with fixed servers; raises InvalidInstance when they are
         not.
         """
-        if np.isinf(instance.available).any():
+        if np.isinf(instance.server_count).any():
             raise InvalidInstance(
                 "servers",
                 "as many as needed in some class",
                 "a number of servers",
                 "Shares need a total",
             )
-        total = (instance.capacity * instance.available.astype(np.int64)[:, None]).sum(axis=0)
+        total = (instance.capacity * instance.server_count.astype(np.int64)[:, None]).sum(axis=0)
         normalized = instance.demand / np.maximum(total, 1)
         demand = normalized / normalized.max(axis=1, keepdims=True)
         return cls(
@@ -112,7 +112,7 @@ class FairShare:
             if total > 0
         ]
 
-    @checked
+    @validate_options
     def variance(self, vms: npt.ArrayLike, alpha: Alpha = 2.0) -> float:
         """Fairness variance v of total VM counts (s,): eq. 5 as printed, exponent alpha - 1 inside
         and 1/alpha outside.
@@ -180,7 +180,7 @@ def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> 
         return np.where(start > 0, used / np.maximum(start, 1), np.nan)
 
 
-@checked
+@validate_options
 def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
     """u_min, eq. 6 and 10: the least utilization over the resources the server has."""
     least: Floats = np.nanmin(server_utilization(free, start, load), axis=-1)
@@ -234,7 +234,7 @@ def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fr
     return result
 
 
-@checked
+@validate_options
 def utility(variance: float, uneven: float, alpha: Alpha = 2.0) -> float:
     """U, eq. 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
     return -variance - uneven
@@ -246,19 +246,22 @@ def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: o
     """
     if objective == "disutility":
         parts: float = instance.demand.size ** (1 / alpha)
-        return float(instance.available.sum()) * (1 + parts)
-    if objective in ("utilization", "dominant_share_min") and np.isfinite(instance.available).all():
+        return float(instance.server_count.sum()) * (1 + parts)
+    if (
+        objective in ("utilization", "dominant_share_min")
+        and np.isfinite(instance.server_count).all()
+    ):
         return _most_share(instance, objective)
     return 1.0
 
 
 def _most_share(instance: Packing, objective: str) -> float:
-    number = instance.available.astype(np.int64)
+    number = instance.server_count.astype(np.int64)
     fitting = instance.capacity[None] // np.maximum(instance.demand, 1)[:, None]
     fitting = np.where(instance.demand[:, None] > 0, fitting, instance.capacity.max())
-    vms = np.minimum(instance.wanted, fitting.min(axis=2) @ number)
+    vms = np.minimum(instance.requested, fitting.min(axis=2) @ number)
     if objective == "dominant_share_min":
         return float((vms * FairShare.of(instance).dominant_unit)[vms > 0].min(initial=1.0))
-    space = number @ instance.start
-    busy = number @ (instance.start - instance.capacity) + vms @ instance.demand
+    space = number @ instance.initial_capacity
+    busy = number @ (instance.initial_capacity - instance.capacity) + vms @ instance.demand
     return float(np.minimum(1.0, busy[space > 0] / space[space > 0]).mean())

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import Above, AtLeast, Between, checked
+from ..problem.option_types import Above, AtLeast, Between, validate_options
 from .instance import Integers, Packing
 
 Count = Annotated[int, AtLeast(1)]
@@ -33,7 +33,7 @@ disk [GB].
 """
 
 
-@checked
+@validate_options
 def vm_types(
     *,
     machines: Annotated[int, Between(1, 2**31)] = 8,
@@ -93,7 +93,7 @@ def vm_types(
     )
 
 
-@checked
+@validate_options
 def paper_example(*, rng: np.random.Generator) -> Packing:
     """The two servers and three VM types of Xu and Yu (2014) fig. 2, with the initial spaces of
     section 4.3.
@@ -126,7 +126,7 @@ size is uniform.
 """
 
 
-@checked
+@validate_options
 def caprara_toth(
     *,
     number: Annotated[int, Between(1, 10, "a class")] = 6,
@@ -181,7 +181,7 @@ def caprara_toth(
     )
 
 
-@checked
+@validate_options
 def few_types(
     *,
     types: Count = 8,
@@ -226,7 +226,7 @@ PODS = 110
 Share = Annotated[float, Between(0, 1, "a fraction")]
 
 
-@checked
+@validate_options
 def cluster(
     *,
     nodes: Annotated[int, AtLeast(12)] = 50,
@@ -329,21 +329,21 @@ def _spread_out(
     free, where = capacity[kind].copy(), zone[kind]
     rows: list[tuple[int, int, int]] = []
     for i, number in enumerate(replicas.tolist()):
-        held = np.zeros(len(kind), dtype=np.int64)
+        placed = np.zeros(len(kind), dtype=np.int64)
         eligible = allowed[i][kind]
         zones = np.unique(where[eligible])
         for _ in range(number):
-            total = np.bincount(where, weights=held, minlength=3)
+            total = np.bincount(where, weights=placed, minlength=3)
             least = min((total[z] for z in zones), default=0.0)
-            able = eligible & (held < most[i]) & (total[where] + 1 - least <= skew[i])
+            able = eligible & (placed < most[i]) & (total[where] + 1 - least <= skew[i])
             able &= (free >= demand[i]).all(axis=1)
             if not able.any():
                 break
             left = ((free - demand[i]) / capacity[kind]).min(axis=1)
             m = int(np.argmax(np.where(able, left, -1.0)))
-            held[m] += 1
+            placed[m] += 1
             free[m] -= demand[i]
-        rows += [(int(m), i, int(held[m])) for m in np.flatnonzero(held)]
+        rows += [(int(m), i, int(placed[m])) for m in np.flatnonzero(placed)]
     return np.array(rows, dtype=np.int64)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, plain, set_field
+from ..problem.base import Instance, Solution, frozen_array, set_field, to_json_value
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, names_of, refuse, set_array, set_names
+from ..problem.fields import given_names, names_of, raise_first_invalid, set_array, set_names
 from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
-from ..problem.rules import checked
-from .placing import (
+from ..problem.option_types import validate_options
+from ..problem.renamed import old_attributes
+from .placement_constraints import (
     Limit,
     Rules,
     Spread,
@@ -153,7 +154,7 @@ class Packing(Instance["Placement"]):
         if self.cost is None:
             set_field(self, "cost", np.ones(self.classes))
         cost = set_array(self, "cost", np.int64, 1, self.classes, "one per server class")
-        refuse("cost", cost, cost < 1, "a whole price of one server, at least 1")
+        raise_first_invalid("cost", cost, cost < 1, "a whole price of one server, at least 1")
         if not isinstance(self.partial, bool | np.bool_):
             raise InvalidInstance("partial", repr(self.partial), "true or false")
         set_rules(self)
@@ -161,7 +162,7 @@ class Packing(Instance["Placement"]):
         self._validate_totals()
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(
         cls,
         demand: pandas.DataFrame,
@@ -211,6 +212,18 @@ class Packing(Instance["Placement"]):
                 **fields,
             )
 
+    if not TYPE_CHECKING:
+        __getattr__ = old_attributes(
+            {
+                "ruled": "has_constraints",
+                "elastic": "unbounded",
+                "start": "initial_capacity",
+                "price": "server_cost",
+                "available": "server_count",
+                "wanted": "requested",
+            }
+        )
+
     @property
     def classes(self) -> int:
         """p, the number of server classes."""
@@ -222,30 +235,30 @@ class Packing(Instance["Placement"]):
         return len(self.demand)
 
     @property
-    def elastic(self) -> npt.NDArray[np.bool_]:
+    def unbounded(self) -> npt.NDArray[np.bool_]:
         """(s,) whether as many VMs are wanted as fit."""
-        return np.isinf(self.wanted)
+        return np.isinf(self.requested)
 
     @property
-    def wanted(self) -> Floats:
+    def requested(self) -> Floats:
         """(s,) `request` as it always is after validation."""
         assert self.request is not None
         return self.request
 
     @property
-    def available(self) -> Floats:
+    def server_count(self) -> Floats:
         """(p,) `servers` as it always is after validation."""
         assert self.servers is not None
         return self.servers
 
     @property
-    def start(self) -> Integers:
+    def initial_capacity(self) -> Integers:
         """(p, k) `initial` as it always is after validation."""
         assert self.initial is not None
         return self.initial
 
     @property
-    def price(self) -> Integers:
+    def server_cost(self) -> Integers:
         """(p,) `cost` as it always is after validation."""
         assert self.cost is not None
         return self.cost
@@ -256,14 +269,14 @@ class Packing(Instance["Placement"]):
         return rules_of(self)
 
     @property
-    def ruled(self) -> bool:
+    def has_constraints(self) -> bool:
         """Whether there are rules on where VMs may run, besides capacities."""
         return bool(given_rules(self))
 
     @property
     def server_class(self) -> Integers:
         """(n,) class of each server, where their number is finite: class by class."""
-        return np.repeat(np.arange(self.classes), self.available.astype(np.int64))
+        return np.repeat(np.arange(self.classes), self.server_count.astype(np.int64))
 
     def cordoned(self, servers: Iterable[str | int]) -> Self:
         """The instance without room on some servers, so that an answer has to free them.
@@ -289,18 +302,20 @@ class Packing(Instance["Placement"]):
         """All types for each VM wanted, as far as that is a number, or for a thousand VMs on each
         server there is.
         """
-        vms, servers = self.wanted[~self.elastic].sum(), 0.0
-        if self.elastic.any() or self.partial:
-            servers = self.available[np.isfinite(self.available)].sum()
+        vms, servers = self.requested[~self.unbounded].sum(), 0.0
+        if self.unbounded.any() or self.partial:
+            servers = self.server_count[np.isfinite(self.server_count)].sum()
         return self.types * int(max(vms, 1000 * servers, self.types))
 
     def summary(self) -> dict[str, object]:
         """Facts for people: how many servers and VMs, and the fewest servers that volume alone
         allows.
         """
-        finite = self.wanted[~self.elastic]
+        finite = self.requested[~self.unbounded]
         servers = (
-            "as many as needed" if np.isinf(self.available).any() else f"{self.available.sum():.0f}"
+            "as many as needed"
+            if np.isinf(self.server_count).any()
+            else f"{self.server_count.sum():.0f}"
         )
         facts: dict[str, object] = {
             **super().summary(),
@@ -316,9 +331,9 @@ class Packing(Instance["Placement"]):
             )
         if self.partial:
             facts["requests"] = "may be served in part"
-        if (self.price != 1).any():
-            facts["cost of a server"] = f"{self.price.min()} to {self.price.max()}"
-        if self.ruled:
+        if (self.server_cost != 1).any():
+            facts["cost of a server"] = f"{self.server_cost.min()} to {self.server_cost.max()}"
+        if self.has_constraints:
             facts["placement rules"] = ", ".join(given_rules(self))
         if self.placed is not None:
             facts["servers in use now"] = str(len(np.unique(self.placed[:, 0])))
@@ -329,16 +344,16 @@ class Packing(Instance["Placement"]):
         out.
         """
         content = {
-            "capacity": plain(self.capacity),
-            "initial": plain(self.start),
-            "servers": _whole_or_null(self.available),
-            "demand": plain(self.demand),
-            "request": _whole_or_null(self.wanted),
+            "capacity": to_json_value(self.capacity),
+            "initial": to_json_value(self.initial_capacity),
+            "servers": _whole_or_null(self.server_count),
+            "demand": to_json_value(self.demand),
+            "request": _whole_or_null(self.requested),
             "resources": list(self.resources),
             "names": list(self.names),
         }
-        if (self.price != 1).any():
-            content["cost"] = plain(self.price)
+        if (self.server_cost != 1).any():
+            content["cost"] = to_json_value(self.server_cost)
         if self.partial:
             content["partial"] = True
         return content | given_names(self, "class_names") | rules_document(self)
@@ -361,14 +376,14 @@ class Packing(Instance["Placement"]):
                 "a resource that some server has",
                 "Drop the resource, or give its capacity",
             )  # fmt: skip
-        if self.available.sum() == 0:
+        if self.server_count.sum() == 0:
             raise InvalidInstance(
                 "servers",
                 "zero in every class",
                 "at least one server",
                 "Give the cluster at least one server",
             )
-        if self.wanted.sum() == 0:
+        if self.requested.sum() == 0:
             raise InvalidInstance("request", "zero for every type", "at least one VM")
         nothing = ~(self.demand > 0).any(axis=1)
         if nothing.any():
@@ -400,12 +415,12 @@ class Packing(Instance["Placement"]):
 
     def _validate_items(self) -> None:
         """Every VM that is wanted must fit some server that exists."""
-        present = self.capacity[self.available > 0]
+        present = self.capacity[self.server_count > 0]
         room = fits(self.demand, present)
-        held = room.any(axis=1) | (self.wanted == 0)
-        if held.all() and self.allowed is not None:
-            room &= self.allowed[:, self.available > 0]
-            shut = ~room.any(axis=1) & (self.wanted > 0)
+        fitting = room.any(axis=1) | (self.requested == 0)
+        if fitting.all() and self.allowed is not None:
+            room &= self.allowed[:, self.server_count > 0]
+            shut = ~room.any(axis=1) & (self.requested > 0)
             if shut.any():
                 i = int(np.argmax(shut))
                 raise InvalidInstance(
@@ -413,8 +428,8 @@ class Packing(Instance["Placement"]):
                     "a class of servers on which it fits",
                     "Allow one, or request no such VMs",
                 )  # fmt: skip
-        if not held.all():
-            i = int(np.argmin(held))
+        if not fitting.all():
+            i = int(np.argmin(fitting))
             largest = present.max(axis=0)
             over = self.demand[i] > largest
             where = "no single server has all of it"
@@ -432,13 +447,13 @@ class Packing(Instance["Placement"]):
 
     def _validate_totals(self) -> None:
         """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
-        finite = np.where(np.isinf(self.available), 0.0, self.available)
-        wanted = np.where(np.isinf(self.wanted), 0.0, self.wanted)
+        finite = np.where(np.isinf(self.server_count), 0.0, self.server_count)
+        wanted = np.where(np.isinf(self.requested), 0.0, self.requested)
         # no answer uses more servers than there are VMs of a class without limit
-        used = np.where(np.isinf(self.available), wanted.sum(), self.available)
+        used = np.where(np.isinf(self.server_count), wanted.sum(), self.server_count)
         rows = [
-            ("servers", _total(finite, self.start.max(axis=1))),
-            ("cost", _total(np.maximum(used, 1), self.price)),
+            ("servers", _total(finite, self.initial_capacity.max(axis=1))),
+            ("cost", _total(np.maximum(used, 1), self.server_cost)),
             ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
             ("request", _total(wanted, self.demand.max(axis=1))),
         ]
@@ -517,7 +532,7 @@ def _sorted_servers(count: Integers, kind: Integers) -> Integers:
     return np.argsort(keys.view(f"V{keys.itemsize * keys.shape[1]}").reshape(-1), kind="stable")
 
 
-@checked
+@validate_options
 def check(instance: Packing, placement: Placement) -> None:
     """Decide whether a placement is feasible: capacities, servers there are, requests met, rules.
 
@@ -542,10 +557,10 @@ def check(instance: Packing, placement: Placement) -> None:
             f"server_class names class {wrong}; classes are 0 to {instance.classes - 1}"
         )
     used = np.bincount(kind, minlength=instance.classes)
-    if (used > instance.available).any():
-        c = int(np.argmax(used > instance.available))
+    if (used > instance.server_count).any():
+        c = int(np.argmax(used > instance.server_count))
         raise InfeasibleSolution(
-            f"{used[c]} servers of class {c} are used; there are {instance.available[c]:.0f}"
+            f"{used[c]} servers of class {c} are used; there are {instance.server_count[c]:.0f}"
         )
     if len(count) and count.max() > LARGEST // int(instance.demand.max()):
         raise InfeasibleSolution(
@@ -565,39 +580,39 @@ def check(instance: Packing, placement: Placement) -> None:
             f" {instance.capacity[kind[m], j]}"
         )
     total = placement.totals(instance.types)
-    wrong_number = (total > instance.wanted) | (
-        (total != instance.wanted) & ~instance.elastic & (not instance.partial)
+    wrong_number = (total > instance.requested) | (
+        (total != instance.requested) & ~instance.unbounded & (not instance.partial)
     )
     if wrong_number.any():
         i = int(np.argmax(wrong_number))
         raise InfeasibleSolution(
             f"{total[i]} VMs of type {instance.names[i]!r} are placed; "
-            f"{instance.wanted[i]:.0f} are requested"
+            f"{instance.requested[i]:.0f} are requested"
         )
     check_rules(instance, count.reshape(-1, instance.types), kind)
 
 
 def serves_all(instance: Packing) -> bool:
     """Whether every VM wanted is to be placed, so that "fewest servers" means something."""
-    return not instance.elastic.any() and not instance.partial
+    return not instance.unbounded.any() and not instance.partial
 
 
 def serves_all_anywhere(instance: Packing) -> bool:
     """The same, where capacities alone say which VMs share a server."""
-    return serves_all(instance) and not instance.ruled
+    return serves_all(instance) and not instance.has_constraints
 
 
 def fixed_servers(instance: Packing) -> bool:
     """Whether the number of servers is given, and any VM may run on them, so that they can be
     shared.
     """
-    return bool(np.isfinite(instance.available).all()) and not instance.ruled
+    return bool(np.isfinite(instance.server_count).all()) and not instance.has_constraints
 
 
 def shared_servers(instance: Packing) -> bool:
     """The same, where no request must be served whole."""
     return fixed_servers(instance) and (
-        instance.partial or not (~instance.elastic & (instance.wanted > 0)).any()
+        instance.partial or not (~instance.unbounded & (instance.requested > 0)).any()
     )
 
 
@@ -613,7 +628,7 @@ def ends(instance: Packing) -> bool:
     return (
         fixed_servers(instance)
         or serves_all(instance)
-        or not (instance.elastic.any() or instance.ruled)
+        or not (instance.unbounded.any() or instance.has_constraints)
     )
 
 
@@ -635,7 +650,7 @@ def _total(numbers: Floats, amounts: Integers) -> int:
 def _set_amounts(instance: Packing, name: str) -> Integers:
     """A (rows, resources) matrix of whole numbers, 0 or more."""
     amounts: Integers = set_array(instance, name, np.int64, 2)
-    refuse(name, amounts, amounts < 0, "a whole amount, 0 or more")
+    raise_first_invalid(name, amounts, amounts < 0, "a whole amount, 0 or more")
     if amounts.size and amounts.max() >= LARGEST:
         raise InvalidInstance(
             name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit"
@@ -650,8 +665,12 @@ def _set_numbers(instance: Packing, name: str, length: int, what: str, per: str)
     numbers = set_array(instance, name, float, 1, length, per)
     finite = np.isfinite(numbers)
     wrong = np.isnan(numbers) | (numbers < 0) | (finite & (numbers != np.floor(numbers)))
-    refuse(name, numbers, wrong, f"a whole number of {what}, 0 or more, or infinity (null)")
-    refuse(name, numbers, finite & (numbers >= LARGEST), "below 2**53, or infinity (null)")
+    raise_first_invalid(
+        name, numbers, wrong, f"a whole number of {what}, 0 or more, or infinity (null)"
+    )
+    raise_first_invalid(
+        name, numbers, finite & (numbers >= LARGEST), "below 2**53, or infinity (null)"
+    )
 
 
 def _whole_or_null(numbers: Floats) -> list[int | None]:

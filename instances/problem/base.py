@@ -16,7 +16,7 @@ import numpy as np
 
 from .documents import shortened
 from .errors import InvalidInstance, InvalidOption
-from .rules import misfit
+from .option_types import misfit
 from .text import html_facts, without_unit
 
 Made = TypeVar("Made")
@@ -63,15 +63,15 @@ class _Record(metaclass=_Fitting):
     """Array-aware equality and representation for frozen dataclasses."""
 
     def __repr__(self) -> str:
-        said = [f"{name}={value}" for name, value in self._facts().items()]
-        said = [*said[:_TOLD], "..."] if len(said) > _TOLD + 1 else said
-        return f"{type(self).__name__}({', '.join(said)})"
+        items = [f"{name}={value}" for name, value in self._repr_items().items()]
+        items = [*items[:_MAX_IN_REPR], "..."] if len(items) > _MAX_IN_REPR + 1 else items
+        return f"{type(self).__name__}({', '.join(items)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return html_facts(type(self).__name__, self._facts())
+        return html_facts(type(self).__name__, self._repr_items())
 
-    def _facts(self) -> dict[str, str]:
+    def _repr_items(self) -> dict[str, str]:
         """Every field, long ones by their shape."""
         return {f.name: _short(getattr(self, f.name)) for f in _fields(self) if f.repr}
 
@@ -136,11 +136,11 @@ class Instance(_Record, Generic[Answer]):
         """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
         return {"problem": self.problem, "name": self.name, "source": self.source}
 
-    def _facts(self) -> dict[str, str]:
+    def _repr_items(self) -> dict[str, str]:
         """The first facts of the summary."""
         facts = {name: _cut(str(value)) for name, value in self.summary().items() if value != ""}
-        told = [name for name in facts if name not in ("problem", "source")]
-        return {name: facts[name] for name in told[:_FACTS]}
+        shown = [name for name in facts if name not in ("problem", "source")]
+        return {name: facts[name] for name in shown[:_MAX_REPR_ITEMS]}
 
     def document(self) -> dict[str, Any]:
         """The problem's own fields as plain JSON values, infinity written as None (JSON null)."""
@@ -162,13 +162,13 @@ class Solution(_Record):
         InfeasibleSolution
             It is no answer to this instance.
         """
-        described = import_module(".described", __package__)  # it stands on this module
-        frame: pandas.DataFrame = described.to_frame(instance, self)
+        tables = import_module(".answer_table", __package__)  # it stands on this module
+        frame: pandas.DataFrame = tables.to_frame(instance, self)
         return frame
 
     def document(self) -> dict[str, Any]:
         """The fields as plain JSON values."""
-        return {f.name: plain(getattr(self, f.name)) for f in _fields(self)}
+        return {f.name: to_json_value(getattr(self, f.name)) for f in _fields(self)}
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
@@ -178,7 +178,7 @@ class Solution(_Record):
             raise InvalidInstance(
                 "solution", f"given the field {min(unknown)!r}", f"only {', '.join(sorted(known))}"
             )
-        return cls(**{key: restored(value) for key, value in document.items()})
+        return cls(**{key: from_json_value(value) for key, value in document.items()})
 
 
 def frozen_array(
@@ -247,37 +247,39 @@ def _refuse_entry(owner: str, value: Any) -> None:
             ) from None
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """JSON values of numpy arrays and scalars; infinity becomes None, NaN is refused."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "f":
             if np.isnan(value).any():
                 raise ValueError("NaN has no JSON form")
             if np.isinf(value).any():
-                return plain(value.tolist())
+                return to_json_value(value.tolist())
         return value.tolist()
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return to_json_value(value.item())
     if isinstance(value, float) and not np.isfinite(value):
         if np.isnan(value) or value < 0:
             raise ValueError(f"{value} has no JSON form")
         return None
     if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): to_json_value(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         if _PLAIN.issuperset(map(type, value)):  # millions of numbers, at once
             return list(value)
-        return [plain(entry) for entry in value]
+        return [to_json_value(entry) for entry in value]
     return value
 
 
 _PLAIN = frozenset((int, str, bool, type(None)))
 
 
-def restored(value: Any) -> Any:
-    """The inverse of `plain` for the fields of a solution: None inside lists becomes infinity."""
+def from_json_value(value: Any) -> Any:
+    """The inverse of `to_json_value` for the fields of a solution: None inside lists becomes
+    infinity.
+    """
     if isinstance(value, list):
-        return [np.inf if entry is None else restored(entry) for entry in value]
+        return [np.inf if entry is None else from_json_value(entry) for entry in value]
     return value
 
 
@@ -319,10 +321,10 @@ def _cut(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-_FACTS = 5
+_MAX_REPR_ITEMS = 5
 """Facts of an instance that its representation tells."""
 
-_TOLD = 6
+_MAX_IN_REPR = 6
 """Fields of an answer that its representation tells; a notebook shows all."""
 
 

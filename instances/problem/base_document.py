@@ -16,7 +16,7 @@ class InstanceDocument(BaseModel):
 
     model_config = STRICT
 
-    made: ClassVar[type[Instance]]
+    instance_type: ClassVar[type[Instance]]
 
     cotenant: Literal[1]
     problem: str
@@ -30,4 +30,4 @@ class InstanceDocument(BaseModel):
 
     def build(self) -> Instance:
         """The validated instance."""
-        return self.made(**self.content())
+        return self.instance_type(**self.content())

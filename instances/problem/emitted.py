@@ -14,16 +14,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .errors import InvalidOption
-from .text import printable
+from .text import sanitize_for_terminal
 
 
 def quoted(text: str) -> str:
     """The text as one word of a shell's command, or as the rest of one (`--name=...`): nothing in
     it is a command, a wildcard or a new line.
     """
-    if printable(text) == text:
+    if sanitize_for_terminal(text) == text:
         return shlex.quote(text)
-    escaped = printable(text.replace("\\", r"\\").replace("'", r"\'"))
+    escaped = sanitize_for_terminal(text.replace("\\", r"\\").replace("'", r"\'"))
     return f"$'{escaped}'"
 
 
@@ -60,7 +60,7 @@ def named_word(name: str) -> str:
 
 def comment(text: str) -> str:
     """A line of a shell's script that does nothing, whatever stands in it."""
-    return f"# {printable(text)}"
+    return f"# {sanitize_for_terminal(text)}"
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
@@ -86,7 +86,7 @@ def _cell(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
-    text = printable(value)
+    text = sanitize_for_terminal(value)
     if not text.lstrip().startswith(_FORMULA):
         return text
     try:

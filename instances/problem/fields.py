@@ -48,7 +48,7 @@ def shaped(name: str, values: Any, *shape: int) -> npt.NDArray[Any]:
     return found
 
 
-def refuse(
+def raise_first_invalid(
     name: str, values: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], expected: str, cure: str = ""
 ) -> None:
     """Raise InvalidInstance for the first of the values that is wrong, if any is."""

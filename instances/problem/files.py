@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from .base import Instance, plain
+from .base import Instance, to_json_value
 from .documents import in_words, shortened, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
-from .foreign import document_kind, hint
+from .json_detection import document_kind, hint
+from .option_types import validate_options
 from .reading import is_standard_input, is_version, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named, resolve
-from .rules import checked
 
 if TYPE_CHECKING:
     import pydantic
@@ -42,7 +42,7 @@ SUFFIXES = (".json", ".json.gz")
 """How the names of documents end."""
 
 
-@checked
+@validate_options
 def bundled() -> list[str]:
     """The names of the bundled instances, `problem/name`, in order."""
     found = []
@@ -94,7 +94,7 @@ def read(source: AnyPath, problem: Literal["packing"]) -> Packing: ...
 def read(source: AnyPath, problem: Literal["scheduling"]) -> Scheduling: ...
 @overload
 def read(source: AnyPath, problem: str | None = None) -> Instance: ...
-@checked
+@validate_options
 def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instance:
     """Read an instance of any problem.
 
@@ -166,7 +166,7 @@ def instance_of(
     return _validated(name, content, text, path)
 
 
-@checked
+@validate_options
 def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
     """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path.
 
@@ -181,11 +181,11 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
     if not os.fspath(path).endswith(SUFFIXES):
         raise InvalidFile(f"{os.fspath(path)} must end in .json or .json.gz")
     return write_text(
-        path, json.dumps({**content, **plain(instance.document())}, allow_nan=False) + "\n"
+        path, json.dumps({**content, **to_json_value(instance.document())}, allow_nan=False) + "\n"
     )
 
 
-@checked
+@validate_options
 def schema(problem: str) -> dict[str, Any]:
     """The JSON Schema of a problem's instance document."""
     return _document_type(problem).model_json_schema()

@@ -11,8 +11,8 @@ from pathlib import Path
 from .base import Instance
 from .errors import InvalidFile
 from .files import SUFFIXES, document, instance_of, locate
+from .option_types import OptionType, validate_options
 from .reading import read_text
-from .rules import Rule, checked
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Gathered:
         )
 
 
-SOURCE = Rule.of(str | os.PathLike[str])
+SOURCE = OptionType.of(str | os.PathLike[str])
 """What stands for instances: a path, or a name."""
 
 
-@checked
+@validate_options
 def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
     """Read instances of any problem from files, bundled instances and folders.
 

@@ -15,7 +15,7 @@ from .errors import InvalidInstance, suggest
 if TYPE_CHECKING:
     import pandas
 
-MOST_TOLD = 5
+MOST_LABELS = 5
 """Labels of a list that an error tells."""
 
 
@@ -110,7 +110,7 @@ def places(values: Sequence[Any], labels: Sequence[Any], owner: str) -> list[int
     """The place of each value among the labels."""
     place = {label: number for number, label in enumerate(labels)}
     if unknown := [value for value in values if value not in place]:
-        raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {told(labels)}")
+        raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {first_labels(labels)}")
     return [place[value] for value in values]
 
 
@@ -122,16 +122,16 @@ def names(labels: Sequence[Any]) -> tuple[str, ...]:
 def _same(found: Sequence[Any], labels: Sequence[Any], owner: str) -> None:
     known, wanted = set(found), set(labels)
     if missing := [label for label in labels if label not in known]:
-        expected = f"a value for each of {told(labels)}"
+        expected = f"a value for each of {first_labels(labels)}"
         strange = [str(label) for label in found if label not in wanted]
         near = suggest(str(missing[0]), strange) if strange else ""
         cure = f"It has {near.removeprefix('did you mean ').rstrip('?')}" if "?" in near else ""
         raise InvalidInstance(owner, f"without {missing[0]!r}", expected, cure)
     if unknown := [label for label in found if label not in wanted]:
-        raise InvalidInstance(owner, f"with {unknown[0]!r}", f"only {told(labels)}")
+        raise InvalidInstance(owner, f"with {unknown[0]!r}", f"only {first_labels(labels)}")
 
 
-def told(labels: Sequence[Any]) -> str:
+def first_labels(labels: Sequence[Any]) -> str:
     """The first labels of a list, as an error has them."""
-    first = ", ".join(repr(label) for label in labels[:MOST_TOLD])
-    return first if len(labels) <= MOST_TOLD else f"{first}, ..."
+    first = ", ".join(repr(label) for label in labels[:MOST_LABELS])
+    return first if len(labels) <= MOST_LABELS else f"{first}, ..."

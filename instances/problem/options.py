@@ -10,19 +10,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .errors import InvalidOption, suggest
-from .rules import HOUSE, Rule, meanings, rules_of
+from .option_types import RESERVED_PARAMETERS, OptionType, meanings, option_types_of
 
-_TEXT = Rule.of(str)
+_TEXT = OptionType.of(str)
 
 Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 
-def option_names(takers: Takers, house: Set[str] = HOUSE) -> list[str]:
+def option_names(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[str]:
     """The options that a method, generator or reader takes (or that any of several functions
     takes), in order.
     """
     names = (name for function in _several(takers) for name in _keywords(function))
-    return list(dict.fromkeys(name for name in names if name not in house))
+    return list(dict.fromkeys(name for name in names if name not in reserved))
 
 
 def accepts(function: Callable[..., Any], parameter: str) -> bool:
@@ -34,24 +34,24 @@ def accepts(function: Callable[..., Any], parameter: str) -> bool:
 
 
 def check_options(
-    takers: Takers, options: Mapping[str, Any], owner: str, house: Set[str] = HOUSE
+    takers: Takers, options: Mapping[str, Any], owner: str, reserved: Set[str] = RESERVED_PARAMETERS
 ) -> None:
     """Refuse an option that none of the functions takes, before any work starts."""
-    known = option_names(takers, house)
+    known = option_names(takers, reserved)
     for name in options:
-        if name in house:
+        if name in reserved:
             raise InvalidOption(
                 f"{name} is not an option of {owner}; it has a parameter of its own "
                 f"(--{name.replace('_', '-')} on the command line)"
             )
         if not any(accepts(function, name) for function in _several(takers)):
             raise InvalidOption(
-                f"{owner} has no option {name!r}; {suggest(name, known, also=house)}"
+                f"{owner} has no option {name!r}; {suggest(name, known, also=reserved)}"
             )
 
 
 def parse_options(
-    takers: Takers, texts: Iterable[str], owner: str, house: Set[str] = HOUSE
+    takers: Takers, texts: Iterable[str], owner: str, reserved: Set[str] = RESERVED_PARAMETERS
 ) -> dict[str, Any]:
     """Options from `key=value` texts, converted to the types that the takers' signatures name.
 
@@ -62,22 +62,22 @@ def parse_options(
         an option that is missing.
     """
     options: dict[str, Any] = {}
-    rules: dict[str, Rule] = {}
+    rules: dict[str, OptionType] = {}
     for function in reversed(_several(takers)):
-        rules.update(rules_of(function))
+        rules.update(option_types_of(function))
     for text in texts:
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
         if not equals:
             raise InvalidOption(f"option {text!r} has no value; write {text}=VALUE")
-        check_options(takers, {key: value}, owner, house)
+        check_options(takers, {key: value}, owner, reserved)
         if key in options:
             raise InvalidOption(f"option {key!r} is given twice")
         options[key] = rules.get(key, _TEXT).parse(key, value.strip(), owner)
     for function in _several(takers):
         for entry in inspect.signature(function).parameters.values():
             needed = entry.kind is entry.KEYWORD_ONLY and entry.default is entry.empty
-            if needed and entry.name not in house and entry.name not in options:
+            if needed and entry.name not in reserved and entry.name not in options:
                 raise InvalidOption(
                     f"{owner} needs the option {entry.name!r}; write -o {entry.name}=VALUE"
                 )
@@ -117,15 +117,19 @@ class Option:
         return asdict(self) | {"choices": list(self.choices)}
 
 
-def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
+def described(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[Option]:
     """The options that a method, generator or reader takes, with what each means, its default and
     its values.
     """
     found: dict[str, Option] = {}
     for function in _several(takers):
-        rules, said = rules_of(function), meanings(inspect.getdoc(function) or "")
+        rules, meaning_of = option_types_of(function), meanings(inspect.getdoc(function) or "")
         for entry in inspect.signature(function).parameters.values():
-            if entry.kind is not entry.KEYWORD_ONLY or entry.name in house or entry.name in found:
+            if (
+                entry.kind is not entry.KEYWORD_ONLY
+                or entry.name in reserved
+                or entry.name in found
+            ):
                 continue
             rule = rules.get(entry.name, _TEXT)
             default = (
@@ -137,6 +141,6 @@ def described(takers: Takers, house: Set[str] = HOUSE) -> list[Option]:
             )
             choices = tuple(str(choice) for choice in rule.choices)
             found[entry.name] = Option(
-                entry.name, said.get(entry.name, ""), default, rule.values, choices
+                entry.name, meaning_of.get(entry.name, ""), default, rule.values, choices
             )
     return list(found.values())

@@ -57,7 +57,7 @@ class Level:
     epsilon: Mapping[str, Fraction] | None = None
 
     @property
-    def says(self) -> Says:
+    def claim_kind(self) -> Says:
         """What the claim amounts to; "optimal" only where value and bound are equal as
         fractions.
         """
@@ -69,13 +69,13 @@ class Level:
 
     def document(self) -> dict[str, Any]:
         """The claim and the steps as JSON values."""
-        up, most = self.sense == "min", MOST_EXACT if self.says == "optimal" else MOST_DIGITS
+        up, most = self.sense == "min", MOST_EXACT if self.claim_kind == "optimal" else MOST_DIGITS
         claim: dict[str, Any] = {
             "objective": self.objective,
             "sense": self.sense,
             "value": None if self.value is None else written(self.value, up=up, most=most),
             "bound": None if self.bound is None else written(self.bound, up=not up, most=most),
-            "says": self.says,
+            "says": self.claim_kind,
         }
         if self.epsilon is not None:
             claim["epsilon"] = {
@@ -105,7 +105,7 @@ class Proof:
     @property
     def complete(self) -> bool:
         """Whether nothing is left open: every level says more than a gap."""
-        return all(level.says != "gap" for level in self.levels)
+        return all(level.claim_kind != "gap" for level in self.levels)
 
     def document(self, name: str, sha256: str) -> dict[str, Any]:
         """The proof as JSON values, of the instance of that name whose file (unpacked) has that

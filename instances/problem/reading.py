@@ -21,7 +21,7 @@ from typing import Any
 
 from .base import repeated
 from .errors import InvalidFile, InvalidOption
-from .foreign import hint, instead_of_json
+from .json_detection import hint, instead_of_json
 
 FILE_LIMIT = 64_000_000
 """Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from .base import Instance, Solution
 from .errors import InfeasibleSolution, UnknownName
-from .rules import checked
+from .option_types import validate_options
 
 PROBLEM_NAMES: tuple[str, ...] = (
     "colocation",
@@ -25,7 +25,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
 
 
 @dataclass(frozen=True)
-class Plain:
+class CsvForm:
     """A problem's own tables with plain headers, which `cotenant convert --from csv` knows by them.
 
     Attributes
@@ -44,7 +44,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Problem:
-    """What the house needs to know of a problem to read, write, check, generate and convert it.
+    """What this package needs to know of a problem to read, write, check, generate and convert it.
 
     Functions are named by text, "module:function" relative to this package's parent, and resolved
     on use.
@@ -63,11 +63,11 @@ class Problem:
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
-    described: str | None = None
-    """function(instance, solution, most) -> Described, the answer with names; None where the fields
-    of the solution will do.
+    answer_table: str | None = None
+    """function(instance, solution, most) -> AnswerTable, the answer with names; None where the
+    fields of the solution will do.
     """
-    plain: Plain | None = None
+    csv_form: CsvForm | None = None
     scale: str | None = None
     """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for
     all.
@@ -86,7 +86,7 @@ class Problem:
         return self.solutions[0] if name is None else known[name]
 
 
-@checked
+@validate_options
 def problem_named(name: str) -> Problem:
     """The problem called `name`; raises UnknownName with the near ones."""
     if name not in PROBLEM_NAMES:
@@ -105,7 +105,7 @@ def resolve(path: str) -> Any:
     return getattr(import_module(f"{root}.{module}"), attribute)
 
 
-@checked
+@validate_options
 def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
     """Decide, in our own code, whether `solution` is feasible for `instance`.
 
@@ -125,7 +125,7 @@ def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
     problem.check(instance, solution)
 
 
-@checked
+@validate_options
 def scale(instance: Instance, objective: str, **options: Any) -> float:
     """What an objective could be at most on an instance, in absolute value, or a quick bound on
     that: above 0.

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from .base import repeated
 from .documents import shortened
 from .errors import InvalidFile, explain
+from .option_types import AtLeast, OptionType, Range
 from .reading import csv_rows, read_text
-from .rules import AtLeast, Range, Rule
 from .text import without_unit
 
 PathLike = str | os.PathLike[str]
@@ -168,7 +168,7 @@ class CsvRow:
             cure = (
                 f"{bare[0].upper()}{bare[1:]}, in one unit for the whole column" if bare else cure
             )
-            raise self.wrong(column, Rule(((float, limits),)).words, cure, word)
+            raise self.wrong(column, OptionType(((float, limits),)).words, cure, word)
         return value
 
     def _pointed(self, word: str) -> str:

@@ -19,7 +19,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def printable(text: str) -> str:
+def sanitize_for_terminal(text: str) -> str:
     r"""The text with every character that is a command, and not a letter, written as its escape,
     such as `\x1b`.
     """
@@ -75,16 +75,16 @@ def without_unit(text: str, what: str = "") -> str:
 def html_facts(title: str, facts: Mapping[str, object]) -> str:
     """Names and values as a small table in HTML, everything in it text."""
     rows = "".join(
-        f"<tr><th>{escape(printable(str(name)))}</th><td>{escape(printable(str(value)))}</td></tr>"
+        f"<tr><th>{escape(sanitize_for_terminal(str(name)))}</th><td>{escape(sanitize_for_terminal(str(value)))}</td></tr>"
         for name, value in facts.items()
     )
-    return f"<table><caption>{escape(printable(title))}</caption>{rows}</table>"
+    return f"<table><caption>{escape(sanitize_for_terminal(title))}</caption>{rows}</table>"
 
 
 def all_printable(value: Any) -> Any:
     """Plain JSON values with every text in them printable, keys too."""
     if isinstance(value, str):
-        return printable(value)
+        return sanitize_for_terminal(value)
     if isinstance(value, dict):
         return {all_printable(key): all_printable(entry) for key, entry in value.items()}
     return [all_printable(entry) for entry in value] if isinstance(value, list) else value

@@ -4,7 +4,7 @@ scheduling).
 
 from __future__ import annotations
 
-from ..problem.registry import Plain, Problem
+from ..problem.registry import CsvForm, Problem
 from .feasibility import assign_machines, check, is_greedy, schedule_of
 from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, utilities
@@ -16,7 +16,7 @@ PROBLEM = Problem(
     solution=Schedule,
     check=check,
     document="instances.scheduling.document:SchedulingDocument",
-    described="instances.scheduling.described:described",
+    answer_table="instances.scheduling.answer_table:answer_table",
     generators={
         "workload": "instances.scheduling.generators:workload",
         "unit-jobs": "instances.scheduling.generators:unit_jobs",
@@ -26,12 +26,12 @@ PROBLEM = Problem(
         "subset-sum": "instances.scheduling.gadgets:subset_sum",
     },
     formats={
-        "organizations-csv": "instances.scheduling.plain:organizations_csv",
+        "organizations-csv": "instances.scheduling.csv_reader:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
         "accounting-csv": "instances.scheduling.formats:accounting_csv",
         "sacct": "instances.scheduling.accounts:sacct",
     },
-    plain=Plain(
+    csv_form=CsvForm(
         "organizations-csv",
         "jobs.csv",
         ("organization", "release", "processing"),

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import PathLike
 from .formats import Form, read_log
 from .instance import Scheduling
@@ -86,8 +86,8 @@ class Accounts:
 Who = Literal["account", "each-user", "user", "group", "job"]
 
 
-@checked
-@checked
+@validate_options
+@validate_options
 @dataclass(frozen=True)
 class Source:
     """How files become organizations; every field is an option.
@@ -236,7 +236,7 @@ class Source:
         return most_processors(log), "the most in use at one time; better with --nodes"
 
 
-@checked
+@validate_options
 def sacct(
     path: PathLike,
     *,

@@ -30,7 +30,7 @@ class SchedulingDocument(InstanceDocument):
     """Organizations that pool machines and send jobs to them, in whole units of time."""
 
     model_config = ConfigDict(title="cotenant scheduling instance")
-    made = Scheduling
+    instance_type = Scheduling
 
     problem: Literal["scheduling"]
     machines: Entries[int] = Field(min_length=1, description="machines each organization brings")

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution
 from ..problem.fields import shaped
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Booleans, Integers, Schedule, Scheduling
 from .utility import durations
 
 
-@checked
+@validate_options
 def check(instance: Scheduling, schedule: Schedule) -> None:
     """Decide whether a schedule is feasible, and greedy if it says so. O(j log j).
 
@@ -55,7 +55,7 @@ def check(instance: Scheduling, schedule: Schedule) -> None:
         raise InfeasibleSolution(f"the schedule claims to be greedy, but {broken}")
 
 
-@checked
+@validate_options
 def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
     """Whether machines never idle without need before the horizon.
 
@@ -67,7 +67,7 @@ def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
     return _not_greedy(instance, schedule) is None
 
 
-@checked
+@validate_options
 def schedule_of(
     instance: Scheduling,
     start: npt.ArrayLike,
@@ -120,7 +120,7 @@ def schedule_of(
     )
 
 
-@checked
+@validate_options
 def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
     """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started; see
     `schedule_of`.

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
-from ..problem.foreign import hint
+from ..problem.json_detection import hint
+from ..problem.option_types import AtLeast, validate_options
 from ..problem.reading import parse_any_json, read_lines, read_text
-from ..problem.rules import AtLeast, checked
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
 from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
@@ -30,7 +30,7 @@ _WANTED = (_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
 
 
-@checked
+@validate_options
 def swf(
     path: PathLike,
     *,
@@ -76,7 +76,7 @@ def swf(
     return window(read_swf(path), settings).instance
 
 
-@checked
+@validate_options
 def accounting_csv(
     path: PathLike,
     *,

@@ -13,14 +13,14 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from .feasibility import assign_machines
 from .instance import Schedule, Scheduling
 
 Horizon = Annotated[int, AtLeast(1)]
 
 
-@checked
+@validate_options
 def figure_2(*, horizon: Horizon = 14, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 2: nine jobs of one organization and one of another on three machines.
 
@@ -42,14 +42,14 @@ def figure_2(*, horizon: Horizon = 14, rng: np.random.Generator | None = None) -
     )
 
 
-@checked
+@validate_options
 def figure_2_schedule(instance: Scheduling) -> Schedule:
     """The schedule of figure 2."""
     start = np.array([0, 0, 0, 3, 3, 4, 6, 9, 10, 9])
     return Schedule(start, assign_machines(instance, start))
 
 
-@checked
+@validate_options
 def figure_7(*, horizon: Horizon = 6, rng: np.random.Generator | None = None) -> Scheduling:
     """Figure 7: four jobs of 3 and two of 6 units on four machines; a greedy rule can waste a
     quarter of the machines.
@@ -69,7 +69,7 @@ def figure_7(*, horizon: Horizon = 6, rng: np.random.Generator | None = None) ->
     )
 
 
-@checked
+@validate_options
 def not_supermodular(*, horizon: Horizon = 2, rng: np.random.Generator | None = None) -> Scheduling:
     """Proposition 5.5: three machines, two unit jobs of a and of b; v(abc) + v(c) = 7 < v(ac) +
     v(bc) = 8 at time 2.
@@ -90,7 +90,7 @@ def not_supermodular(*, horizon: Horizon = 2, rng: np.random.Generator | None = 
     )
 
 
-@checked
+@validate_options
 def subset_sum(
     *,
     values: str = "2,3,4",
@@ -143,7 +143,7 @@ def subset_sum(
     )
 
 
-@checked
+@validate_options
 def subset_sum_size(values: str, unit_jobs: int = 16) -> int:
     """L of theorem 5.1, the length of b's huge job: 4 |S| x_tot^2 (|S| + 2)! + 1, x_tot the sum of
     S and the unit jobs.
@@ -152,14 +152,14 @@ def subset_sum_size(values: str, unit_jobs: int = 16) -> int:
     return 4 * len(numbers) * (sum(numbers) + unit_jobs) ** 2 * factorial(len(numbers) + 2) + 1
 
 
-@checked
+@validate_options
 def subset_sum_count(values: str, target: int) -> int:
     """n_{<x}(S) of theorem 5.1 by enumeration: the orders in which a comes just after b and a
     subset of sum below x.
     """
     numbers = _numbers(values)
     size = len(numbers)
-    chosen = (members for held in range(size + 1) for members in combinations(numbers, held))
+    chosen = (members for size_of in range(size + 1) for members in combinations(numbers, size_of))
     return sum(
         factorial(len(members) + 1) * factorial(size - len(members))
         for members in chosen

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..problem.rules import Above, AtLeast, Between, Range, checked
+from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
 from .instance import Scheduling
 from .split import Organizations, machine_split
 
@@ -14,7 +14,7 @@ Count = Annotated[int, Range(least=1, below=2**31)]
 Machines = Annotated[int, AtLeast(0)]
 
 
-@checked
+@validate_options
 def workload(
     *,
     organizations: Organizations = 5,
@@ -77,7 +77,7 @@ def workload(
     )
 
 
-@checked
+@validate_options
 def unit_jobs(
     *,
     organizations: Organizations = 4,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, plain, set_field
+from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, set_field, to_json_value
 from ..problem.errors import InvalidInstance
-from ..problem.fields import as_number, names_of, refuse, set_array
+from ..problem.fields import as_number, names_of, raise_first_invalid, set_array
 from ..problem.frames import aligned, by_label, columns_of, labels_of, names, places
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -124,7 +124,7 @@ class Scheduling(Instance["Schedule"]):
                 "job", "empty", "at least one job", "Choose a window in which jobs are submitted"
             )
         outside = (self.organization < 0) | (self.organization >= len(machines))
-        refuse(
+        raise_first_invalid(
             "organization", self.organization, outside, f"an index from 0 to {len(machines) - 1}"
         )
         _at_least("release", self.release, 0, "a time")
@@ -163,7 +163,7 @@ class Scheduling(Instance["Schedule"]):
         if self.processors is not None:
             need = set_array(self, "processors", np.int64, 1, self.jobs, "one per job")
             _at_least("processors", need, 1, "a number of machines")
-            refuse(
+            raise_first_invalid(
                 "processors",
                 need,
                 need > self.total_machines,
@@ -180,7 +180,7 @@ class Scheduling(Instance["Schedule"]):
         speed = set_array(
             self, "speed", np.int64, 1, self.total_machines, "one per machine, by organization"
         )
-        refuse(
+        raise_first_invalid(
             "speed",
             speed,
             (speed < 1) | (speed >= 2**31),
@@ -198,7 +198,7 @@ class Scheduling(Instance["Schedule"]):
             )  # fmt: skip
 
     @classmethod
-    @checked
+    @validate_options
     def from_frame(
         cls, jobs: pandas.DataFrame, *, machines: pandas.Series, horizon: int, **fields: Any
     ) -> Self:
@@ -327,14 +327,14 @@ class Scheduling(Instance["Schedule"]):
         left = np.maximum(self.horizon - self.release, 0)
         rate = self.width * int(self.pace.max())
         work = float(np.minimum(self.work, left * rate.astype(float)).sum())
-        told: dict[str, object] = {}
+        facts: dict[str, object] = {}
         if self.processors is not None:
-            told["processors"] = (
+            facts["processors"] = (
                 f"jobs of 1 to {self.processors.max()} at once, "
                 f"{'with' if self.backfilling else 'without'} backfilling"
             )
         if self.speed is not None:
-            told["speed"] = f"from {self.speed.min()} to {self.speed.max()} units of work"
+            facts["speed"] = f"from {self.speed.min()} to {self.speed.max()} units of work"
         return {
             **super().summary(),
             "organizations": self.organizations,
@@ -344,7 +344,7 @@ class Scheduling(Instance["Schedule"]):
             "jobs of each": ", ".join(
                 map(str, np.bincount(self.organization, minlength=self.organizations).tolist())
             ),
-            **told,
+            **facts,
             "load": f"{work / (self.capacity * self.horizon):.3f} of the machine "
             "time until the horizon",
         }
@@ -352,19 +352,20 @@ class Scheduling(Instance["Schedule"]):
     def document(self) -> dict[str, Any]:
         """The fields as JSON values."""
         job = {
-            name: plain(getattr(self, name)) for name in ("organization", "release", "processing")
+            name: to_json_value(getattr(self, name))
+            for name in ("organization", "release", "processing")
         }
         if self.processors is not None:
-            job["processors"] = plain(self.processors)
-        told: dict[str, Any] = {"backfilling": True} if self.backfilling else {}
+            job["processors"] = to_json_value(self.processors)
+        optional: dict[str, Any] = {"backfilling": True} if self.backfilling else {}
         if self.speed is not None:
-            told["speed"] = plain(self.speed)
+            optional["speed"] = to_json_value(self.speed)
         return {
-            "machines": plain(self.machines),
+            "machines": to_json_value(self.machines),
             "job": job,
             "horizon": self.horizon,
             "names": list(self.names),
-            **told,
+            **optional,
         }
 
 
@@ -410,4 +411,4 @@ class Schedule(Solution):
 
 
 def _at_least(field: str, values: Integers, least: int, what: str, cure: str = "") -> None:
-    refuse(field, values, values < least, f"{what}, at least {least}", cure)
+    raise_first_invalid(field, values, values < least, f"{what}, at least {least}", cure)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from ..problem.rules import AtLeast, checked
+from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Integers, Scheduling
 from .split import Organizations, machine_split, proportional
@@ -132,7 +132,7 @@ class Window:
     begin : the window's begin in the log's time.
     job : (j,) the job of the log that each is a copy of; empty where there is no log.
     machine : (j,) the machine of each job, where a schedule is judged that is no log's.
-    told : whose schedule that is, for people.
+    title : whose schedule that is, for people.
     """
 
     instance: Scheduling
@@ -140,10 +140,10 @@ class Window:
     begin: int
     job: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     machine: Integers | None = None
-    told: str = ""
+    title: str = ""
 
 
-@checked
+@validate_options
 @dataclass(frozen=True)
 class Settings:
     """How a log becomes organizations with machines and jobs; every field is an option of the

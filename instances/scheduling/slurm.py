@@ -424,9 +424,9 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = ()) -> Iterator[str]:
                 "jobs that asked for more memory than comes with their CPUs, which is not seen: "
                 f"{_these(log, large.tolist())}"
             )
-    held = sum(job.eligible is None or job.eligible >= log.over for job in log.waiting)
-    if held:
-        yield f"jobs held, or not eligible yet: {held}; their users' own waiting"
+    not_eligible = sum(job.eligible is None or job.eligible >= log.over for job in log.waiting)
+    if not_eligible:
+        yield f"jobs held, or not eligible yet: {not_eligible}; their users' own waiting"
 
 
 def _these(log: Log, chosen: list[int]) -> str:

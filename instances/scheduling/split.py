@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
-from ..problem.rules import Between, checked
+from ..problem.option_types import Between, validate_options
 from .instance import MOST_MACHINES, Integers
 
 Organizations = Annotated[int, Between(1, MOST_MACHINES // 10)]
 
 
-@checked
+@validate_options
 def machine_split(total: int, organizations: Organizations, split: str = "zipf") -> Integers:
     """(k,) machines of each organization.
 

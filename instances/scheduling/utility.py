@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InvalidInstance
-from ..problem.rules import checked
+from ..problem.option_types import validate_options
 from .instance import Integers, Schedule, Scheduling
 
 Started = tuple[int, int, int]
 Utility = Callable[[Iterable[Started], int], int]
 
 
-@checked
+@validate_options
 def throughput(jobs: Iterable[Started], t: int) -> int:
     """psi_sp of equation 3: every unit of work done before t is worth its age at t, t minus the
     time it began.
@@ -72,7 +72,7 @@ UTILITIES: dict[str, Utility] = {
 }
 
 
-@checked
+@validate_options
 def psi(start: Integers, work: Integers, t: int, rate: Integers | None = None) -> Integers:
     """(j,) psi_sp of each job at time t (equation 3), 0 for a job that is not started (start -1) or
     starts at t or later.
@@ -146,7 +146,7 @@ def job_units(instance: Scheduling, schedule: Schedule, t: int) -> Integers:
     return units_done(schedule.start, instance.work, t, rates(instance, schedule.machine))
 
 
-@checked
+@validate_options
 def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) -> Integers:
     """(k,) psi_sp of each organization at time t, the horizon when not given; exact."""
     worth = job_psi(instance, schedule, instance.horizon if t is None else t)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, Integers
 from ...instances.problem.fields import shaped
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder
 
 Objective = Literal["speed", "jobs"]
@@ -59,18 +59,18 @@ class AdmissionProgram:
         """The assignment that a point stands for, cores rounded; a pair without a core is no
         assignment.
         """
-        held = np.round(point[len(self.job) : self.shared]).astype(np.int64)
+        used_cores = np.round(point[len(self.job) : self.shared]).astype(np.int64)
         cores = np.zeros((self.jobs, self.types), dtype=np.int64)
         machine = np.full(self.jobs, -1)
-        used = (held > 0) & (point[: len(self.job)][self.pair] > 0.5)
-        np.add.at(cores, (self.job[self.pair[used]], self.kind[used]), held[used])
+        used = (used_cores > 0) & (point[: len(self.job)][self.pair] > 0.5)
+        np.add.at(cores, (self.job[self.pair[used]], self.kind[used]), used_cores[used])
         machine[self.job[self.pair[used]]] = self.machine[self.pair[used]]
         return Assignment(machine, cores)
 
     def whole(self, point: Floats, tolerance: float = 1e-6) -> bool:
         """Whether the cores of a point are whole numbers."""
-        held = point[len(self.job) : self.shared]
-        return bool(np.abs(held - np.round(held)).max(initial=0.0) <= tolerance)
+        used_cores = point[len(self.job) : self.shared]
+        return bool(np.abs(used_cores - np.round(used_cores)).max(initial=0.0) <= tolerance)
 
     def point(self, assignment: Assignment) -> Floats | None:
         """The first columns of an assignment, equal VMs renamed if need be; None when it uses a
@@ -104,7 +104,7 @@ class AdmissionProgram:
         return Assignment(name[assignment.machine], assignment.cores)
 
 
-@checked
+@validate_options
 def assignment_program(
     instance: Admission,
     keep: Booleans | None = None,

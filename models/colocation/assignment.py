@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
 from ...instances.problem.fields import shaped
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder
 from .gain_sets import UNPAIRED
 
@@ -149,7 +149,7 @@ class Assignment:
         )
 
 
-@checked
+@validate_options
 def repair_program(
     instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0
 ) -> PairingProgram:
@@ -186,7 +186,7 @@ def repair_program(
     return shared.finish(cost, lambda chosen: np.minimum(chosen[where], wanted[where]))
 
 
-@checked
+@validate_options
 def penalty_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
     """Least total penalty over all agents (n times the mean).
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .assignment import Assignment, PairingProgram
 
 FINE = 1024
@@ -54,7 +54,7 @@ class Surroundings:
     slack: float
 
 
-@checked
+@validate_options
 def fair_program(
     instance: Colocation,
     slack: float | None = None,
@@ -112,16 +112,16 @@ def fair_program(
         np.concatenate([total * factor[row], -count * factor]),
         np.full(len(present), -np.inf), -placed * factor,
     )  # fmt: skip
-    held = level > 0
-    place_held = np.cumsum(held) - 1
-    entries = held[row]
-    several, each = np.arange(int(held.sum())), count * factor
+    above_first = level > 0
+    row_above_first = np.cumsum(above_first) - 1
+    entries = above_first[row]
+    several, each = np.arange(int(above_first.sum())), count * factor
     above = builder.block(  # h[k-1] <= mean + slack
-        np.concatenate([place_held[row[entries]], several, several]),
+        np.concatenate([row_above_first[row[entries]], several, several]),
         np.concatenate([shared.column[entries], np.repeat(room, len(several)),
-        highest[level[held] - 1]]),
-        np.concatenate([(total * factor[row])[entries], each[held], -each[held]]),
-        -(placed * factor)[held], np.full(len(several), np.inf),
+        highest[level[above_first] - 1]]),
+        np.concatenate([(total * factor[row])[entries], each[above_first], -each[above_first]]),
+        -(placed * factor)[above_first], np.full(len(several), np.inf),
     )  # fmt: skip
     # and within what the types outside allow
     if around is not None:
@@ -137,7 +137,7 @@ def fair_program(
             )  # fmt: skip
     # where each type's rows are
     rows = np.full((2, instance.types), -1)
-    rows[0, present], rows[1, present[held]] = below, above
+    rows[0, present], rows[1, present[above_first]] = below, above
     factors = np.ones(instance.types)
     factors[present] = factor
 
@@ -147,7 +147,7 @@ def fair_program(
         running = np.full(len(steps), -np.inf)
         np.maximum.at(running, level, mean)
         running = np.maximum.accumulate(running)
-        short = running[level[held] - 1] - mean[held]
+        short = running[level[above_first] - 1] - mean[above_first]
         worst = max(fixed, float(short.max(initial=0.0)))
         if around is not None:
             worst = max(worst, *(around.least[present] - mean), *(mean - around.most[present]))

@@ -22,7 +22,7 @@ from ...instances.colocation.stability import (
     gains,
     validate_alpha,
 )
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 UNPAIRED = -1
 """Stands among the partners for having none, where an agent may be left `unpaired`."""
@@ -62,7 +62,7 @@ class GainSets:
         return np.unique(self.size[a][self.blocks[a]])
 
 
-@checked
+@validate_options
 def gain_sets(
     instance: Colocation,
     alpha: float = 0.0,

@@ -23,12 +23,12 @@ import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Integers
 from ...instances.colocation.stability import AlphaMode, Uncertainty
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from .assignment import Assignment, PairingProgram
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 
 
-@checked
+@validate_options
 def order_program(
     instance: Colocation,
     most: Annotated[int, AtLeast(0, "a number of blocking pairs")] | None = None,
@@ -108,7 +108,7 @@ def order_program(
     return shared.finish(cost, others)
 
 
-@checked
+@validate_options
 def order_terms(instance: Colocation, most: int | None = None, steps: int | None = None) -> int:
     """How many pairs of steps an `order_program` has at most, which is what it takes to make it."""
     count = instance.count

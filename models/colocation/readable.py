@@ -18,10 +18,10 @@ import pyomo.environ as pyo
 
 from ...instances.colocation.instance import Colocation
 from ...instances.colocation.stability import AlphaMode, gains, validate_alpha
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 
-@checked
+@validate_options
 def penalty_model(instance: Colocation) -> Any:
     """Least mean penalty over agents.
 
@@ -72,7 +72,7 @@ def penalty_model(instance: Colocation) -> Any:
     return model
 
 
-@checked
+@validate_options
 def stable_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
@@ -108,7 +108,7 @@ def stable_model(
     return model
 
 
-@checked
+@validate_options
 def fewest_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
@@ -176,7 +176,7 @@ def _add_willing(model: Any, instance: Colocation, alpha: float, alpha_mode: Alp
         return leaving + (m.single[a] if left_out else 0)
 
 
-@checked
+@validate_options
 def fair_model(instance: Colocation) -> Any:
     """Least slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever
     bandwidth[a] < bandwidth[b].

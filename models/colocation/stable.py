@@ -20,13 +20,13 @@ import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
 from ...instances.colocation.stability import AlphaMode, Uncertainty
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ..program import ProgramBuilder
 from .assignment import Assignment, PairingProgram
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 
 
-@checked
+@validate_options
 def stable_program(
     instance: Colocation,
     alpha: float = 0.0,
@@ -83,7 +83,7 @@ def stable_program(
     return replace(program, flag=flag, flagged=flagged)
 
 
-@checked
+@validate_options
 def blocking_program(
     instance: Colocation,
     most: Annotated[int, AtLeast(0, "a number of blocking pairs")] | None = None,

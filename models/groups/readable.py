@@ -16,11 +16,11 @@ import pyomo.environ as pyo
 
 from ...instances.groups.instance import UNIT, Groups, group_name
 from ...instances.groups.stability import Alpha, whole_alpha
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .columns import columns_of
 
 
-@checked
+@validate_options
 def penalty_model(instance: Groups) -> Any:
     """Least mean penalty over jobs.
 
@@ -80,7 +80,7 @@ def penalty_model(instance: Groups) -> Any:
     return model
 
 
-@checked
+@validate_options
 def core_model(instance: Groups, alpha: Alpha = 0.0) -> Any:
     """Least mean penalty among the groupings that no group blocks at alpha.
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ...instances.market.families import Family
 from ...instances.market.instance import Floats, Integers, Market, total_by
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 if TYPE_CHECKING:
     import cvxpy
@@ -52,7 +52,7 @@ class EisenbergGale:
     capacity_row: Any
 
 
-@checked
+@validate_options
 def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5) -> EisenbergGale:
     """The program for a market and a family of utilities; weights start at the budgets."""
     import cvxpy as library

@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.numa.answer import Flow
 from ...instances.numa.instance import Booleans, Floats, Integers, Numa
 from ...instances.problem.fields import shaped
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder
 
 ON_FACE = 1e-9
@@ -53,7 +53,7 @@ class FluidProgram:
         )
 
 
-@checked
+@validate_options
 def throughput_program(instance: Numa) -> FluidProgram:
     """Most throughput any placement can sustain; maximized, so the cost is its negative."""
     builder, work = _work(instance, None)
@@ -71,7 +71,7 @@ def throughput_program(instance: Numa) -> FluidProgram:
     return FluidProgram(builder.build(), capacity, spare, int(total[0]))
 
 
-@checked
+@validate_options
 def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidProgram:
     """Least link power [W] at a throughput [tasks/s]; `energy` (K, D) as `link_energy` gives it."""
     builder, work = _work(instance, energy)
@@ -81,7 +81,7 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
     return FluidProgram(builder.build(), capacity, spare)
 
 
-@checked
+@validate_options
 def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidProgram:
     """Least link power [W] among the flows of most throughput: the face of optima that prices of
     the cores' time name.
@@ -100,7 +100,7 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
     return replace(program, program=replace(program.program, cost=cost, upper=upper))
 
 
-@checked
+@validate_options
 def off_face(instance: Numa, price: Floats) -> Booleans:
     """(K, L, P) where a task's time costs more than elsewhere at these prices."""
     price = shaped("price", price, instance.processors)

@@ -10,10 +10,10 @@ import pyomo.environ as pyo
 
 from ...instances.numa.bounds import link_energy
 from ...instances.numa.instance import Numa
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 
-@checked
+@validate_options
 def throughput_model(instance: Numa) -> Any:
     """Most throughput [tasks/s]: variables `work[k, l, p]` and `throughput`."""
     model = _flows(instance)
@@ -23,7 +23,7 @@ def throughput_model(instance: Numa) -> Any:
     return model
 
 
-@checked
+@validate_options
 def power_model(instance: Numa, throughput: float) -> Any:
     """Least link power [W] at a throughput [tasks/s]: variables `work[k, l, p]`."""
     model = _flows(instance)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -80,7 +80,7 @@ class AssignmentModel:
         return taken
 
 
-@checked
+@validate_options
 def assignment_model(
     demand: Integers,
     request: Integers,
@@ -163,12 +163,12 @@ def _keep(
     """The rules on where VMs may run."""
     servers = range(len(kind))
 
-    def held(group: Iterable[int], where: Iterable[int]) -> list[Any]:
+    def members(group: Iterable[int], where: Iterable[int]) -> list[Any]:
         return [count[m][i] for m in where for i in group if count[m][i] is not None]
 
     for group, most in rules.limits:
         for m in servers:
-            if len(entries := held(group, [m])) > 1:
+            if len(entries := members(group, [m])) > 1:
                 model.add(sum(entries) <= most)
     there: dict[tuple[int, int], Any] = {}  # whether a server holds any VM of a type
     for i, other in rules.apart:
@@ -183,9 +183,9 @@ def _keep(
     within = [np.flatnonzero(rules.zone[kind] == z).tolist() for z in range(rules.zones)]
     for group, most in rules.zone_limits:
         for where in within:
-            model.add(sum(held(group, where)) <= most)
+            model.add(sum(members(group, where)) <= most)
     for group, skew, zones in rules.spreads:
-        totals = [sum(held(group, within[z])) for z in zones]
+        totals = [sum(members(group, within[z])) for z in zones]
         for one in totals:
             for another in totals:
                 if one is not another:

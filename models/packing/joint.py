@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -44,7 +44,7 @@ class JointModel:
         return [values[np.array(row, dtype=np.int64)] for row in self.number]
 
 
-@checked
+@validate_options
 def joint_model(
     combination: list[Integers],
     uneven: list[Floats],

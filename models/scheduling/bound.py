@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Scheduling
 from .intervals import Objective
 
 
-@checked
+@validate_options
 def fluid_bound(instance: Scheduling, objective: Objective) -> int:
     """An upper bound on the units done, or on the total psi_sp, before the horizon. O(j log j).
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 
@@ -73,7 +73,7 @@ class IntervalModel:
         return values | dict(zip(self.done, done.tolist(), strict=True))
 
 
-@checked
+@validate_options
 def interval_model(
     instance: Scheduling,
     objective: Objective,
@@ -139,7 +139,7 @@ def interval_model(
     )
 
 
-@checked
+@validate_options
 def refuse_speeds() -> NoReturn:
     """Raise InvalidOption: intervals are of machines of one speed."""
     raise InvalidOption(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, psi, schedule_of, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
@@ -53,14 +53,14 @@ class TimeIndexed:
         return np.append(np.where(chosen, 1.0, 0.0), np.abs(own - self.near.psi).astype(float))
 
 
-@checked
+@validate_options
 def columns_needed(instance: Scheduling) -> int:
     """How many columns the program has."""
     spans = int(np.maximum(instance.horizon - instance.release, 0).sum())
     return spans * len(np.unique(instance.pace))
 
 
-@checked
+@validate_options
 def entries_needed(instance: Scheduling) -> int:
     """At most how many entries the program's matrix has."""
     spans = np.maximum(instance.horizon - instance.release, 0)
@@ -74,7 +74,7 @@ def entries_needed(instance: Scheduling) -> int:
     )
 
 
-@checked
+@validate_options
 def time_indexed(
     instance: Scheduling,
     objective: Objective,

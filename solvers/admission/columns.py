@@ -25,7 +25,7 @@ from ...instances.admission.instance import Admission, Assignment, Floats, Integ
 from ...instances.admission.prices import gains_at_prices
 from ...instances.admission.rules import job_speeds, total_speed
 from ...models.program import ProgramBuilder
-from ..engines import EngineAnswer, LivingProgram, solve_program
+from ..engines import EngineAnswer, WarmStartedProgram, solve_program
 from ..outcome import Clock, Report, Status, Stop
 from .local_search import best_cores
 from .prices import raise_if_interrupted
@@ -48,15 +48,15 @@ Column = tuple[int, tuple[int, ...]]
 """A kind of VM and the jobs on it, ascending."""
 
 
-def sets_bound(instance: Admission, rents: Floats, price: Floats) -> float:
+def sets_bound(instance: Admission, core_prices: Floats, price: Floats) -> float:
     """The most total speed of any assignment, proved by job prices (J,), 0 or more; inf where a
     search was cut off too soon.
 
     Parameters
     ----------
-    rents : (V, C) prices of cores, 0 or more, which shorten the search.
+    core_prices : (V, C) prices of cores, 0 or more, which shorten the search.
     """
-    program = ColumnGeneration(instance, rents, np.inf)
+    program = ColumnGeneration(instance, core_prices, np.inf)
     program._priced(price, _EFFORT[-1], Clock())
     return program.bound
 
@@ -67,7 +67,7 @@ class ColumnGeneration:
     Parameters
     ----------
     instance : what is given.
-    rents : (V, C) good prices of cores to begin with.
+    core_prices : (V, C) good prices of cores to begin with.
     bound : the bound on total speed they prove.
     over : whether the time is up; then `Stopped` is raised.
 
@@ -81,7 +81,7 @@ class ColumnGeneration:
     def __init__(
         self,
         instance: Admission,
-        rents: Floats,
+        core_prices: Floats,
         bound: float,
         over: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -89,7 +89,7 @@ class ColumnGeneration:
 
         self.instance = instance
         self.bound = bound
-        self.price = np.maximum(0.0, gains_at_prices(instance, rents, over)[0].max(axis=1))
+        self.price = np.maximum(0.0, gains_at_prices(instance, core_prices, over)[0].max(axis=1))
         self._kinds, first, kind = np.unique(
             instance.cores, axis=0, return_index=True, return_inverse=True
         )
@@ -97,7 +97,7 @@ class ColumnGeneration:
         self._right = np.concatenate([np.bincount(self._kind), np.ones(instance.jobs)]).astype(
             float
         )
-        self._rents = np.array(rents[first], dtype=float)
+        self._core_prices = np.array(core_prices[first], dtype=float)
         self.scale = instance.fastest
         self._noise = RELATIVE * self.scale
         self._worth: dict[Column, float] = {}
@@ -105,7 +105,7 @@ class ColumnGeneration:
         empty.columns(1, upper=0.0)  # a program needs a column
         nothing = np.zeros(0, dtype=np.int64)
         empty.block(nothing, nothing, 1.0, np.full(len(self._right), -np.inf), self._right)
-        self._living = LivingProgram(empty.build())
+        self._living = WarmStartedProgram(empty.build())
         self._start = np.zeros(LISTED + 1, dtype=np.int64)
         self._member = np.zeros(_MEMBERS, dtype=np.int64)
         self._value = np.zeros(LISTED)
@@ -124,7 +124,7 @@ class ColumnGeneration:
         after each round.
         """
         effort = 0
-        while not clock.over:
+        while not clock.expired:
             answer = self._living.solve(clock.left)
             raise_if_interrupted(answer)
             if answer.row_dual is None or answer.objective is None:
@@ -135,7 +135,7 @@ class ColumnGeneration:
             for price in (_CENTRE * self.price + (1 - _CENTRE) * master, master):
                 found, _, complete = self._priced(price, _EFFORT[effort], clock)
                 added = self._append(found)
-                if added or clock.over:
+                if added or clock.expired:
                     break
             yield self.bound
             if self.bound <= max(relaxed, value) * (1 + _AGREE):
@@ -159,11 +159,12 @@ class ColumnGeneration:
         )  # by these prices: another bound says nothing of sets
         for k in range(len(self._kinds)):
             space = LISTED - len(self._worth)
-            if clock.over or space <= 0 or not np.isfinite(room):
+            if clock.expired or space <= 0 or not np.isfinite(room):
                 return False
-            rents, margin = self._margins(k, price)
+            core_rent, margin = self._margins(k, price)
             number, _, complete = best_sets(
-                self.instance.speed, self.instance.threads, self._kinds[k], price, margin, rents,
+                self.instance.speed, self.instance.threads, self._kinds[k], price, margin,
+                core_rent,
                 top[k] - room, True, _LISTING, self._noise, self._start[: space + 1], self._member,
                 self._value,
             )  # fmt: skip
@@ -209,8 +210,8 @@ class ColumnGeneration:
 
         Moves `bound` and `price` when they prove a lower one.
         """
+        from .core_dual_prices import core_prices
         from .kernels import best_sets
-        from .rents import core_prices
 
         given = self.instance
         line = self._lines(price) + 1e-9 * self.scale
@@ -218,12 +219,14 @@ class ColumnGeneration:
         found: list[tuple[Column, float]] = []
         whole = True
         for k, cores in enumerate(self._kinds):
-            if clock.over:
+            if clock.expired:
                 return found, top, False
-            core_prices(given.speed, given.threads, cores, price, line[k], _STEPS, self._rents[k])
-            rents, margin = self._margins(k, price)
+            core_prices(
+                given.speed, given.threads, cores, price, line[k], _STEPS, self._core_prices[k]
+            )
+            core_rent, margin = self._margins(k, price)
             number, top[k], complete = best_sets(
-                given.speed, given.threads, cores, price, margin, rents, line[k], False, effort,
+                given.speed, given.threads, cores, price, margin, core_rent, line[k], False, effort,
                 self._noise,
                 self._start, self._member, self._value,
             )  # fmt: skip
@@ -238,12 +241,12 @@ class ColumnGeneration:
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
-        from .rents import margins
+        from .core_dual_prices import margins
 
         margin = np.empty(self.instance.jobs)
         given = self.instance
         return margins(
-            given.speed, given.threads, self._kinds[k], price, self._rents[k], margin
+            given.speed, given.threads, self._kinds[k], price, self._core_prices[k], margin
         ), margin
 
     def _lines(self, price: Floats) -> Floats:

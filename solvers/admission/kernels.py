@@ -14,7 +14,7 @@ transportation problem are substitutes; Shapley 1962), so what a job adds falls 
     F(S + T) - price(S + T)  <=  F(S) - price(S) + sum over j in T of max(0, F(S + j) - F(S) -
     price[j]);
 
-and the rents of `rents` bound it by another sum over the jobs.
+and the core prices of `core_dual_prices` bound it by another sum over the jobs.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ DEEPEST = 200
 
 @compiled
 def insert(
-    speed: Array, threads: Array, held: Array, free: Array, number: int, noise: float
+    speed: Array, threads: Array, used_cores: Array, free: Array, number: int, noise: float
 ) -> float:
-    """Add the last of `number` jobs (rows of speed, threads, held) to the others' best sharing;
-    returns the gain.
+    """Add the last of `number` jobs (rows of speed, threads, used_cores) to the others' best
+    sharing; returns the gain.
 
-    held (number, C) and free (C,) are changed in place; the last row of held is 0 on entry.
+    used_cores (number, C) and free (C,) are changed in place; the last row of used_cores is 0 on
+    entry.
     """
     types = speed.shape[1]
     new = number - 1
@@ -64,7 +65,7 @@ def insert(
                 move[c, d] = -np.inf
         for i in range(number):
             for c in range(types):
-                if held[i, c] > 0:
+                if used_cores[i, c] > 0:
                     if i != new and -speed[i, c] > drop[c]:
                         drop[c] = -speed[i, c]
                         dropper[c] = i
@@ -100,12 +101,12 @@ def insert(
         if end < 0:
             break
         # the units that the whole path carries, walked back from its end
-        units = min(left, held[dropper[end], end]) if dropped else min(left, free[end])
+        units = min(left, used_cores[dropper[end], end]) if dropped else min(left, free[end])
         d = end
         steps = 0
         while before[d] >= 0 and steps <= types:
             c = before[d]
-            units = min(units, held[mover[c, d], c])
+            units = min(units, used_cores[mover[c, d], c])
             d = c
             steps += 1
         if (
@@ -114,16 +115,16 @@ def insert(
             break
         # augment along it: the end first, then every move, then the newcomer's own cores
         if dropped:
-            held[dropper[end], end] -= units
+            used_cores[dropper[end], end] -= units
         else:
             free[end] -= units
         d = end
         while before[d] >= 0:
             c = before[d]
-            held[mover[c, d], c] -= units
-            held[mover[c, d], d] += units
+            used_cores[mover[c, d], c] -= units
+            used_cores[mover[c, d], d] += units
             d = c
-        held[new, d] += units
+        used_cores[new, d] += units
         left -= units
         total += units * best
     return total
@@ -131,7 +132,13 @@ def insert(
 
 @compiled
 def share(
-    speed: Array, threads: Array, cores: Array, held: Array, free: Array, number: int, noise: float
+    speed: Array,
+    threads: Array,
+    cores: Array,
+    used_cores: Array,
+    free: Array,
+    number: int,
+    noise: float,
 ) -> float:
     """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free;
     returns the total speed.
@@ -141,8 +148,8 @@ def share(
     total = 0.0
     for i in range(number):
         for c in range(len(cores)):
-            held[i, c] = 0
-        total += insert(speed, threads, held, free, i + 1, noise)
+            used_cores[i, c] = 0
+        total += insert(speed, threads, used_cores, free, i + 1, noise)
     return total
 
 
@@ -170,7 +177,7 @@ def changes(
             size += 1
     rows = np.empty((size + 1, types))
     width = np.empty(size + 1, np.int64)
-    held = np.empty((size + 1, types), np.int64)
+    used_cores = np.empty((size + 1, types), np.int64)
     trial = np.empty((size + 1, types), np.int64)
     free = np.empty(types, np.int64)
     rest = np.empty(types, np.int64)
@@ -186,7 +193,7 @@ def changes(
                     rows[number, c] = speed[here[i], c]
                 width[number] = threads[here[i]]
                 number += 1
-        now = share(rows, width, cores, held, free, number, noise)
+        now = share(rows, width, cores, used_cores, free, number, noise)
         if out < 0:
             value = now
             if begin > 0:
@@ -203,7 +210,7 @@ def changes(
                     rows[number, c] = speed[j, c]
                     trial[number, c] = 0
                     for i in range(number):
-                        trial[i, c] = held[i, c]
+                        trial[i, c] = used_cores[i, c]
                 width[number] = threads[j]
                 gain = insert(rows, width, trial, rest, number + 1, noise)
                 if out < 0:
@@ -220,7 +227,7 @@ def best_sets(
     cores: Array,
     price: Array,
     margin: Array,
-    rents: float,
+    core_rent: float,
     cutoff: float,
     collect: bool,
     work: int,
@@ -230,7 +237,7 @@ def best_sets(
     worth: Array,
 ) -> tuple[int, float, bool]:
     """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in
-    `rents.margins`.
+    `core_dual_prices.margins`.
 
     With `collect` all of them; else only sets each better than the ones before, the last being the
     best. Written to start (one more than sets), member and worth = F(S); returns how many, a bound
@@ -244,7 +251,9 @@ def best_sets(
     chosen = np.empty(deepest + 1, np.int64)
     rows = np.empty((deepest + 1, types))
     width = np.empty(deepest + 1, np.int64)
-    held = np.zeros((deepest + 1, deepest + 1, types), np.int64)  # depth, job of the set, core type
+    used_cores = np.zeros(
+        (deepest + 1, deepest + 1, types), np.int64
+    )  # depth, job of the set, core type
     free = np.empty((deepest + 1, types), np.int64)
     value = np.zeros(deepest + 1)  # F(S)
     net = np.zeros(deepest + 1)  # F(S) - price(S)
@@ -267,7 +276,7 @@ def best_sets(
     depth = 0
     for c in range(types):
         free[0, c] = cores[c]
-    lend[0] = rents
+    lend[0] = core_rent
     # the root: no job chosen, every job may come
     pool = np.empty(jobs, np.int64)
     for j in range(jobs):
@@ -302,7 +311,7 @@ def best_sets(
                     rows[depth, c] = speed[j, c]
                     trial[depth, c] = 0
                     for i in range(depth):
-                        trial[i, c] = held[depth, i, c]
+                        trial[i, c] = used_cores[depth, i, c]
                 width[depth] = threads[j]
                 gain[k] = insert(rows, width, trial, rest, depth + 1, noise) - price[j]
                 positive += max(0.0, gain[k])
@@ -354,12 +363,12 @@ def best_sets(
         for c in range(types):
             rows[depth, c] = speed[j, c]
             free[depth + 1, c] = free[depth, c]
-            held[depth + 1, depth, c] = 0
+            used_cores[depth + 1, depth, c] = 0
             for i in range(depth):
-                held[depth + 1, i, c] = held[depth, i, c]
+                used_cores[depth + 1, i, c] = used_cores[depth, i, c]
         width[depth] = threads[j]
         value[depth + 1] = value[depth] + insert(
-            rows, width, held[depth + 1], free[depth + 1], depth + 1, noise
+            rows, width, used_cores[depth + 1], free[depth + 1], depth + 1, noise
         )
         net[depth + 1] = net[depth] + adds[depth, at]
         lend[depth + 1] = lend[depth] + margin[j]

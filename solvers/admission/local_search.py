@@ -13,9 +13,9 @@ from ...instances.admission.instance import Admission, Assignment, Integers, che
 from ...instances.admission.rules import total_speed
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock
-from .draft import serial_dictatorship
+from .partial_assignment import serial_dictatorship
 
 SWAPS_UP_TO = 500
 """Jobs up to which swaps are looked at: they take a table of jobs x jobs."""
@@ -24,7 +24,7 @@ _AT_ONCE = 8  # jobs of a VM whose leaving is worked out between two looks at th
 _WORTH = 1e-9  # a move must gain more than this times the fastest core's speed
 
 
-@checked
+@validate_options
 def local_search(
     instance: Admission,
     *,
@@ -85,7 +85,7 @@ def improved(
         search.descend()
         kept, total = search.machine.copy(), search.total
         for _ in range(kicks):
-            if clock.over or (instance.machines == 1 and instance.jobs == 1):
+            if clock.expired or (instance.machines == 1 and instance.jobs == 1):
                 break
             search.shake(draw)
             search.descend()
@@ -126,17 +126,17 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     for v in np.unique(machine[machine >= 0]).tolist():
         here = np.flatnonzero(machine == v)
-        held = np.empty((len(here), instance.types), dtype=np.int64)
+        used_cores = np.empty((len(here), instance.types), dtype=np.int64)
         share(
             instance.speed[here],
             instance.threads[here],
             instance.cores[v],
-            held,
-            np.empty_like(held[0]),
+            used_cores,
+            np.empty_like(used_cores[0]),
             len(here),
             noise,
         )
-        cores[here] = held
+        cores[here] = used_cores
     return Assignment(np.where(cores.any(axis=1), machine, -1), cores)
 
 
@@ -177,7 +177,7 @@ class _Search:
 
     def descend(self) -> None:
         """Make the best move or swap until none gains, or the time is up."""
-        while not self._clock.over:
+        while not self._clock.expired:
             j, v, gain = self._best_move()
             i, k, other = self._best_swap()
             if max(gain, other) <= self._least:
@@ -203,14 +203,14 @@ class _Search:
         for place, v in enumerate(machines):
             if v < 0:
                 continue
-            if place and self._clock.over:  # no change is looked at any more
+            if place and self._clock.expired:  # no change is looked at any more
                 self.known = False
                 break
             size = int((self.machine == v).sum())
             for first in range(
                 0, max(size, 1), _AT_ONCE
             ):  # a crowded VM takes seconds: the clock is looked at in between
-                if first and self._clock.over:
+                if first and self._clock.expired:
                     break
                 self._value[v] = self._changes(
                     given.speed, given.threads, given.cores[v], self.machine, v, self._noise,

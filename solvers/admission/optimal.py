@@ -10,19 +10,19 @@ import numpy as np
 from ...instances.admission.instance import Admission
 from ...instances.admission.rules import total_speed
 from ...instances.problem.base import Solution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status
 from .local_search import start_assignment
+from .max_jobs import most_possible, serve_most
 from .search import Search
-from .serving import most_possible, serve_most
 
 Route = Literal["auto", "columns", "program"]
 Then = Literal["jobs", "nothing"]
 ThenSpeed = Literal["speed", "nothing"]
 
 
-@checked
+@validate_options
 def optimal(
     instance: Admission,
     *,
@@ -86,7 +86,7 @@ def optimal(
     return run.outcome("total_speed", run.value, run.bound)
 
 
-@checked
+@validate_options
 def most_jobs(
     instance: Admission,
     *,

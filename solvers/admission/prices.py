@@ -10,7 +10,7 @@ from ...instances.admission.instance import Admission, Floats
 from ...instances.admission.prices import Stopped, gains_at_prices, price_bound
 from ...instances.admission.rules import speeds_on
 from ...models.admission import assignment_program
-from ..engines import EngineAnswer, LivingProgram
+from ..engines import EngineAnswer, WarmStartedProgram
 from ..outcome import Clock, Stop
 
 RELAXED_UP_TO = 20_000
@@ -47,7 +47,7 @@ def good_prices(
     length, idle = 1.0, 0
     for _ in range(steps):
         try:
-            gain, cores = gains_at_prices(instance, prices, lambda: clock.over)
+            gain, cores = gains_at_prices(instance, prices, lambda: clock.expired)
         except Stopped:
             if np.isinf(least):  # nothing was bounded yet: cores for nothing
                 least = float(speeds_on(instance, instance.cores).max(axis=1).sum())
@@ -58,7 +58,7 @@ def good_prices(
         idle = 0 if bound < least * (1 - _PROGRESS) else idle + 1
         if bound < least:
             best, least = prices, bound
-        if least <= value or clock.over or length < _SHORTEST:
+        if least <= value or clock.expired or length < _SHORTEST:
             break
         if idle > _PATIENCE:
             length, idle, prices = length / 2, 0, best
@@ -80,11 +80,11 @@ def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]
     By an interior point method; the bound is worked out from the prices by us, so it holds however
     exact they are.
     """
-    if clock.over:
+    if clock.expired:
         return None
     program = assignment_program(instance, ordered=False)
     relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
-    answer = LivingProgram(relaxed, options=_INTERIOR).solve(clock.left)
+    answer = WarmStartedProgram(relaxed, options=_INTERIOR).solve(clock.left)
     raise_if_interrupted(answer)
     if answer.row_dual is None:
         return None

@@ -13,11 +13,11 @@ from ...instances.admission.prices import Stopped, pair_bounds
 from ...instances.admission.rules import scale, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
-from ..engines import EngineAnswer, EngineName, solve_apart, solve_program
+from ..engines import EngineAnswer, EngineName, solve_in_subprocess, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .local_search import improved
+from .max_jobs import most_possible, serve_most
 from .prices import RELAXED_UP_TO, good_prices, raise_if_interrupted, relaxation_prices
-from .serving import most_possible, serve_most
 
 SMALL = 500
 """Entries of J x V x C up to which the assignment program alone is quicker than everything that
@@ -94,7 +94,7 @@ class Search:
         """A clock for one step: a share of the time that is left, and no more than `most`
         seconds.
         """
-        return Clock(self.time.share(1 / share, most))
+        return Clock(self.time.time_slice(1 / share, most))
 
     def search(self, rng: np.random.Generator | None, route: str, engine: EngineName) -> None:
         """Local search, prices, columns, and the assignment program, until one of them proves the
@@ -105,9 +105,9 @@ class Search:
         if not self.proved and (route == "columns" or (route == "auto" and not small)):
             self._local_search(rng, 0.1, 60)
             self._prices()
-            if not self.proved and not self.time.over:
+            if not self.proved and not self.time.expired:
                 self._columns(rng)
-        if not self.proved and not self.time.over:
+        if not self.proved and not self.time.expired:
             self._program(engine)
         elif not self.proved:
             self.stop = Stop.TIME_LIMIT
@@ -127,7 +127,7 @@ class Search:
             self.best, self.value = serving, value
             self.better(repaired)
         self.stop = Stop.FINISHED
-        if not self.proved and not self.time.over:
+        if not self.proved and not self.time.expired:
             self._program(engine, least_jobs=most)
         elif not self.proved:
             self.stop = Stop.TIME_LIMIT
@@ -144,7 +144,7 @@ class Search:
         served = int(self.best.assigned.sum())
         most = most_possible(self.instance)
         bound = float(most)
-        if served < most and self.time.over:
+        if served < most and self.time.expired:
             self.later = Stop.TIME_LIMIT
         elif served < most and not self._within_reach(None):
             self.later = self.stop
@@ -234,7 +234,7 @@ class Search:
 
         prices = np.array(self.certificate["prices"])
         try:
-            program = ColumnGeneration(self.instance, prices, self.bound, lambda: self.time.over)
+            program = ColumnGeneration(self.instance, prices, self.bound, lambda: self.time.expired)
         except Stopped:
             return
         program.take(self.best)
@@ -248,7 +248,7 @@ class Search:
             self._local_search(rng, 0.1, 20)
             program.take(self.best)
         self.certificate["job_prices"] = program.price.tolist()
-        if self.proved or self.time.over:
+        if self.proved or self.time.expired:
             return
         listed = program.list_all(self.part(0.5), self.value)
         self._bounded_by_columns(program.bound)
@@ -339,10 +339,10 @@ class Search:
             if bound is not None:
                 self.clock.note(self.value, min(self.bound, max(self.value, -bound * scale)), words)
 
-        begin, left = program.point(self.best), self.time.share()
+        begin, left = program.point(self.best), self.time.time_slice()
         if engine == "highs" and left is not None and program.program.columns > KEEPS_TIME:
-            return solve_apart(program.program, time_limit=left, start=begin)
-        told = tell if tells else None
+            return solve_in_subprocess(program.program, time_limit=left, start=begin)
+        reporter = tell if tells else None
         return solve_program(
-            program.program, engine=engine, time_limit=left, start=begin, report=told
+            program.program, engine=engine, time_limit=left, start=begin, report=reporter
         )

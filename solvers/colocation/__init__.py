@@ -4,7 +4,8 @@ for any partial one.
 
 from __future__ import annotations
 
-from .blocking import at_most_blocking, fewest_blocking, zero_blocking
+from ...instances.problem.renamed import old_names
+from .blocking import at_most_blocking, fewest_blocking, find_stable
 from .common import require_bandwidth
 from .fair import fair
 from .feasible import complete, feasible_pairing
@@ -16,7 +17,9 @@ __all__ = [
     "fair",
     "feasible_pairing",
     "fewest_blocking",
+    "find_stable",
     "optimal",
     "require_bandwidth",
-    "zero_blocking",
 ]
+
+__getattr__ = old_names(__name__, {"zero_blocking": "solvers.colocation:find_stable"})

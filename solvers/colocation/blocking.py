@@ -18,7 +18,7 @@ from ...instances.colocation.stability import (
 )
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.colocation import (
     PairingProgram,
     blocking_program,
@@ -28,9 +28,9 @@ from ...models.colocation import (
 )
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status
+from .aggregate_relaxation import MANY, solve_in_shares
 from .common import NOT_GIVEN, best_of, infeasible, outcome, run, size
 from .feasible import NO_PAIRING
-from .shares import MANY, solve_in_shares
 
 MOST_TERMS = 100_000
 """Pairs of steps up to which the order encoding is made: beyond, that alone takes seconds."""
@@ -39,8 +39,8 @@ KINDS: dict[Uncertainty, str] = {"none": "", "certain": "certainly ", "possible"
 """What such blocking pairs are called."""
 
 
-@checked
-def zero_blocking(
+@validate_options
+def find_stable(
     instance: Colocation,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
@@ -96,7 +96,7 @@ def zero_blocking(
     )
 
 
-@checked
+@validate_options
 def at_most_blocking(
     instance: Colocation,
     most: int,
@@ -115,11 +115,11 @@ def at_most_blocking(
     Parameters
     ----------
     most : K, at least 0.
-    uncertainty : as in `zero_blocking`.
+    uncertainty : as in `find_stable`.
     penalty : False asks only whether there is one (no bound then); deciding is much quicker than
         minimizing.
     engine : "cp-sat", or "highs" where all agents are different; whichever can when not given.
-    others : as in `zero_blocking`, whose answer this is for K = 0.
+    others : as in `find_stable`, whose answer this is for K = 0.
     """
     validate_alpha(alpha, alpha_mode)
     if most == 0:
@@ -141,7 +141,7 @@ def at_most_blocking(
     )  # fmt: skip
 
 
-@checked
+@validate_options
 def fewest_blocking(
     instance: Colocation,
     alpha: float = 0.0,
@@ -224,7 +224,7 @@ def _within(
         answer.point is None
         and answer.status is Status.UNKNOWN
         and answer.bound is not None
-        and not clock.over
+        and not clock.expired
     ):
         other: EngineName = (
             "cp-sat" if engine == "highs" else "highs"

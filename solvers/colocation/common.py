@@ -15,7 +15,7 @@ from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...models.colocation import PairingProgram
 from ...models.program import unit_of
-from ..engines import EngineAnswer, EngineName, call_apart, solve_program
+from ..engines import EngineAnswer, EngineName, call_in_subprocess, solve_program
 from ..outcome import Clock, Outcome, Status, Stop, agree
 
 KEEPS_TIME = 600
@@ -26,7 +26,7 @@ seconds over it).
 MOST_PAIRS = 100_000
 """Pairs of types up to which a whole program is made under a time limit."""
 
-INSIDE = 0.7
+CHILD_TIME_FRACTION = 0.7
 """The part of its time that a process of its own is told: engines on large programs look at no
 clock for long.
 """
@@ -116,18 +116,19 @@ def run(
     under a time limit in a process of its own, which is ended when the time is up; what it had
     found by then is lost, and its progress is not told. `by_cores`: see `solve_program`.
     """
-    if clock.over:
+    if clock.expired:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
 
     def tell(seconds: float, objective: float | None, bound: float | None, words: str) -> None:
         clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
 
     begin = None if start is None else program.point(start)
-    left = clock.share(parts, most)  # the point took time too
+    left = clock.time_slice(parts, most)  # the point took time too
     if apart and left is not None:
         try:
-            found = call_apart(
-                solve_program, program.program, engine=engine, time_limit=INSIDE * left,
+            found = call_in_subprocess(
+                solve_program, program.program, engine=engine,
+                time_limit=CHILD_TIME_FRACTION * left,
                 start=begin, hard_limit=left
             )  # fmt: skip
         except KeyboardInterrupt:

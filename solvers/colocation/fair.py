@@ -16,7 +16,7 @@ from ...instances.colocation.objective import (
     within_slack,
 )
 from ...instances.problem.base import Solution
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.colocation import FINE, FairProgram, fair_program
 from ..engines import EngineAnswer, EngineName
 from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
@@ -36,7 +36,7 @@ from .common import (
     size,
 )
 from .feasible import starting_pairing
-from .near import Near, search_near
+from .local_branching import LocalBranching, search_near
 from .neighborhoods import improve
 from .relaxation import Relaxation, relaxed, rounded
 
@@ -73,7 +73,7 @@ Allowance = Annotated[
 ]
 
 
-@checked
+@validate_options
 def fair(
     instance: Colocation,
     *,
@@ -242,12 +242,12 @@ class _Search:
             self.certificate |= size(program, self.engine)
             solved = self._approach(program)
             if not self.settled and not self.large and self.clock.left is not None:
-                self._improve(None, self.clock.share(SHORT))
+                self._improve(None, self.clock.time_slice(SHORT))
                 if not self.settled:
                     self._run(program, None, parts=2)
             hopeless = self.large and not solved and self.clock.left is not None
             if not self.settled and (self.large or self.clock.left is not None):
-                self._improve(None, self.clock.share(1 if hopeless else 2))
+                self._improve(None, self.clock.time_slice(1 if hopeless else 2))
             if not self.settled and not hopeless:
                 self._run(program, None)
         self._ended(self.settled)
@@ -307,8 +307,8 @@ class _Search:
     def _first_near(self, relaxation: Relaxation) -> None:
         """A pairing of the least slack that the relaxation allows, near its cheapest point."""
         slack = max(self.bound, self.enough)
-        near = Near(self.instance, self.best, relaxation, self.clock, slack=slack)
-        share = self.clock.share(SHORT)
+        near = LocalBranching(self.instance, self.best, relaxation, self.clock, slack=slack)
+        share = self.clock.time_slice(SHORT)
         try:
             near.first(self.clock.seconds + (share or 0.0))
         finally:
@@ -371,7 +371,7 @@ class _Search:
         """A level is over; what is too large for its time ends by time too."""
         if proved:
             self.stop = Stop.FINISHED
-        elif self.clock.over or self.too_large:
+        elif self.clock.expired or self.too_large:
             self.stop = Stop.TIME_LIMIT
 
     def _prove(self, bound: float) -> None:

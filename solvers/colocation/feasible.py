@@ -11,7 +11,7 @@ from ...models.colocation import PairingProgram, penalty_program, repair_program
 from ..engines import EngineAnswer, EngineName
 from ..outcome import Clock, Outcome, Status, Stop
 from ..roommates import ranks_from_cost
-from ..roommates.perfect import largest_matching
+from ..roommates.maximum_matching import largest_matching
 from .common import KEEPS_TIME, infeasible, run
 from .matching import least_penalty_matching
 
@@ -51,7 +51,7 @@ def starting_pairing(
             feasible_pairing(instance, clock) if start is None else complete(instance, start, clock)
         )
     except Undecided as error:
-        stop = Stop.TIME_LIMIT if clock.over else Stop.FINISHED
+        stop = Stop.TIME_LIMIT if clock.expired else Stop.FINISHED
         facts = {"proof": f"none: {error}"}
         return Outcome(None, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
     except NoSolution:
@@ -235,7 +235,7 @@ def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing 
         return found.pairing
     if found.bound > instance.singles_allowed + 1e-6:
         return None
-    program = None if clock.over else penalty_program(instance)
+    program = None if clock.expired else penalty_program(instance)
     engines: tuple[EngineName, ...] = () if program is None else ("highs", "cp-sat")
     for engine in engines:  # the bound stuck in between
         assert program is not None

@@ -27,7 +27,7 @@ from ...instances.colocation.instance import Booleans, Colocation, Floats, Integ
 from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
-from ..engines import LivingProgram, solve_program
+from ..engines import WarmStartedProgram, solve_program
 from ..outcome import AGREE, Clock, Status, Stop
 
 _NEAREST = 6  # cheapest partners of each type in the first set of pairs
@@ -147,12 +147,12 @@ class _Search:
         self.order = np.concatenate(
             [np.arange(len(self.first)), -1 - np.arange(len(self.alone))]
         )  # by LP column
-        living = LivingProgram(relaxed)
+        living = WarmStartedProgram(relaxed)
         in_set = np.zeros_like(self.cost, dtype=bool)
         in_set[self.first, self.second] = True
         if groups := self._odd_groups():
             self._add_cuts(living, groups)
-        while not self.clock.over:
+        while not self.clock.expired:
             answer = living.solve(self.clock.left)
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -241,7 +241,7 @@ class _Search:
         keys = np.unique(low * len(price) + high)
         return keys // len(price), keys % len(price)
 
-    def _add_pairs(self, living: LivingProgram, first: Integers, second: Integers) -> None:
+    def _add_pairs(self, living: WarmStartedProgram, first: Integers, second: Integers) -> None:
         starts, rows, values = [0], [], []
         cut_rows = self.plain_rows + np.arange(len(self.sets))
         member = np.array(self.sets, dtype=bool).reshape(len(self.sets), len(self.present))
@@ -307,7 +307,7 @@ class _Search:
         odd = np.flatnonzero(np.bincount(label, self.count, number) % 2 == 1)
         return [label == part for part in odd.tolist()] if number > 1 else []
 
-    def _add_cuts(self, living: LivingProgram, sets: list[Booleans]) -> None:
+    def _add_cuts(self, living: WarmStartedProgram, sets: list[Booleans]) -> None:
         starts, columns = [0], []
         for members in sets:
             where = np.zeros(len(self.order), dtype=bool)
@@ -330,14 +330,14 @@ class _Search:
         """
         self.relaxation = self.bound
         delta = self.delta_for(8 * len(self.present))
-        while not self._proved() and not self.clock.over:
+        while not self._proved() and not self.clock.expired:
             keep = np.triu(self.reduced <= delta) & np.isfinite(self.cost)
             if keep.sum() > _MOST_PAIRS:
                 self.stop = Stop.ITERATION_LIMIT
                 return
             program = self.with_cuts(penalty_program(self.instance, self.spread(keep)))
             answer = solve_program(
-                program.program, time_limit=self.clock.share(), start=self._start(program)
+                program.program, time_limit=self.clock.time_slice(), start=self._start(program)
             )
             if answer.point is not None:
                 pairing = program.pairing(answer.point)
@@ -363,7 +363,7 @@ class _Search:
             delta = max(2 * delta, (self.value - self.relaxation) * (1 + 1e-9) + 1e-12)
             if self.delta_for(_MOST_PAIRS // 4) > self.value - self.relaxation:
                 delta = (self.value - self.relaxation) * (1 + 1e-9) + 1e-12
-        if not self._proved() and self.clock.over:
+        if not self._proved() and self.clock.expired:
             self.stop = Stop.TIME_LIMIT
 
     def delta_for(self, number: int) -> float:

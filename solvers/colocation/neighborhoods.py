@@ -72,7 +72,7 @@ def improve(
     best, reached, size, failures = begin, value(begin), min(FEWEST, present), 0
     until = clock.seconds + seconds
     try:
-        while not clock.over and clock.seconds < until and size <= min(MOST, present):
+        while not clock.expired and clock.seconds < until and size <= min(MOST, present):
             if bound is not None and reached[level] <= bound:
                 break
             began = clock.seconds

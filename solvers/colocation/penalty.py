@@ -7,7 +7,7 @@ import numpy as np
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import mean_penalty, worst_case
 from ...instances.problem.base import Solution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.colocation import penalty_program
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
@@ -33,7 +33,7 @@ TOO_LARGE = (
 )
 
 
-@checked
+@validate_options
 def optimal(
     instance: Colocation,
     *,

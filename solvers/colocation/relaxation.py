@@ -11,7 +11,7 @@ import numpy as np
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...models.colocation import PairingProgram
 from ...models.program import LinearProgram
-from ..engines import LivingProgram
+from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
 from .feasible import greedily_filled
 
@@ -41,10 +41,10 @@ def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> Relaxation 
     None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS fails.
     Ctrl-C is raised.
     """
-    if clock.over:
+    if clock.expired:
         return None
     continuous = replace(program, integer=np.zeros(program.columns, dtype=bool))
-    answer = LivingProgram(continuous).solve(clock.share(parts))
+    answer = WarmStartedProgram(continuous).solve(clock.time_slice(parts))
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.status is not Status.OPTIMAL or answer.point is None or answer.row_dual is None:

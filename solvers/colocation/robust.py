@@ -18,10 +18,10 @@ from ...instances.colocation.stability import (
     least_float,
     require_intervals,
 )
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Status, Stop
-from .blocking import zero_blocking
+from .blocking import find_stable
 from .feasible import starting_pairing
 
 MANY = 20_000
@@ -72,7 +72,7 @@ class RobustAlpha:
     programs: int
 
 
-@checked
+@validate_options
 def robust_alpha(
     instance: Colocation,
     *,
@@ -168,9 +168,9 @@ class _Bisection:
         """Ask the other engine about the alpha that is too low; a pairing at it would refute all
         that was proved.
         """
-        if self.below < 0 or self.clock.over:
+        if self.below < 0 or self.clock.expired:
             return
-        left = self.clock.share()
+        left = self.clock.time_slice()
         seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
         found = self._asked(self.below, self._other, seconds)
         self.confirmed = found.status is Status.INFEASIBLE
@@ -195,21 +195,21 @@ class _Bisection:
 
     def _program(self, alpha: float, *, penalty: bool) -> Outcome | None:
         """What a program says at an alpha; None when it was not decided in time."""
-        if self.clock.over:
+        if self.clock.expired:
             self.stop = Stop.TIME_LIMIT
             return None
         # without an objective HiGHS mostly tells at once, and else is lost for long: then the other
         # engine is asked
-        left = self.clock.share()
+        left = self.clock.time_slice()
         quick = QUICK if left is None else min(QUICK, left)
         tries = [(self.engine, left)] if penalty else [(self.engine, quick), (self._other, left)]
         for engine, seconds in tries:
             found = self._asked(alpha, engine, seconds, penalty=penalty)
             decided = found.solution is not None or found.status is Status.INFEASIBLE
-            if decided or self.clock.over:
+            if decided or self.clock.expired:
                 break
         if not decided:
-            self.stop = Stop.TIME_LIMIT if self.clock.over else found.stop
+            self.stop = Stop.TIME_LIMIT if self.clock.expired else found.stop
             return None
         return found
 
@@ -218,7 +218,7 @@ class _Bisection:
     ) -> Outcome:
         """What an engine says at an alpha; Ctrl-C is raised."""
         self.programs += 1
-        found = zero_blocking(
+        found = find_stable(
             self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
             engine=engine, start=self.best if penalty else None,
         )  # fmt: skip

@@ -19,12 +19,18 @@ from ...instances.colocation.stability import (
 )
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.colocation import order_terms
-from ..engines import EngineName, call_apart
+from ..engines import EngineName, call_in_subprocess
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from ..roommates import WeakLists
-from .as_roommates import (
+from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, find_stable
+from .bounds import least_penalty_bound
+from .common import A_FORGIVEN_PAIR, A_LISTED_PAIR, CHILD_TIME_FRACTION, outcome
+from .exchanges import Exchanges
+from .feasible import starting_pairing
+from .robust import robust_alpha
+from .to_roommates import (
     RoommatesAnswer,
     alone_is_worst,
     forgiving,
@@ -32,12 +38,6 @@ from .as_roommates import (
     solve_roommates,
     without_blocking,
 )
-from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, zero_blocking
-from .bounds import least_penalty_bound
-from .common import A_FORGIVEN_PAIR, A_LISTED_PAIR, INSIDE, outcome
-from .exchanges import Exchanges
-from .feasible import starting_pairing
-from .robust import robust_alpha
 
 FEW_TYPES = 30
 """Types up to which one program over types says at once whether zero is possible, and at what least
@@ -52,7 +52,7 @@ CHEAP_LISTS = 300
 quicker.
 """
 
-AT_ONCE_SECONDS = 1.0
+PROBE_SECONDS = 1.0
 """Time for the first search over tie-breakings: what it can tell, it mostly tells far sooner."""
 
 ZERO_SECONDS = 60.0
@@ -109,7 +109,7 @@ EXACT_SECOND_LEVEL = 60
 not zero.
 """
 
-GRACE = 0.5
+KILL_GRACE = 0.5
 """Seconds such a process may pass the limit before it is ended."""
 
 MOST_PAIRS = 25_000
@@ -135,7 +135,7 @@ zero.
 """
 
 
-@checked
+@validate_options
 def stable(
     instance: Colocation,
     *,
@@ -261,7 +261,7 @@ class _Search:
         self.penalty_bound: float | None = None
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {}
-        self.told("start")
+        self.report("start")
 
     def count(self, pairing: Pairing) -> int:
         """Blocking pairs at alpha, recounted by the one counter."""
@@ -270,7 +270,7 @@ class _Search:
     def _blocking(self, pairing: Pairing) -> BlockingPairs:
         return blocking_pairs(self.instance, pairing, self.alpha, self.alpha_mode, self.uncertainty)
 
-    def told(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Report where the search stands."""
         self.clock.note(float(self.value), float(self.bound), text)
 
@@ -281,13 +281,13 @@ class _Search:
         value, penalty = self.count(pairing), mean_penalty(self.instance, pairing)
         if (value, penalty) < (self.value, self.penalty):
             self.best, self.value, self.penalty = pairing, value, penalty
-            self.told(text)
+            self.report(text)
 
-    def prove(self, bound: int, text: str) -> None:
+    def raise_bound(self, bound: int, text: str) -> None:
         """Raise the proved bound."""
         if bound > self.bound:
             self.bound = bound
-            self.told(text)
+            self.report(text)
 
     @property
     def proved(self) -> bool:
@@ -300,7 +300,7 @@ class _Search:
             answer = self._by_deletions(lists, self.clock.left)
         else:
             answer = self._with_ties(lists)
-        if not self.proved and self.clock.over:
+        if not self.proved and self.clock.expired:
             self.stop = Stop.TIME_LIMIT
         self._cheapest_of_different(answer)
 
@@ -309,11 +309,11 @@ class _Search:
         programs.
         """
         answer = self._by_deletions(
-            lists, min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS)
+            lists, min(PROBE_SECONDS, self.clock.time_slice(4) or PROBE_SECONDS)
         )
-        if not self.proved and self.bound == 0 and not self.clock.over:
+        if not self.proved and self.bound == 0 and not self.clock.expired:
             self._zero_of_different(lists)
-        if not self.proved and not self.clock.over:
+        if not self.proved and not self.clock.expired:
             answer = self._by_deletions(lists, self._share_of_ties())
         self._decide_all()
         return answer
@@ -335,7 +335,7 @@ class _Search:
         self.offer(answer.pairing(self.instance), "search over deletions")
         if answer.found.bound > self.bound and all_said:
             self.certificate |= answer.certificate(self.certificate.get("proof", ""))
-            self.prove(int(answer.found.bound), "stable partition and search over deletions")
+            self.raise_bound(int(answer.found.bound), "stable partition and search over deletions")
         if self.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         return answer
@@ -348,14 +348,14 @@ class _Search:
         found = (
             None
             if possible is None
-            else self._zero_of(possible, self.clock.share(2) or ZERO_SECONDS)
+            else self._find_stable_of(possible, self.clock.time_slice(2) or ZERO_SECONDS)
         )
         if possible is None or (found is not None and found.status is Status.INFEASIBLE):
             self.certificate["proof"] = (
                 "zero is impossible: a program over the pairs that no first proposals rule "
                 "out shows it"
             )
-            self.prove(1, "zero is impossible")
+            self.raise_bound(1, "zero is impossible")
         elif found is not None and self.value == 0:
             self.penalty_bound = found.bound
             self.certificate["second_level"] = (
@@ -371,7 +371,7 @@ class _Search:
         parts = (1 if self.instance.distinct else 2) * (
             2 if self.instance.agents <= DECIDED_AGENTS else 1
         )
-        return self.clock.share(parts) or TIE_SECONDS
+        return self.clock.time_slice(parts) or TIE_SECONDS
 
     def general(self) -> None:
         """Types of several agents, surplus machines, agents that would as soon be left without a
@@ -390,13 +390,13 @@ class _Search:
             self._robust_start()
         agents = listed and (not few or self.instance.agents <= CHEAP_LISTS)
         if agents:
-            self._search_agents(min(AT_ONCE_SECONDS, self.clock.share(4) or AT_ONCE_SECONDS))
-        self._decide_all(self.clock.share(4) or DECISION_SECONDS, FEW_BLOCKING)
+            self._search_agents(min(PROBE_SECONDS, self.clock.time_slice(4) or PROBE_SECONDS))
+        self._decide_all(self.clock.time_slice(4) or DECISION_SECONDS, FEW_BLOCKING)
         if agents and not few:
             self._search_agents(self._share_of_ties())
         self._count_in_steps()
         self._decide_all()
-        if not self.proved and self.clock.over:
+        if not self.proved and self.clock.expired:
             self.stop = Stop.TIME_LIMIT
         self._cheapest_general()
 
@@ -411,29 +411,29 @@ class _Search:
         """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair
         is needed.
         """
-        found = self._zero(
-            self.instance, self.clock.share(1 / 0.6), self.best if self.value == 0 else None
+        found = self._find_stable(
+            self.instance, self.clock.time_slice(1 / 0.6), self.best if self.value == 0 else None
         )
         if found is None:
             self.stop = Stop.TIME_LIMIT
             return
-        self._took(found, "program over types")
+        self._accept_outcome(found, "program over types")
         if found.status is Status.INFEASIBLE:
             self.certificate["proof"] = (
                 "the program over types shows that zero "
                 f"{KINDS[self.uncertainty]}blocking pairs are impossible"
             )
-            self.prove(1, "zero is impossible")
+            self.raise_bound(1, "zero is impossible")
         elif found.solution is not None and self.value == 0:
             self.certificate["proof"] = self._own_proof
             self.penalty_bound = found.bound
 
     def _robust_start(self) -> None:
         """The pairing of the least alpha at which no pair possibly blocks."""
-        if self.clock.over or self.alpha_mode != "penalty-points":
+        if self.clock.expired or self.alpha_mode != "penalty-points":
             return
         least = robust_alpha(
-            self.instance, time_limit=self.clock.share(3), engine=self.engine, start=self.best
+            self.instance, time_limit=self.clock.time_slice(3), engine=self.engine, start=self.best
         )
         self.offer(least.pairing, "stable for every matrix at a larger alpha")
         self.certificate["robust_alpha"] = {
@@ -444,10 +444,10 @@ class _Search:
 
     def _exchange(self) -> None:
         """Exchanges between pairs, until time is up or they have long brought nothing."""
-        if self.proved or self.clock.over:
+        if self.proved or self.clock.expired:
             return
         exchanges = Exchanges(self.instance, self.alpha, self.alpha_mode, self.uncertainty)
-        until = self.clock.seconds + (self.clock.share(10) or EXCHANGE_SECONDS)
+        until = self.clock.seconds + (self.clock.time_slice(10) or EXCHANGE_SECONDS)
         idle = 0
         for found in exchanges.search(self.best, self.rng, self.bound):
             self.offer(found, "exchanges between pairs")
@@ -457,7 +457,7 @@ class _Search:
 
     def _search_agents(self, seconds: float) -> None:
         """Agents one by one, those of one type tied in every list."""
-        if self.proved or self.clock.over:
+        if self.proved or self.clock.expired:
             return
         lists = lists_of_agents(self.instance, self.alpha, self.alpha_mode)
         if lists is not None:
@@ -470,11 +470,11 @@ class _Search:
         for steps in (None,) if whole else STEPS[max(len(few) - 1, 0) :]:
             if (
                 self.proved
-                or self.clock.over
+                or self.clock.expired
                 or order_terms(self.instance, steps=steps) > MOST_TERMS
             ):
                 return
-            left = self.clock.share() or STEPS_SECONDS
+            left = self.clock.time_slice() or STEPS_SECONDS
             # no start: CP-SAT holds on to one, and finds no core for minutes
             found = self._ask(
                 fewest_blocking, left, self._note_bound, encoding="order", steps=steps
@@ -485,8 +485,8 @@ class _Search:
             if found.bound is not None and found.bound > self.bound:
                 kind = "all steps" if steps is None else f"{steps} steps a type"
                 self.certificate["proof"] = f"bound of the order encoding over types, with {kind}"
-                self.prove(int(found.bound), f"order encoding with {kind}")
-            self._took(found, "order encoding")
+                self.raise_bound(int(found.bound), f"order encoding with {kind}")
+            self._accept_outcome(found, "order encoding")
             if found.stop is not Stop.FINISHED:
                 return
 
@@ -514,18 +514,18 @@ class _Search:
         small = self.instance.types < APART_FROM and terms < APART_TERMS
         if small or seconds is None:
             return function(self.instance, **given, report=report)
-        given["time_limit"] = max(INSIDE * seconds, seconds - GRACE)
-        return call_apart(function, self.instance, **given, hard_limit=seconds + GRACE)
+        given["time_limit"] = max(CHILD_TIME_FRACTION * seconds, seconds - KILL_GRACE)
+        return call_in_subprocess(function, self.instance, **given, hard_limit=seconds + KILL_GRACE)
 
     def _decide_all(self, seconds: float | None = None, upto: int | None = None) -> None:
         """Decide whether so many blocking pairs are enough: more and more, until there are more
         than `upto`, one number cannot be decided within so many seconds, or the time is up.
         """
-        while not self.proved and not self.clock.over:
+        while not self.proved and not self.clock.expired:
             most = min(2 * self.bound, (self.bound + self.value) // 2)
             if upto is not None and most > upto:
                 return
-            if not self._decide(most, self.clock.share(1, seconds)):
+            if not self._decide(most, self.clock.time_slice(1, seconds)):
                 return
 
     def _decide(self, most: int, seconds: float | None) -> bool:
@@ -536,16 +536,16 @@ class _Search:
         if found is None:
             self.stop = Stop.TIME_LIMIT
             return False
-        self._took(found, f"a pairing with at most {most}")
+        self._accept_outcome(found, f"a pairing with at most {most}")
         if found.status is Status.INFEASIBLE:
             self.certificate["proof"] = (
                 f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program "
                 "over types"
             )
-            self.prove(most + 1, f"{most} blocking pairs are too few")
+            self.raise_bound(most + 1, f"{most} blocking pairs are too few")
         return found.status is Status.INFEASIBLE or found.solution is not None
 
-    def _took(self, found: Outcome, text: str) -> None:
+    def _accept_outcome(self, found: Outcome, text: str) -> None:
         """Keep what a program found, remember why it stopped, and let an interrupt through."""
         assert found.solution is None or isinstance(found.solution, Pairing)
         self.offer(found.solution, text)
@@ -558,7 +558,7 @@ class _Search:
         """Least penalty: among all stable matchings when there are any, else among those that
         forgive the same pairs.
         """
-        if self.clock.over or self.penalty_bound is not None:
+        if self.clock.expired or self.penalty_bound is not None:
             return
         left = self.clock.left
         if left is not None and left < A_FORGIVEN_PAIR * self.instance.agents**2:
@@ -572,9 +572,9 @@ class _Search:
             and answer.found.value == 0
             and answer.found.tie_breaking is not None
         ):
-            self._zero_of(answer.one_tie_breaking(self.instance), left / 3)
-            left = self.clock.share() or left
-        cheapest = self._zero_of(possible, left)
+            self._find_stable_of(answer.one_tie_breaking(self.instance), left / 3)
+            left = self.clock.time_slice() or left
+        cheapest = self._find_stable_of(possible, left)
         if self.value == 0:
             self.penalty_bound = None if cheapest is None else cheapest.bound
         elif self.proved and self.instance.agents <= EXACT_SECOND_LEVEL:
@@ -586,21 +586,21 @@ class _Search:
         )
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
 
-    def _zero_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
+    def _find_stable_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
         """The least penalty without blocking pair of an instance of few pairs; None when it was not
         known by the time limit.
         """
-        found = self._zero(possible, seconds, self.best)
+        found = self._find_stable(possible, seconds, self.best)
         if found is None:
             self.stop = Stop.TIME_LIMIT
         else:
-            self._took(found, "program over the pairs that could be stable")
+            self._accept_outcome(found, "program over the pairs that could be stable")
         return found
 
-    def _zero(
+    def _find_stable(
         self, instance: Colocation, seconds: float | None, start: Pairing | None = None
     ) -> Outcome | None:
-        """What `zero_blocking` finds; None when it was not known by the time limit.
+        """What `find_stable` finds; None when it was not known by the time limit.
 
         On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
         process of its own, which is ended.
@@ -610,9 +610,9 @@ class _Search:
             "uncertainty": self.uncertainty, "engine": self.engine, "start": start
         }  # fmt: skip
         if seconds is None or not _large(instance):
-            return zero_blocking(*given, **how, time_limit=seconds)
-        return call_apart(
-            zero_blocking, *given, **how, time_limit=INSIDE * seconds, hard_limit=seconds
+            return find_stable(*given, **how, time_limit=seconds)
+        return call_in_subprocess(
+            find_stable, *given, **how, time_limit=CHILD_TIME_FRACTION * seconds, hard_limit=seconds
         )
 
     def _cheapest_general(self) -> None:
@@ -620,10 +620,10 @@ class _Search:
             self.proved
             and self.value > 0
             and self.instance.types <= EXACT_SECOND_LEVEL
-            and not self.clock.over
+            and not self.clock.expired
         ):
             self._cheapest_exact()
-        elif self.value == 0 and self.penalty_bound is None and not self.clock.over:
+        elif self.value == 0 and self.penalty_bound is None and not self.clock.expired:
             self._zero_over_types()
 
     def _cheapest_exact(self) -> None:
@@ -639,7 +639,7 @@ class _Search:
             time_limit=self._second_level_time(),
             start=self.best,
         )
-        self._took(found, "least penalty")
+        self._accept_outcome(found, "least penalty")
         self.stop = stop
         if found.bound is not None:
             self.penalty_bound = found.bound
@@ -648,7 +648,7 @@ class _Search:
             )
 
     def _second_level_time(self) -> float | None:
-        return self.clock.share() or (None if self.value == 0 else SECOND_LEVEL_SECONDS)
+        return self.clock.time_slice() or (None if self.value == 0 else SECOND_LEVEL_SECONDS)
 
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels and the list of blocking pairs in its

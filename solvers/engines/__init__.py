@@ -9,16 +9,17 @@ from dataclasses import replace
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
+from ...instances.problem.renamed import old_names
 from ...models.program import LinearProgram
 from ..outcome import LEAST_SECONDS, Report, Status, Stop
 from .answer import LOCK, EngineAnswer, EngineName, settle
-from .apart import call_apart, solve_apart
 from .child import START_LIMIT, Child
 from .convex import ConvexAnswer, solve_convex
 from .cpsat import CpSatAnswer, solve_cp_sat, solve_with_cp_sat
-from .highs import TOLERANCES, WITHOUT_HEURISTICS, LivingProgram, solve_with_highs
-from .refined import solve_refined
+from .highs import TOLERANCES, WITHOUT_HEURISTICS, WarmStartedProgram, solve_with_highs
+from .iterative_refinement import solve_refined
+from .subprocess_solve import call_in_subprocess, solve_in_subprocess
 
 __all__ = [
     "LOCK",
@@ -28,15 +29,24 @@ __all__ = [
     "CpSatAnswer",
     "EngineAnswer",
     "EngineName",
-    "LivingProgram",
-    "call_apart",
-    "solve_apart",
+    "WarmStartedProgram",
+    "call_in_subprocess",
     "solve_convex",
     "solve_cp_sat",
+    "solve_in_subprocess",
     "solve_program",
     "solve_refined",
 ]
 
+
+__getattr__ = old_names(
+    __name__,
+    {
+        "LivingProgram": "solvers.engines:WarmStartedProgram",
+        "call_apart": "solvers.engines:call_in_subprocess",
+        "solve_apart": "solvers.engines:solve_in_subprocess",
+    },
+)
 
 _LARGE = 10**5
 """Nonzeros from which loading and presolving take tenths of a second, in which an engine looks at
@@ -44,7 +54,7 @@ no clock.
 """
 
 
-@checked
+@validate_options
 def solve_program(
     program: LinearProgram,
     *,
@@ -65,8 +75,8 @@ def solve_program(
         `WholeProgram`).
     time_limit : seconds, more than 0.
     start : (columns,) a point to begin with; ignored when it breaks a row. When no time is left
-        (`LEAST_SECONDS`, as from `Clock.share`) for a program that an engine takes long to load, it
-        is the answer.
+        (`LEAST_SECONDS`, as from `Clock.time_slice`) for a program that an engine takes long to
+        load, it is the answer.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C ends the run with its best
         answer.
     heuristics : False leaves out HiGHS's own searches for good points, which take longer than a

@@ -228,7 +228,7 @@ class Progress:
         self._start = time.perf_counter()
         self._report = report
         self._text = text
-        self._told = 0
+        self._reported = 0
         self.trace: list[tuple[float, float | None, float | None]] = []
 
     def note(self, objective: float | None, bound: float | None) -> None:
@@ -241,9 +241,9 @@ class Progress:
         """Called by the waiting thread: report what is new; the report may raise
         KeyboardInterrupt.
         """
-        while self._told < len(self.trace):
-            entry = self.trace[self._told]
-            self._told += 1
+        while self._reported < len(self.trace):
+            entry = self.trace[self._reported]
+            self._reported += 1
             if self._report is not None:
                 self._report(*entry, self._text)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..outcome import Status, Stop
 from .answer import run_interruptibly
 
@@ -30,7 +30,7 @@ class ConvexAnswer:
     message: str
 
 
-@checked
+@validate_options
 def solve_convex(
     problem: Any, *, time_limit: float | None = None, solver: str = "CLARABEL", **options: Any
 ) -> ConvexAnswer:

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import EngineError, InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.program import LinearProgram
 from ..cores import cores
 from ..outcome import Clock, Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
-from .stray import c_output_nowhere
+from .silence_c_stdout import c_output_nowhere
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -64,7 +64,7 @@ class CpSatAnswer:
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
 
 
-@checked
+@validate_options
 def solve_cp_sat(
     model: cp_model.CpModel,
     *,
@@ -158,7 +158,8 @@ def solve_with_cp_sat(
     hints = None if start is None else translated.hints(start)
     report = translated.report(report)
     answer = solve_cp_sat(
-        translated.model, time_limit=clock.share(), workers=workers, report=report, hints=hints,
+        translated.model, time_limit=clock.time_slice(), workers=workers, report=report,
+        hints=hints,
         by_cores=by_cores,
     )  # fmt: skip
     bound = None if answer.bound is None else translated.true_bound(answer.bound)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...models.program import LinearProgram, unit_of
 from ..outcome import LEAST_SECONDS, Clock, Report, Status, Stop
 from .answer import EngineAnswer, Floats, Progress, run_interruptibly, settle
-from .stray import c_output_nowhere
+from .silence_c_stdout import c_output_nowhere
 
 if TYPE_CHECKING:
     import highspy
@@ -89,14 +89,14 @@ def solve_with_highs(
         return EngineAnswer(Status.UNKNOWN, Stop.FINISHED, message="HiGHS refused the program")
     if start is not None:
         _hint(solver, program, start)
-    answer = _run(solver, unit, clock.share(), report)
+    answer = _run(solver, unit, clock.time_slice(), report)
     if answer.message == "kUnboundedOrInfeasible":  # presolve could not tell; the simplex can
         solver.setOptionValue("presolve", "off")
-        answer = _run(solver, unit, clock.share(), report)
+        answer = _run(solver, unit, clock.time_slice(), report)
     return settle(program, answer, _point(solver, program))
 
 
-class LivingProgram:
+class WarmStartedProgram:
     """A continuous program that grows by rows and columns and is solved again from its last basis.
 
     For column generation and cutting planes; `solve` answers with row multipliers. `options` are

@@ -60,9 +60,9 @@ def prices_told(instance: Groups, price: Integers, total: int) -> dict[str, Any]
     return {"prices": (price / UNIT).tolist(), "price_bound": mean_of(instance, total)}
 
 
-def whole_prices(told: Iterable[float]) -> list[int]:
+def whole_prices(prices: Iterable[float]) -> list[int]:
     """The whole prices of a certificate: a decimal of 12 places is the nearest number to one."""
-    return [round(float(price) * UNIT) for price in told]
+    return [round(float(price) * UNIT) for price in prices]
 
 
 def greedy_number(instance: Groups, columns: Columns) -> Integers | None:

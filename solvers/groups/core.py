@@ -21,7 +21,7 @@ from ...instances.groups.stability import (
     whole_alpha,
 )
 from ...instances.problem.base import Solution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.groups.columns import columns_of
 from ...models.groups.core import core_program
 from ..engines import EngineAnswer, EngineName, solve_program
@@ -84,7 +84,7 @@ MANY = 10**6
 """Differences of losses that are listed at once."""
 
 
-@checked
+@validate_options
 def core(
     instance: Groups,
     *,
@@ -142,7 +142,7 @@ def core(
     return _solved(instance, time_limit, start, report, whole_alpha(alpha), alpha)
 
 
-@checked
+@validate_options
 def least_alpha(
     instance: Groups,
     *,
@@ -212,7 +212,9 @@ def _solved(
     if isinstance(begin, Outcome):
         return begin
     # the relaxation is told in penalties: its progress is not this method's
-    search = _Search(Search(instance, columns, begin, Clock(clock.share(4))), clock, least, alpha)
+    search = _Search(
+        Search(instance, columns, begin, Clock(clock.time_slice(4))), clock, least, alpha
+    )
     try:
         search.run()
     except KeyboardInterrupt:
@@ -324,7 +326,7 @@ class _Search:
     def _no_time(self) -> bool:
         """Whether the time is up, or would be before a program is made."""
         least = A_FULL * self._full
-        return self.clock.over or (self.clock.left is not None and least > self.clock.left)
+        return self.clock.expired or (self.clock.left is not None and least > self.clock.left)
 
     @property
     def _empty(self) -> bool:
@@ -354,7 +356,7 @@ class _Search:
             if late or self._no_time:
                 self.stop = Stop.TIME_LIMIT
                 return
-            seconds = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)
+            seconds = self.clock.time_slice() if last else self.clock.time_slice(2, STEP_SECONDS)
             if have and self.clock.left is None:
                 seconds = min(seconds or SECOND_LEVEL_SECONDS, SECOND_LEVEL_SECONDS - spent)
             found = self._asked(least, some, "highs", seconds, costs=True)
@@ -395,7 +397,7 @@ class _Search:
         """
         # programs of so many groups come to nothing: the search has nearly all the time
         parts, most = (MANY_PARTS, None) if self._many else (2, SEARCH_SECONDS)
-        clock = Clock(self.clock.share(parts, most))
+        clock = Clock(self.clock.time_slice(parts, most))
         every, number = np.arange(len(self.columns)), MOST_SEARCHED
         while self.enough > least and self.below < least:
             some = self.relaxed.nearest(every, number)
@@ -453,7 +455,7 @@ class _Search:
                 break
             least = between[len(between) // PART]
             if not self._tried(least):  # with a limit larger ones are tried, which are easier
-                if self.clock.left is None or self.clock.over:
+                if self.clock.left is None or self.clock.expired:
                     break
                 tried = least
             self.note("bisection")
@@ -465,7 +467,7 @@ class _Search:
         if self._searched(least):
             return True
         every = np.arange(len(self.columns))
-        left = self.clock.share()
+        left = self.clock.time_slice()
         quick = QUICK if left is None else min(QUICK, left)
         tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
         for engine, seconds in tries:
@@ -478,7 +480,7 @@ class _Search:
                 return True
             if self.enough <= least:
                 return True
-            left = self.clock.share()
+            left = self.clock.time_slice()
         self.stop = Stop.TIME_LIMIT
         return False
 
@@ -488,7 +490,7 @@ class _Search:
         """
         if self.below < 0 or self._many or self._no_time:
             return
-        left = self.clock.share(2)
+        left = self.clock.time_slice(2)
         seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
         every = np.arange(len(self.columns))
         found = self._asked(self.below, every, "cp-sat", seconds, costs=False)

@@ -19,7 +19,7 @@ def exchanged(instance: Groups, grouping: Grouping, clock: Clock) -> Grouping:
     are of both. In each round every seat of every kind is set against every other; the exchanges
     that gain most are made, those first, of kinds that no other exchange of the round touches.
     """
-    while not clock.over:
+    while not clock.expired:
         found = _round(instance, grouping)
         if found is None:
             break

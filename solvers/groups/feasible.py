@@ -38,7 +38,7 @@ def starting_grouping(
     number = greedy_number(instance, columns)
     if number is not None:
         return columns.grouping(instance, number)
-    answer = solve_program(columns.program(instance), time_limit=clock.share())
+    answer = solve_program(columns.program(instance), time_limit=clock.time_slice())
     if answer.point is not None:
         made = columns.grouping(instance, np.rint(answer.point).astype(np.int64))
         if holds(instance, made):

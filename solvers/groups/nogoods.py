@@ -23,7 +23,7 @@ from ...instances.groups.stability import least_alpha_of, times_of
 from ...models.groups.columns import Columns
 from ...models.groups.core import core_program
 from ...models.program import Floats, LinearProgram, ProgramBuilder
-from ..engines import EngineAnswer, LivingProgram, solve_program
+from ..engines import EngineAnswer, WarmStartedProgram, solve_program
 from ..outcome import Clock, Status, Stop
 from .feasible import holds
 
@@ -87,7 +87,7 @@ class Tree:
         columns.rows(builder, x, instance.count, columns.limits)
         program = builder.build()
         self._rows = program.rows
-        self._program = LivingProgram(program, options={"presolve": "off"})
+        self._program = WarmStartedProgram(program, options={"presolve": "off"})
         self._row_of: dict[tuple[int, int, int], int] = {}
         self._limited: set[tuple[int, int, int]] = set()
         self._nogoods: Integers = np.zeros((0, *self._shape), dtype=np.int64)
@@ -124,18 +124,18 @@ class Tree:
         self._chain = columns.where[:, None] * types + columns.members
 
         full = np.flatnonzero(every.size == instance.seats[every.where])
-        held = times_of(every.members[full])
-        of = np.where(held > 0, every.where[full, None] * types + every.members[full], 0)
+        repeats = times_of(every.members[full])
+        of = np.where(repeats > 0, every.where[full, None] * types + every.members[full], 0)
         prefix: Integers = np.zeros_like(of)
         for one in range(self._shape[0]):
-            block, spot = np.nonzero((of == one) & (held > 0))
+            block, spot = np.nonzero((of == one) & (repeats > 0))
             falling = -lost[self._first[one] : self._first[one + 1]]
             wanted = -(every.lost[full[block], spot] + self.least)
             prefix[block, spot] = np.searchsorted(falling, wanted, side="left")
         # a group of which some member never gains does not block
-        could = ~((prefix == 0) & (held > 0)).any(axis=1)
-        self._held, self._of, self._prefix = held[could], of[could], prefix[could]
-        self._kinds = (self._held > 0).sum(axis=1)
+        could = ~((prefix == 0) & (repeats > 0)).any(axis=1)
+        self._repeats, self._of, self._prefix = repeats[could], of[could], prefix[could]
+        self._kinds = (self._repeats > 0).sum(axis=1)
 
     def _prefixes(self, limits: Integers) -> Integers:
         """(chains, seats) the longest prefix that holds at most m - 1 jobs, for m = 1, 2, ..."""
@@ -162,27 +162,27 @@ class Tree:
         """
         jobs = np.concatenate([[0.0], np.cumsum(self._times * number[self._column])])
         first = self._first[self._of]
-        willing = jobs[first + self._prefix] - jobs[first] - (self._held - 1)
-        found: Floats = np.where(self._held > 0, willing, np.inf)
+        willing = jobs[first + self._prefix] - jobs[first] - (self._repeats - 1)
+        found: Floats = np.where(self._repeats > 0, willing, np.inf)
         return found
 
     def _settled(self, limits: Integers) -> Booleans:
         """(full groups,) those that some limit keeps from blocking."""
-        ends = self._prefixes(limits)[self._of, np.maximum(self._held - 1, 0)]
-        found: Booleans = ((self._held > 0) & (ends >= self._prefix)).any(axis=1)
+        ends = self._prefixes(limits)[self._of, np.maximum(self._repeats - 1, 0)]
+        found: Booleans = ((self._repeats > 0) & (ends >= self._prefix)).any(axis=1)
         return found
 
     def _solved(self, limits: Integers) -> tuple[tuple[float, Floats] | None, Integers]:
         """Value and point of the linear program under limits; or None and the limits that leave
         none.
         """
-        if self.clock.over:
+        if self.clock.expired:
             raise _OutOfTime
         shut = self._shut(limits)
         self._program.bound_columns(np.where(shut, 0.0, np.inf))
         self._limit_rows(limits)
         self.programs += 1
-        answer = self._program.solve(self.clock.share())
+        answer = self._program.solve(self.clock.time_slice())
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.status is Status.OPTIMAL and answer.point is not None:
@@ -309,8 +309,8 @@ class Tree:
         ends, since = self._prefixes(limits), self._since.copy()
         reasons = np.zeros_like(limits)
         ways: list[tuple[float, int, int, Integers, tuple[float, Floats]]] = []
-        for seat in np.flatnonzero(self._held[group]).tolist():
-            one, m = int(self._of[group, seat]), int(self._held[group, seat]) - 1
+        for seat in np.flatnonzero(self._repeats[group]).tolist():
+            one, m = int(self._of[group, seat]), int(self._repeats[group, seat]) - 1
             more = limits.copy()
             more[one, m] = self._prefix[group, seat]
             self._since[one, m] = depth
@@ -345,7 +345,7 @@ class Tree:
         easiest = self._willing(number).argmin(axis=1)
         seat = np.arange(len(easiest)), easiest
         limits: Integers = np.zeros(self._shape, dtype=np.int64)
-        np.maximum.at(limits, (self._of[seat], self._held[seat] - 1), self._prefix[seat])
+        np.maximum.at(limits, (self._of[seat], self._repeats[seat] - 1), self._prefix[seat])
         return limits
 
     def _stable(self, limits: Integers) -> bool:
@@ -355,7 +355,7 @@ class Tree:
         some = np.flatnonzero(~self._shut(limits))
         part = self.columns.some(some)
         program = core_program(self.instance, part, self.columns, self.least, costs=False).program
-        seconds = self.clock.share(2, STABLE_SECONDS)
+        seconds = self.clock.time_slice(2, STABLE_SECONDS)
         answer = solve_program(program, engine="cp-sat", time_limit=seconds)
         self._number(some, answer)
         none = answer.status is Status.INFEASIBLE
@@ -368,7 +368,7 @@ class Tree:
         """
         some = np.flatnonzero(~self._shut(limits))
         program = self._integer(self.columns.some(some), some, limits)
-        answer = solve_program(program, time_limit=self.clock.share(1, LEAF_SECONDS))
+        answer = solve_program(program, time_limit=self.clock.time_slice(1, LEAF_SECONDS))
         number = self._number(some, answer)
         self.engine = True
         self._open |= number is None and answer.status is not Status.INFEASIBLE
@@ -397,7 +397,7 @@ class Tree:
         """A cheaper grouping under the limits of the one that was found."""
         some = np.flatnonzero(~self._shut(limits))
         program = self._integer(self.columns.some(some), some, limits, costs=True)
-        limit = self.clock.share(1, LEAF_SECONDS)
+        limit = self.clock.time_slice(1, LEAF_SECONDS)
         answer = solve_program(program, time_limit=limit, start=number[some])
         if answer.point is not None:
             better = np.zeros_like(number)

@@ -14,10 +14,10 @@ from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units
 from ...instances.problem.base import Solution
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
-from ..engines import LivingProgram, solve_program
+from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .common import dealt, least_rests, mean_of, price_bound, prices_told, reduced_costs
 from .exchanges import exchanged
@@ -45,7 +45,7 @@ NOISE = 1e-9
 """What is taken off an engine's bound, relative to it and the largest cost."""
 
 
-@checked
+@validate_options
 def optimal(
     instance: Groups,
     *,
@@ -171,13 +171,13 @@ class Search:
         builder.block(np.arange(types), np.arange(types), 1.0, count, count)
         none = np.zeros(0, dtype=np.int64)
         builder.block(none, none, 1.0, np.full(classes, -np.inf), columns.limits.astype(float))
-        living = LivingProgram(builder.build())
+        living = WarmStartedProgram(builder.build())
         new = np.unique(columns.find(instance, self.best))
         chosen = np.zeros(0, dtype=np.int64)
-        while not self.proved and not self.clock.over:
+        while not self.proved and not self.clock.expired:
             self._enter(living, new)
             chosen = np.concatenate([chosen, new])
-            answer = living.solve(self.clock.share())
+            answer = living.solve(self.clock.time_slice())
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
             if (
@@ -217,7 +217,7 @@ class Search:
             left, limits = self._left(number)
             if (left >= 0).all() and (limits >= 0).all():
                 program = columns.some(some).program(self.instance, left, limits)
-                answer = solve_program(program, time_limit=self.clock.share(4, TAIL_SECONDS))
+                answer = solve_program(program, time_limit=self.clock.time_slice(4, TAIL_SECONDS))
                 if answer.stop is Stop.INTERRUPTED:
                     raise KeyboardInterrupt
                 if answer.point is not None:
@@ -281,7 +281,7 @@ class Search:
                 near = int(min(near, self.clock.left / A_COLUMN))  # there may be no end
             some = self.nearest(possible, near)
             last = len(some) == len(possible)
-            if self.clock.over or (len(some) <= before and not last):
+            if self.clock.expired or (len(some) <= before and not last):
                 self.stop = Stop.TIME_LIMIT
                 return
             before, beyond = len(some), self.value
@@ -292,7 +292,7 @@ class Search:
             some = np.union1d(some, own := self.columns.find(self.instance, self.best))
             start = np.zeros(len(some))
             np.add.at(start, np.searchsorted(some, own), self.best.number)
-            limit = self.clock.share() if last else self.clock.share(2, STEP_SECONDS)
+            limit = self.clock.time_slice() if last else self.clock.time_slice(2, STEP_SECONDS)
             program = self.columns.some(some).program(self.instance)
             answer = solve_program(program, time_limit=limit, start=start)
             if answer.point is not None:
@@ -346,7 +346,7 @@ class Search:
             self.bound = least
             self.proof = "prices of jobs, and an integer program over the groups that they leave"
 
-    def _enter(self, living: LivingProgram, new: Integers) -> None:
+    def _enter(self, living: WarmStartedProgram, new: Integers) -> None:
         part = self.columns.some(new)
         starts: list[int] = []
         rows: list[int] = []

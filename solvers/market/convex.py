@@ -16,15 +16,15 @@ from ...instances.market.scale import scale
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
-from ..engines import call_apart, solve_convex
+from ..engines import call_in_subprocess, solve_convex
 from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop, agree
-from .arena import Arena, Tolerance
+from .newton_polish import newton_polish
 from .proportional import equal_bids
-from .sharpened import sharpened
+from .scaled_market import ScaledMarket, Tolerance
 from .welfare_bounds import family_bound
-from .welfare_path import most_welfare
+from .welfare_central_path import most_welfare
 
 Answer = TypeVar("Answer")
 
@@ -43,7 +43,7 @@ quarter of a minute each.
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
-@checked
+@validate_options
 def fisher_convex(
     instance: Market,
     *,
@@ -91,7 +91,9 @@ def fisher_convex(
         return _corrected(instance, clock, tolerance, solves)
     found, stop = _in_time(_corrected_apart, instance, clock, tolerance, solves)
     certificate = {"solves": 0, "engine": "its process was ended"}
-    return found or _equilibrium(Arena.of(instance), None, tolerance, stop, certificate, clock)
+    return found or _equilibrium(
+        ScaledMarket.of(instance), None, tolerance, stop, certificate, clock
+    )
 
 
 def _require_few(market: Market, what: str, cure: str) -> None:
@@ -110,16 +112,16 @@ def _corrected_apart(instance: Market, seconds: float, tolerance: float, solves:
 
 def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) -> Outcome:
     """Solve with budgets corrected again and again; see `fisher_convex`."""
-    arena = Arena.of(instance)
+    scaled_market = ScaledMarket.of(instance)
     best: tuple[Residuals, Allocation] | None = None
     stop, done, word = Stop.ITERATION_LIMIT, 0, "nothing to solve"
     try:
-        if len(arena.job):
+        if len(scaled_market.job):
             # Best replies do not know what jobs of f = 0 are worth: left out, no constant dwarfs
             # what the others gain.
             moving = np.where(instance.parallel_fraction > 0, instance.work, 0.0)
             # In units near 1, which an engine's tolerances are meant for.
-            budget = np.maximum(instance.budget / arena.unit, 1 / LARGEST_WORTH)
+            budget = np.maximum(instance.budget / scaled_market.unit, 1 / LARGEST_WORTH)
             program = eisenberg_gale(instance.replace(work=moving, budget=budget))
             correction = _Correction()
             for done in range(1, solves + 1):
@@ -128,7 +130,7 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
                 if answer.objective is None:
                     stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT
                     break
-                allocation = _priced(arena, program, "amdahl", arena.unit)
+                allocation = _priced(scaled_market, program, "amdahl", scaled_market.unit)
                 error = residuals(instance, allocation)
                 assert error is not None
                 before, now = (
@@ -143,16 +145,18 @@ def _corrected(instance: Market, clock: Clock, tolerance: float, solves: int) ->
                 if error.worst <= tolerance and (error.unspent <= tolerance or now > 0.5 * before):
                     stop = Stop.FINISHED
                     break
-                if clock.over or answer.stop is Stop.INTERRUPTED:
-                    stop = Stop.TIME_LIMIT if clock.over else Stop.INTERRUPTED
+                if clock.expired or answer.stop is Stop.INTERRUPTED:
+                    stop = Stop.TIME_LIMIT if clock.expired else Stop.INTERRUPTED
                     break
-                program.weight.value = correction.next(program, arena, allocation)
+                program.weight.value = correction.next(program, scaled_market, allocation)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    return _equilibrium(arena, best, tolerance, stop, {"solves": done, "engine": word}, clock)
+    return _equilibrium(
+        scaled_market, best, tolerance, stop, {"solves": done, "engine": word}, clock
+    )
 
 
-@checked
+@validate_options
 def nash_welfare(
     instance: Market,
     *,
@@ -165,10 +169,10 @@ def nash_welfare(
 ) -> Outcome:
     """Maximize the Nash welfare: the Eisenberg-Gale program itself.
 
-    For Amdahl utilities by our own Newton steps (`welfare_path`), O(jobs) each, and the bound is
-    our own: log u is concave, so log welfare is at most its value here plus (max sum_i (B_i / u_i)
-    u_i(x) - sum B) / sum B, and the maximum is a `utilitarian` problem whose dual is a closed form.
-    The other families go to CVXPY, and on from there (`sharpened`).
+    For Amdahl utilities by our own Newton steps (`welfare_central_path`), O(jobs) each, and the
+    bound is our own: log u is concave, so log welfare is at most its value here plus (max sum_i
+    (B_i / u_i) u_i(x) - sum B) / sum B, and the maximum is a `utilitarian` problem whose dual is a
+    closed form. The other families go to CVXPY, and on from there (`newton_polish`).
 
     Parameters
     ----------
@@ -204,21 +208,21 @@ def nash_welfare(
     if whole:
         if family is not None:
             raise InvalidOption("whole=True is for Amdahl utilities; leave utility at amdahl")
-        from .whole import whole_nash_welfare
+        from .integer_cores import whole_nash_welfare
 
         return whole_nash_welfare(instance, time_limit=time_limit, report=report)
     # an arena without jobs that can move has one allocation
     clock = Clock(time_limit, report)
-    arena = _moving(instance, utility)
-    if len(arena.job) == 0:
-        empty = arena.allocation(np.zeros(0), arena.price_of(np.zeros(0)))
+    scaled_market = _moving(instance, utility)
+    if len(scaled_market.job) == 0:
+        empty = scaled_market.allocation(np.zeros(0), scaled_market.price_of(np.zeros(0)))
         value = welfare_of(instance, user_utilities(instance, empty.cores))
         return Outcome(Allocation(empty.cores), value, Status.OPTIMAL)
     certificate: dict[str, Any]
     # Amdahl: Newton steps along the path, with a bound of our own
     if family is None:
         allocation, value, bound, stop, steps = most_welfare(instance, clock)
-        certificate = {"steps": steps, **_spending(arena, allocation)}
+        certificate = {"steps": steps, **_spending(scaled_market, allocation)}
         allocation = Allocation(allocation.cores)
     else:
         # others: CVXPY, in a process that can be ended where it may take long
@@ -227,12 +231,14 @@ def nash_welfare(
         else:
             run, stop = _in_time(_program, instance, clock, utility, rho)
             solved, stop, word = run or (None, stop, "its process was ended")
-        allocation = _equal_bids(arena) if solved is None else solved
+        allocation = _equal_bids(scaled_market) if solved is None else solved
         value, bound = _between(instance, family, allocation)
         # sharpen what it found beyond its tolerance; kept where the gap shrinks
-        if stop is Stop.FINISHED and not clock.over:
+        if stop is Stop.FINISHED and not clock.expired:
             try:
-                finer = sharpened(arena, utility, rho, allocation, lambda: clock.over)
+                finer = newton_polish(
+                    scaled_market, utility, rho, allocation, lambda: clock.expired
+                )
             except KeyboardInterrupt:
                 finer, stop = None, Stop.INTERRUPTED
             if (
@@ -250,7 +256,7 @@ def nash_welfare(
     proved = agree(value, bound, scale(instance, "nash_welfare", utility=utility, rho=rho))
     status = Status.OPTIMAL if proved else Status.FEASIBLE
     known = max(bound, value) if np.isfinite(bound) else None
-    if status is Status.FEASIBLE and stop is Stop.FINISHED and clock.over:
+    if status is Status.FEASIBLE and stop is Stop.FINISHED and clock.expired:
         stop = Stop.TIME_LIMIT
     return Outcome(allocation, known, status, stop, certificate, tuple(clock.trace))
 
@@ -284,9 +290,9 @@ def _program(
     return Allocation(found.cores, found.price * unit), answer.stop, answer.message
 
 
-def _moving(market: Market, utility: Family) -> Arena:
+def _moving(market: Market, utility: Family) -> ScaledMarket:
     """The jobs that take part; for families of degree one the parallel fractions mean nothing."""
-    return Arena.of(
+    return ScaledMarket.of(
         market if utility == "amdahl" else market.replace(parallel_fraction=np.ones(market.jobs))
     )
 
@@ -297,16 +303,18 @@ def _in_time(
     """`function(market, seconds, *arguments)` in a process of its own; None when its time, or
     Ctrl-C, ended it, and which.
     """
-    seconds = clock.share() or LEAST_SECONDS
+    seconds = clock.time_slice() or LEAST_SECONDS
     try:
-        found = call_apart(function, market, seconds, *arguments, hard_limit=seconds + _GRACE)
+        found = call_in_subprocess(
+            function, market, seconds, *arguments, hard_limit=seconds + _GRACE
+        )
     except KeyboardInterrupt:
         return None, Stop.INTERRUPTED
     return found, Stop.TIME_LIMIT
 
 
 def _priced(
-    arena: Arena, program: EisenbergGale, utility: Family, money: float = 1.0
+    scaled_market: ScaledMarket, program: EisenbergGale, utility: Family, money: float = 1.0
 ) -> Allocation:
     """The program's cores and multipliers, in so much money, as an allocation of the market.
 
@@ -314,7 +322,7 @@ def _priced(
     server whose tenants all have f = 0 is theirs at next to no price. Elsewhere a server that is
     not scarce keeps what the program left: cores nobody asked for are not forced on anyone.
     """
-    market = arena.market
+    market = scaled_market.market
     share = np.maximum(np.asarray(program.share.value, dtype=float), 0.0)
     cores = np.zeros(market.jobs)
     cores[program.job] = share * market.capacity[market.server[program.job]]
@@ -322,16 +330,18 @@ def _priced(
         market.server
     ]
     worth = np.maximum(np.asarray(program.capacity_row.dual_value, dtype=float), 0.0) * money
-    price = worth / market.capacity / arena.unit
-    price = np.where(arena.traded, np.maximum(price, arena.fixed / market.capacity), 0.0)
-    if utility == "amdahl" or _scarce(arena, price):
-        return arena.allocation(cores[arena.job], price)
-    return Allocation(cores, price * arena.unit)
+    price = worth / market.capacity / scaled_market.unit
+    price = np.where(
+        scaled_market.priced_servers, np.maximum(price, scaled_market.fixed / market.capacity), 0.0
+    )
+    if utility == "amdahl" or _scarce(scaled_market, price):
+        return scaled_market.allocation(cores[scaled_market.job], price)
+    return Allocation(cores, price * scaled_market.unit)
 
 
-def _scarce(arena: Arena, price: Floats) -> bool:
-    traded = arena.traded
-    return bool((price[traded] > 1e-7 * price.max(initial=0.0)).all())
+def _scarce(scaled_market: ScaledMarket, price: Floats) -> bool:
+    priced_servers = scaled_market.priced_servers
+    return bool((price[priced_servers] > 1e-7 * price.max(initial=0.0)).all())
 
 
 def _rank(error: Residuals, tolerance: float) -> float:
@@ -355,10 +365,12 @@ class _Correction:
         self._points: list[Floats] = []
         self._steps: list[Floats] = []
 
-    def next(self, program: EisenbergGale, arena: Arena, allocation: Allocation) -> Floats:
+    def next(
+        self, program: EisenbergGale, scaled_market: ScaledMarket, allocation: Allocation
+    ) -> Floats:
         assert allocation.price is not None
-        spent = money_spent(arena.market, allocation.cores, allocation.price)[program.user]
-        wanted = arena.market.budget[program.user]
+        spent = money_spent(scaled_market.market, allocation.cores, allocation.price)[program.user]
+        wanted = scaled_market.market.budget[program.user]
         least = np.finfo(float).tiny  # at the ends of the ranges a weight may be 0 in floats
         step = np.log(np.maximum(ratio(wanted, spent, 1.0), least))
         point = np.log(np.maximum(np.asarray(program.weight.value, dtype=float), least))
@@ -373,27 +385,28 @@ class _Correction:
         return result
 
 
-def _spending(arena: Arena, allocation: Allocation) -> dict[str, float]:
+def _spending(scaled_market: ScaledMarket, allocation: Allocation) -> dict[str, float]:
     """How much of its budget each user would spend at the multipliers: all of it only if utilities
     were homogeneous.
     """
     assert allocation.price is not None
-    active = np.unique(arena.user)
-    part = (money_spent(arena.market, allocation.cores, allocation.price) / arena.market.budget)[
-        active
-    ]
+    active = np.unique(scaled_market.user)
+    part = (
+        money_spent(scaled_market.market, allocation.cores, allocation.price)
+        / scaled_market.market.budget
+    )[active]
     return {"least_spent": float(part.min()), "most_spent": float(part.max())}
 
 
-def _equal_bids(arena: Arena) -> Allocation:
+def _equal_bids(scaled_market: ScaledMarket) -> Allocation:
     """Every user's money spread over its jobs: the answer when there is no other."""
-    bids = equal_bids(arena)
-    price = arena.price_of(bids)
-    return arena.allocation(bids / price[arena.server], price)
+    bids = equal_bids(scaled_market)
+    price = scaled_market.price_of(bids)
+    return scaled_market.allocation(bids / price[scaled_market.server], price)
 
 
 def _equilibrium(
-    arena: Arena,
+    scaled_market: ScaledMarket,
     best: tuple[Residuals, Allocation] | None,
     tolerance: float,
     stop: Stop,
@@ -402,8 +415,8 @@ def _equilibrium(
 ) -> Outcome:
     """The best answer with its certificate, equal bids when there is none."""
     if best is None:
-        allocation = _equal_bids(arena)
-        error = residuals(arena.market, allocation)
+        allocation = _equal_bids(scaled_market)
+        error = residuals(scaled_market.market, allocation)
         assert error is not None
         best = error, allocation
     error, allocation = best

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...instances.market.instance import Floats, total_by
 from ...instances.market.utility import fill
-from .arena import Arena
 from .linear import UserBlocks
+from .scaled_market import ScaledMarket
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,25 +41,33 @@ class Reply:
     excess: Floats
 
 
-def reply(arena: Arena, price: Floats) -> Reply:
+def reply(scaled_market: ScaledMarket, price: Floats) -> Reply:
     """Evaluate the market at prices (m,), above 0 where somebody would pay."""
-    paid = price[arena.server]
-    answer = fill(arena.work, arena.fraction, paid, arena.user, arena.budget)
+    paid = price[scaled_market.server]
+    answer = fill(
+        scaled_market.work, scaled_market.fraction, paid, scaled_market.user, scaled_market.budget
+    )
     bids = paid * answer.amount
-    money = total_by(arena.server, bids, arena.market.servers)
-    excess = money + arena.fixed - price * arena.market.capacity
+    money = total_by(scaled_market.server, bids, scaled_market.market.servers)
+    excess = money + scaled_market.fixed - price * scaled_market.market.capacity
     return Reply(price, answer.amount, answer.level, bids, money, excess)
 
 
-def jacobian(arena: Arena, at: Reply) -> UserBlocks:
+def jacobian(scaled_market: ScaledMarket, at: Reply) -> UserBlocks:
     """N at these replies (f < 1 everywhere)."""
-    paid = at.price[arena.server]
+    paid = at.price[scaled_market.server]
     active = at.bids > 0
-    serial_part = np.where(active, 1 - arena.fraction, 1.0)
-    floor = np.where(active, arena.fraction * paid / serial_part, 0.0)
-    slope = np.where(active, np.sqrt(arena.work * arena.fraction * paid) / serial_part, 0.0)
-    total = total_by(arena.user, slope, arena.market.users)
-    share = slope / np.where(total > 0, total, 1.0)[arena.user]
+    serial_part = np.where(active, 1 - scaled_market.fraction, 1.0)
+    floor = np.where(active, scaled_market.fraction * paid / serial_part, 0.0)
+    slope = np.where(
+        active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
+    )
+    total = total_by(scaled_market.user, slope, scaled_market.market.users)
+    share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
     gain = np.where(active, (at.bids - floor) / 2, 0.0)
-    diagonal = at.price * arena.market.capacity - total_by(arena.server, gain, arena.market.servers)
-    return UserBlocks(diagonal, share, gain, arena.user, arena.server, arena.market.users)
+    diagonal = at.price * scaled_market.market.capacity - total_by(
+        scaled_market.server, gain, scaled_market.market.servers
+    )
+    return UserBlocks(
+        diagonal, share, gain, scaled_market.user, scaled_market.server, scaled_market.market.users
+    )

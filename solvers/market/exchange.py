@@ -1,7 +1,7 @@
 """The side of the servers in the search for equilibrium prices: it sets prices, and sees of users
 only what they add up to per server.
 
-What it gets from a group of users (`bidders`) in each kind of question:
+What it gets from a group of users (`user_groups`) in each kind of question:
 
     opening    money on jobs of f = 0 and the number of tenants, per server; the extremes of f
     rounds     money per server; the largest change of a bid
@@ -20,8 +20,8 @@ import numpy as np
 
 from ...instances.market.equilibrium import Account, Residuals, residuals_of
 from ...instances.market.instance import Floats, Market, ratio
-from .bidders import InBlocks, Parties, Source
 from .proportional import Rule
+from .user_groups import InBlocks, Source, Users
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +42,17 @@ class Demand:
 
 @dataclass(frozen=True, eq=False)
 class SummedBlocks:
-    """The Jacobian N (see `demand`) whose users' blocks stay with the parties; as
+    """The Jacobian N (see `demand`) whose blocks of which stay with the users; as
     `linear.UserBlocks`, but that it cannot be looked into.
     """
 
-    parties: Parties
+    users: Users
     diagonal: Floats
     pairs: Floats
 
     def apply(self, vector: Floats) -> Floats:
         """N @ vector."""
-        return self.diagonal * vector + self.parties.ask("product", vector).sums[0]
+        return self.diagonal * vector + self.users.ask("product", vector).sums[0]
 
     def own(self) -> Floats:
         """(m,) the diagonal of N."""
@@ -60,7 +60,7 @@ class SummedBlocks:
 
     def dense(self) -> Floats:
         """N as a matrix."""
-        return self.parties.ask("matrix").sums[0] + np.diag(self.diagonal)
+        return self.users.ask("matrix").sums[0] + np.diag(self.diagonal)
 
     def stiff(self) -> Callable[[Floats], Floats]:
         """As `UserBlocks.stiff`, where the users' entries may be seen.
@@ -70,7 +70,7 @@ class SummedBlocks:
         RuntimeError
             They may not, or the kept part is exactly singular.
         """
-        blocks = self.parties.joined(self.diagonal)
+        blocks = self.users.joined(self.diagonal)
         if blocks is None:
             raise RuntimeError("the users' entries are not known here")
         return blocks.stiff()
@@ -83,7 +83,7 @@ class Exchange:
     ----------
     capacity : (m,) cores.
     unit : the mean budget of all users, in which money is counted here.
-    parties : the users.
+    users : all of them.
 
     Attributes
     ----------
@@ -93,19 +93,19 @@ class Exchange:
     money : (m,) on each server in the last round.
     """
 
-    def __init__(self, capacity: Floats, unit: float, parties: Parties) -> None:
-        self.capacity, self.unit, self.parties = capacity, unit, parties
-        told = parties.ask("opening")
-        self.fixed, tenants = told.sums
-        most, least, linear = told.most
-        self.traded = (tenants > 0) | (self.fixed > 0)
+    def __init__(self, capacity: Floats, unit: float, users: Users) -> None:
+        self.capacity, self.unit, self.users = capacity, unit, users
+        answers = users.ask("opening")
+        self.fixed, tenants = answers.sums
+        most, least, linear = answers.most
+        self.priced_servers = (tenants > 0) | (self.fixed > 0)
         self.smooth, self.straight, self.linear = most < 1, -least == 1, linear > 0
         self.money = np.zeros(len(capacity))
         self._replied: Floats | None = None
 
     @classmethod
     def of(cls, market: Market) -> Exchange:
-        """The exchange of a market in this process; its parties are `InBlocks`."""
+        """The exchange of a market in this process; its users are `InBlocks`."""
         unit = float(market.budget.mean())
         return cls(market.capacity, unit, InBlocks(market, unit))
 
@@ -116,20 +116,20 @@ class Exchange:
         return price
 
     def bid(self, how: str, *arguments: object) -> None:
-        """Have all users bid as a method of `Bidders` says."""
-        self.money = self.parties.ask(how, *arguments).sums[0]
+        """Have all users bid as a method of `UserGroup` says."""
+        self.money = self.users.ask(how, *arguments).sums[0]
 
     def round(self, rule: Rule = "corrected", watched: bool = False) -> float:
         """A round of proportional response; the largest change of a bid, as a share of a budget, 0
         where that is not watched.
         """
-        told = self.parties.ask("rebid", self.price, rule, watched)
-        self.money = told.sums[0]
-        return told.most[0]
+        answers = self.users.ask("rebid", self.price, rule, watched)
+        self.money = answers.sums[0]
+        return answers.most[0]
 
     def reply(self, price: Floats) -> Demand:
         """Best replies at prices (m,), above 0 where somebody would pay."""
-        money = self.parties.ask("reply", price).sums[0]
+        money = self.users.ask("reply", price).sums[0]
         self._replied = price
         worth = price * self.capacity
         excess = money + self.fixed - worth
@@ -139,12 +139,12 @@ class Exchange:
     def jacobian(self, at: Demand, damping: float = 0.0) -> SummedBlocks:
         """N at these replies, its diagonal raised by `damping` times itself."""
         self.reply_again(at.price)
-        gain, pairs = self.parties.ask("jacobian").sums
+        gain, pairs = self.users.ask("jacobian").sums
         diagonal = (at.price * self.capacity - gain) * (1 + damping)
-        return SummedBlocks(self.parties, diagonal, pairs)
+        return SummedBlocks(self.users, diagonal, pairs)
 
     def reply_again(self, price: Floats) -> None:
-        """Have the parties' last best replies be those at these prices."""
+        """Have the users' last best replies be those at these prices."""
         if self._replied is not price:
             self.reply(price)
 
@@ -152,10 +152,10 @@ class Exchange:
         """Make a candidate of the cores from a source, every traded server giving exactly all it
         has, and measure it.
         """
-        given = self.parties.ask("propose", source, price).sums[0]
+        given = self.users.ask("propose", source, price).sums[0]
         asked = price * self.unit
-        told = self.parties.ask("measure", asked, ratio(self.capacity, given))
-        held, wanted = told.sums
-        overspending, regret, unspent = told.most
-        whole = Account(held, wanted, overspending, regret, unspent)
+        answers = self.users.ask("measure", asked, ratio(self.capacity, given))
+        allocated, wanted = answers.sums
+        overspending, regret, unspent = answers.most
+        whole = Account(allocated, wanted, overspending, regret, unspent)
         return residuals_of(self.capacity, asked, whole)

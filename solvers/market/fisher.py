@@ -12,15 +12,15 @@ import numpy as np
 from ...instances.market.equilibrium import Residuals
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .arena import Arena, Tolerance
-from .bidders import InBlocks, Source
 from .exchange import Exchange
-from .forest import forest_end
+from .interior_point import follow_central_path
+from .linear_forest_optimum import forest_end
 from .newton import newton
-from .path import follow
 from .rounding import Rounding, round_until, validate_rounding
+from .scaled_market import ScaledMarket, Tolerance
+from .user_groups import InBlocks, Source
 
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
@@ -32,7 +32,7 @@ _WARM_STEPS = 8  # of Newton's method from given prices before the ladder is beg
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
-@checked
+@validate_options
 def fisher(
     instance: Market,
     *,
@@ -52,9 +52,9 @@ def fisher(
 
     A ladder: with a `start`, Newton steps from its prices; `warm_rounds` of proportional response
     (with the rule that the conditions for a best reply give; the thesis prints another, see
-    `proportional.respond`); where all f = 1, the exact end by pivots (`forest`); Newton on log
-    prices; if the certificate is not met, the regularized Newton method (`interior`) and a polish;
-    then proportional response for `rounds` more. Each rung's answer is judged by
+    `proportional.respond`); where all f = 1, the exact end by pivots (`linear_forest_optimum`);
+    Newton on log prices; if the certificate is not met, the regularized Newton method (`interior`)
+    and a polish; then proportional response for `rounds` more. Each rung's answer is judged by
     `instances.market.residuals`, the best is kept, and the status is `optimal` only when clearing,
     overspending and regret are all within `tolerance` for the
     allocation returned.
@@ -101,13 +101,13 @@ def fisher(
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     exchange = Exchange.of(instance)
-    parties = exchange.parties
-    assert isinstance(parties, InBlocks)
-    ladder = Ladder(exchange, tolerance, clock, parties)
+    users = exchange.users
+    assert isinstance(users, InBlocks)
+    ladder = Ladder(exchange, tolerance, clock, users)
     begin = None
     try:
         if start is not None and start.price is not None:
-            parties.give(start.cores)
+            users.give(start.cores)
             begin = start.price / exchange.unit
             exchange.bid("near", begin, "given")
         elif bids == "random":
@@ -119,7 +119,7 @@ def fisher(
         stop = Stop.INTERRUPTED
     error = ladder.settle()
     trace = tuple(clock.trace)
-    answer = Allocation(cores=parties.best(), price=ladder.price * exchange.unit)
+    answer = Allocation(cores=users.best(), price=ladder.price * exchange.unit)
     certificate = ladder.certificate()
     if rounding != "none":
         whole, stop = round_until(instance, answer, rounding, clock.left, stop)
@@ -141,7 +141,7 @@ class Ladder:
     exchange : whose users have bid.
     tolerance : of the certificate.
     clock : how long it may take.
-    whole : the parties when they are all in this process: rungs that need to see every job at once
+    whole : the users when they are all in this process: rungs that need to see every job at once
         are climbed only then.
     """
 
@@ -184,7 +184,7 @@ class Ladder:
             self.error, self.tolerance
         )
         if better:
-            self.exchange.parties.ask("keep")
+            self.exchange.users.ask("keep")
             self.price, self.error = price, error
             self.clock.note(error.worst, None, rung)
         return better
@@ -220,31 +220,33 @@ class Ladder:
         self._climb(route, warm_rounds, rounds, begin)
         if self.met:
             return Stop.FINISHED
-        return Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
+        return Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
 
     def _climb(self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None) -> None:
         exchange, clock, goal = self.exchange, self.clock, _GOAL * self.tolerance
         if begin is not None and exchange.smooth and route in ("auto", "newton"):
-            known = exchange.traded & (begin > 0)
+            known = exchange.priced_servers & (begin > 0)
             self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
-            if self.settled or clock.over:
+            if self.settled or clock.expired:
                 return
         self._proportional(warm_rounds)
         if self.settled:
             return
         price, smooth = exchange.price, exchange.smooth
         if route == "auto" and exchange.straight and self.whole is not None:
-            arena, bids = self._seen(self.whole)
-            end = forest_end(arena, price, bids / price[arena.server], lambda: clock.over)
+            scaled_market, bids = self._seen(self.whole)
+            end = forest_end(
+                scaled_market, price, bids / price[scaled_market.server], lambda: clock.expired
+            )
             if end is not None and self._shown("forest", end[2], end[0], end[1]) and self.settled:
                 return
         if route in ("auto", "newton") and smooth:
             self._newton("newton", price, goal)
-        if route == "interior" or (route == "auto" and not self.settled and not clock.over):
+        if route == "interior" or (route == "auto" and not self.settled and not clock.expired):
             self._interior(price, goal)
         if route == "proportional" or (route == "auto" and not self.met):
             for _ in range(-(-rounds // _BATCH)):
-                if self.met or clock.over:
+                if self.met or clock.expired:
                     return
                 self._proportional(_BATCH)
 
@@ -254,31 +256,31 @@ class Ladder:
         for _ in range(rounds):
             self.exchange.round()
             done += 1
-            if self.clock.over:
+            if self.clock.expired:
                 break
         self.judge("proportional", done, "bids", self.exchange.price)
 
     def _newton(self, rung: str, price: Floats, goal: float, most: int = 40) -> None:
-        run = newton(self.exchange, price, goal, most=most, over=lambda: self.clock.over)
+        run = newton(self.exchange, price, goal, most=most, over=lambda: self.clock.expired)
         self.exchange.reply_again(run.best.price)
         self.judge(rung, run.steps, "reply", run.best.price)
 
     def _interior(self, price: Floats, goal: float) -> None:
         """The regularized Newton method, and a polish."""
-        price, steps = follow(
-            self.exchange, price, tolerance=0.1 * goal, over=lambda: self.clock.over
+        price, steps = follow_central_path(
+            self.exchange, price, tolerance=0.1 * goal, over=lambda: self.clock.expired
         )
-        reached = np.where(self.exchange.traded, price, 0.0)
+        reached = np.where(self.exchange.priced_servers, price, 0.0)
         if self.judge("interior", steps, "inside", reached):
             # what is left to do begins from here
             self.exchange.bid("near", price, "inside")
         if self.exchange.smooth and not self.settled:
             self._newton("polish", reached, goal, most=10)
 
-    def _seen(self, whole: InBlocks) -> tuple[Arena, Floats]:
+    def _seen(self, whole: InBlocks) -> tuple[ScaledMarket, Floats]:
         """The market's arena, and the bids in it."""
-        arena = Arena.of(whole.market, self.exchange.unit)
-        return arena, whole.bids()[arena.job]
+        scaled_market = ScaledMarket.of(whole.market, self.exchange.unit)
+        return scaled_market, whole.bids()[scaled_market.job]
 
     def _shown(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
         """As `judge`, for cores (j,) of the arena."""

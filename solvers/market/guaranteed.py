@@ -24,7 +24,7 @@ from ...instances.market.utility import user_utilities
 from ...models.market.guaranteed import guaranteed
 from ..engines import solve_convex
 from ..outcome import Clock
-from .arena import SLIVER
+from .scaled_market import EPSILON_BUDGET
 from .utilitarian import weighted_optimum
 
 PROVED = 1e-6
@@ -81,7 +81,7 @@ class Guarantees:
     def __init__(self, market: Market, clock: Clock) -> None:
         self.market, self.clock = market, clock
         self.static = static_utilities(market)
-        self.held = self.static > 0
+        self.guaranteed = self.static > 0
         self._lines: list[tuple[float, float]] = []
         self._weight = np.zeros(
             market.users
@@ -104,7 +104,7 @@ class Guarantees:
         """What cores are worth; refuses cores that are not feasible."""
         check(self.market, Allocation(cores))
         worth = user_utilities(self.market, cores)
-        index = float(ratio(worth, self.static, np.inf)[self.held].min(initial=np.inf))
+        index = float(ratio(worth, self.static, np.inf)[self.guaranteed].min(initial=np.inf))
         return Divided(cores, float(worth.sum()), index)
 
     def raise_index(self) -> None:
@@ -116,25 +116,25 @@ class Guarantees:
         self._deadline = (
             None if self.clock.left is None else self.clock.seconds + self.clock.left / 3
         )
-        held, static = self.held, self.static[self.held]
+        guaranteed, static = self.guaranteed, self.static[self.guaranteed]
         shares = np.zeros(self.market.users)
 
         def least_index(logarithm: Floats) -> tuple[float, Floats]:
             share = np.exp(np.clip(logarithm - logarithm.max(), -_WIDEST, 0.0))
             weight = np.zeros(self.market.users)
-            weight[held] = share / static
-            shares[held] = share / share.sum()
+            weight[guaranteed] = share / static
+            shares[guaranteed] = share / share.sum()
             cores, most = weighted_optimum(self.market, weight[self.market.user])
             found = self.divided(cores)
             self._keep(found)
             self.highest = min(self.highest, most / share.sum() * (1 + _ROUNDING))
-            ratios = user_utilities(self.market, cores)[held] / static
+            ratios = user_utilities(self.market, cores)[guaranteed] / static
             if self._late:
                 raise _Enough
             return most / share.sum(), share * (ratios - most / share.sum()) / share.sum()
 
         try:
-            _minimize(least_index, np.zeros(held.sum()), bounded=False)
+            _minimize(least_index, np.zeros(guaranteed.sum()), bounded=False)
             if self.highest - self.fairest.index > PROVED * self.highest:
                 self._ask_program(None)
             if self.highest - self.fairest.index > PROVED * self.highest:
@@ -174,7 +174,7 @@ class Guarantees:
             if self._late or self.highest < index:
                 raise _Enough
             slack = ratio(user_utilities(self.market, one.cores), self.static) - index
-            return value / self.unit, np.where(self.held, slack, 0.0)
+            return value / self.unit, np.where(self.guaranteed, slack, 0.0)
 
         try:
             if self.best.index < index:
@@ -189,7 +189,7 @@ class Guarantees:
 
     @property
     def _late(self) -> bool:
-        return self.clock.over or (
+        return self.clock.expired or (
             self._deadline is not None and self.clock.seconds > self._deadline
         )
 
@@ -242,7 +242,7 @@ class Guarantees:
         index when it is None.
         """
         moving = self.market.useful & (self.market.parallel_fraction > 0)
-        if not 0 < moving.sum() <= MOST_JOBS or self.clock.over:
+        if not 0 < moving.sum() <= MOST_JOBS or self.clock.expired:
             return []
         program = guaranteed(self.market, self.static, index)
         answer = solve_convex(
@@ -279,7 +279,9 @@ class Guarantees:
         cores[job] = np.maximum(share, 0.0) * market.capacity[market.server[job]]
         serial = np.flatnonzero(market.useful & (market.parallel_fraction == 0))
         number = np.bincount(market.server[serial], minlength=market.servers)
-        cores[serial] = (SLIVER * market.capacity / np.maximum(number, 1))[market.server[serial]]
+        cores[serial] = (EPSILON_BUDGET * market.capacity / np.maximum(number, 1))[
+            market.server[serial]
+        ]
         used = total_by(market.server, cores, market.servers)
         return cores * ratio(market.capacity, used)[market.server]
 

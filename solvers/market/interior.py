@@ -8,7 +8,7 @@ active, nor whether f = 1, where best replies are sets and the method on log pri
 derivative. Markets where all f = 1 are the classic case, in which the path is the one of an
 interior-point method for a convex program.
 
-This is the users' part of a step; `path` is that of the servers.
+This is the users' part of a step; `interior_point` is that of the servers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 
 from ...instances.market.instance import Floats, ratio, total_by
 from ...instances.market.utility import marginal_speedup
-from .arena import Arena
 from .linear import UserBlocks
+from .scaled_market import ScaledMarket
 
 _SHARE = 0.995  # of the way to the boundary that a step may go
 
@@ -54,45 +54,48 @@ class Inside:
     bids : (j,) positive, from which it starts.
     """
 
-    def __init__(self, arena: Arena, price: Floats, bids: Floats) -> None:
-        self.arena = arena
-        paid = price[arena.server]
-        cores = np.maximum(bids / paid, 1e-8 * arena.market.capacity[arena.server])
-        marginal = arena.work * marginal_speedup(cores, arena.fraction)
-        worth = total_by(arena.user, marginal * cores, arena.market.users)
-        money = ratio(arena.budget, worth, 1.0)
-        slack = np.maximum(paid - money[arena.user] * marginal, 0.01 * paid)
+    def __init__(self, scaled_market: ScaledMarket, price: Floats, bids: Floats) -> None:
+        self.scaled_market = scaled_market
+        paid = price[scaled_market.server]
+        cores = np.maximum(bids / paid, 1e-8 * scaled_market.market.capacity[scaled_market.server])
+        marginal = scaled_market.work * marginal_speedup(cores, scaled_market.fraction)
+        worth = total_by(scaled_market.user, marginal * cores, scaled_market.market.users)
+        money = ratio(scaled_market.budget, worth, 1.0)
+        slack = np.maximum(paid - money[scaled_market.user] * marginal, 0.01 * paid)
         self.at = Point(cores, slack, money, price)
-        number = np.bincount(arena.user, minlength=arena.market.users)
+        number = np.bincount(scaled_market.user, minlength=scaled_market.market.users)
         # each job's share of the barrier: its user's money over its number of jobs, so that poor
         # users count too
-        self._weights = (arena.budget / np.maximum(number, 1))[arena.user]
+        self._weights = (scaled_market.budget / np.maximum(number, 1))[scaled_market.user]
 
     def gaps(self) -> float:
         """Work out what is missing of the definition of z and of the budgets; the largest of these
         gaps, each relative to its right side.
         """
-        arena, at = self.arena, self.at
-        self._paid = at.price[arena.server]
-        self._marginal = arena.work * marginal_speedup(at.cores, arena.fraction)
-        spent = total_by(arena.user, self._paid * at.cores, arena.market.users)
-        self._slack = self._paid - at.money[arena.user] * self._marginal - at.slack
-        self._budget = np.where(arena.budget > 0, arena.budget - spent, 0.0)
+        scaled_market, at = self.scaled_market, self.at
+        self._paid = at.price[scaled_market.server]
+        self._marginal = scaled_market.work * marginal_speedup(at.cores, scaled_market.fraction)
+        spent = total_by(scaled_market.user, self._paid * at.cores, scaled_market.market.users)
+        self._slack = self._paid - at.money[scaled_market.user] * self._marginal - at.slack
+        self._budget = np.where(scaled_market.budget > 0, scaled_market.budget - spent, 0.0)
         return max(
             float(np.abs(part).max(initial=0.0))
-            for part in (self._slack / self._paid, ratio(self._budget, arena.budget))
+            for part in (self._slack / self._paid, ratio(self._budget, scaled_market.budget))
         )
 
     def press(self, barrier: float) -> tuple[UserBlocks, Floats]:
         """Eliminate jobs and users from a step towards x z = `barrier`: the system on the servers
         that is left, and (m,) its right side over prices, both without what is the servers' own.
         """
-        arena, at = self.arena, self.at
-        user, server = arena.user, arena.server
-        users, servers = arena.market.users, arena.market.servers
+        scaled_market, at = self.scaled_market, self.at
+        user, server = scaled_market.user, scaled_market.server
+        users, servers = scaled_market.market.users, scaled_market.market.servers
         paid, marginal, money = self._paid, self._marginal, at.money[user]
         self._curve = (
-            2 * (1 - arena.fraction) / (arena.fraction + (1 - arena.fraction) * at.cores) * marginal
+            2
+            * (1 - scaled_market.fraction)
+            / (scaled_market.fraction + (1 - scaled_market.fraction) * at.cores)
+            * marginal
         )  # -w s''
         self._resistance = resistance = at.slack / at.cores + money * self._curve
         self._pull = pull = barrier * self._weights / at.cores - at.slack - self._slack
@@ -116,13 +119,15 @@ class Inside:
         """Take the step's direction from the prices' (in their logarithms); how far these users may
         go, at most 1.
         """
-        arena, at, user = self.arena, self.at, self.arena.user
+        scaled_market, at, user = self.scaled_market, self.at, self.scaled_market.user
         change = at.price * log_price
-        inner = total_by(user, self._ties * log_price[arena.server], arena.market.users)
+        inner = total_by(
+            user, self._ties * log_price[scaled_market.server], scaled_market.market.users
+        )
         money = self._own + inner / self._weight
         pushed = self._marginal * money[user]
-        cores = (self._pull - change[arena.server] + pushed) / self._resistance
-        slack = self._slack + change[arena.server] - pushed
+        cores = (self._pull - change[scaled_market.server] + pushed) / self._resistance
+        slack = self._slack + change[scaled_market.server] - pushed
         slack += at.money[user] * self._curve * cores
         self._by = Point(cores, slack, money, change)
         return step_length(at, self._by)

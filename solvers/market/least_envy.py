@@ -67,7 +67,7 @@ def least_envy(
     theta = envy_index(market, best)
     status, stop, steps = Status.OPTIMAL, Stop.FINISHED, 0
     while theta < 1 - 1e-9:
-        if clock.over:
+        if clock.expired:
             status, stop = Status.FEASIBLE, Stop.TIME_LIMIT
             break
         steps += 1

@@ -18,7 +18,7 @@ import numpy as np
 from ...instances.market.exact import WholeRatios
 from ...instances.market.instance import Allocation, Floats, Integers, Market
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import EngineAnswer, solve_program
@@ -37,7 +37,7 @@ _LEAST_PART = (
 _WIDE = 1e5
 
 
-@checked
+@validate_options
 def leximin(
     instance: Market,
     *,
@@ -197,7 +197,7 @@ class _Search:
         """
         while True:
             columns, program, marks = self._program(value)
-            if self.clock.over:
+            if self.clock.expired:
                 return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
             answer = solve_program(
                 program, engine="highs" if value is None else "cp-sat", time_limit=self.clock.left
@@ -249,14 +249,12 @@ class _Search:
         for place in range(number):
             mine = np.flatnonzero(columns.user == self.ratios.users[place])
             own, gain = columns.column[mine], columns.gain[mine] / float(self.ratios.static(place))
-            standing = np.array([at[place] for at in marks.at], dtype=np.int64)
-            if len(standing) > 1:
-                builder.row(standing, upper=1.0)
+            marked = np.array([at[place] for at in marks.at], dtype=np.int64)
+            if len(marked) > 1:
+                builder.row(marked, upper=1.0)
             if value is None:
-                entries = np.concatenate(
-                    [_clipped(gain, self._unit), [-1.0], np.ones(len(standing))]
-                )
-                builder.row(np.concatenate([own, [raised], standing]), entries, lower=0.0)
+                entries = np.concatenate([_clipped(gain, self._unit), [-1.0], np.ones(len(marked))])
+                builder.row(np.concatenate([own, [raised], marked]), entries, lower=0.0)
             limit = marks.values[-1] if marks.values else Fraction(0)
             if limit > 0:
                 # At least the last of the levels, or at an earlier one. That it is above where it
@@ -265,7 +263,7 @@ class _Search:
                 entries = np.concatenate(
                     [_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART)]
                 )
-                builder.row(np.concatenate([own, standing[:-1]]), entries, lower=1 - _SLACK)
+                builder.row(np.concatenate([own, marked[:-1]]), entries, lower=1 - _SLACK)
             self._rule_out(builder, columns, mine, place, marks)
         return columns, builder.build(), marks
 
@@ -294,11 +292,11 @@ class _Search:
         for short in [nothing, *(short for short in self._shorts if short.place == place)]:
             if not marks.values or short.ratio > marks.values[-1]:
                 continue
-            held = dict(zip(jobs.tolist(), short.cores, strict=True))
+            cores_of = dict(zip(jobs.tolist(), short.cores, strict=True))
             more = [
                 columns.column[entry]
                 for entry in mine
-                if columns.core[entry] == held[int(columns.job[entry])] + 1
+                if columns.core[entry] == cores_of[int(columns.job[entry])] + 1
             ]
             reached = [
                 at[place]

@@ -35,7 +35,7 @@ def newton(
     replies and O(jobs) per iteration of the linear solver.
     """
     at = exchange.reply(price)
-    traded = exchange.traded
+    priced_servers = exchange.priced_servers
     damping = 0.0
     for step in range(most):
         if at.error <= tolerance:
@@ -44,7 +44,7 @@ def newton(
             return NewtonRun(at, step, False)
         rtol = min(1e-2, max(1e-10, 0.1 * tolerance / max(at.error, 1e-300), 0.1 * at.error))
         direction = solve_blocks(
-            exchange.jacobian(at, damping), np.where(traded, at.excess, 0.0), rtol
+            exchange.jacobian(at, damping), np.where(priced_servers, at.excess, 0.0), rtol
         )
         direction = direction * min(1.0, 1.0 / max(float(np.abs(direction).max()), 1e-300))
         found = None

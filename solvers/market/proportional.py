@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.market.instance import Floats, ratio, total_by
-from .arena import Arena
+from .scaled_market import ScaledMarket
 
 Rule = Literal["corrected", "printed"]
 
@@ -19,23 +19,27 @@ bids).
 """
 
 
-def equal_bids(arena: Arena) -> Floats:
+def equal_bids(scaled_market: ScaledMarket) -> Floats:
     """(j,) each user's money spread equally over its jobs."""
-    number = np.bincount(arena.user, minlength=arena.market.users)
-    return (arena.budget / np.maximum(number, 1))[arena.user]
+    number = np.bincount(scaled_market.user, minlength=scaled_market.market.users)
+    return (scaled_market.budget / np.maximum(number, 1))[scaled_market.user]
 
 
-def random_bids(arena: Arena, rng: np.random.Generator) -> Floats:
+def random_bids(scaled_market: ScaledMarket, rng: np.random.Generator) -> Floats:
     """(j,) each user's money spread at random over its jobs, every bid positive."""
-    return _normalized(arena, rng.exponential(size=len(arena.job)) + 1e-6)
+    return _normalized(scaled_market, rng.exponential(size=len(scaled_market.job)) + 1e-6)
 
 
-def bids_at(arena: Arena, price: Floats, cores: Floats) -> Floats:
+def bids_at(scaled_market: ScaledMarket, price: Floats, cores: Floats) -> Floats:
     """(j,) positive bids near the money that these cores cost at these prices."""
-    return _normalized(arena, price[arena.server] * cores + 1e-9 * equal_bids(arena))
+    return _normalized(
+        scaled_market, price[scaled_market.server] * cores + 1e-9 * equal_bids(scaled_market)
+    )
 
 
-def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Floats, Floats]:
+def respond(
+    scaled_market: ScaledMarket, bids: Floats, rule: Rule = "corrected"
+) -> tuple[Floats, Floats]:
     """One round: prices from bids, then bids from prices.
 
     The conditions for a best reply give U_ij = sqrt(w_ij f_ij p_j) s_ij(x_ij): at a fixed point the
@@ -47,22 +51,24 @@ def respond(arena: Arena, bids: Floats, rule: Rule = "corrected") -> tuple[Float
     -------
     The prices (m,) of the bids given, and the new bids (j,).
     """
-    price = arena.price_of(bids)
-    return price, rebid(arena, price, bids, rule)
+    price = scaled_market.price_of(bids)
+    return price, rebid(scaled_market, price, bids, rule)
 
 
-def rebid(arena: Arena, price: Floats, bids: Floats, rule: Rule = "corrected") -> Floats:
+def rebid(
+    scaled_market: ScaledMarket, price: Floats, bids: Floats, rule: Rule = "corrected"
+) -> Floats:
     """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`."""
     # sqrt(f p) s(b / p), and s(b / p) = b / (f p + (1 - f) b)
-    linear = arena.fraction * price[arena.server]
+    linear = scaled_market.fraction * price[scaled_market.server]
     worth = np.sqrt(linear)
-    worth *= arena.root_work if rule == "corrected" else arena.work
+    worth *= scaled_market.root_work if rule == "corrected" else scaled_market.work
     worth *= bids
-    worth /= linear + arena.serial_share * bids
-    return _normalized(arena, worth)
+    worth /= linear + scaled_market.serial_share * bids
+    return _normalized(scaled_market, worth)
 
 
-def _normalized(arena: Arena, worth: Floats) -> Floats:
-    total = total_by(arena.user, worth, arena.market.users)
-    bids = worth * ratio(arena.budget, total)[arena.user]
+def _normalized(scaled_market: ScaledMarket, worth: Floats) -> Floats:
+    total = total_by(scaled_market.user, worth, scaled_market.market.users)
+    bids = worth * ratio(scaled_market.budget, total)[scaled_market.user]
     return np.maximum(bids, _LEAST_BID, out=bids)

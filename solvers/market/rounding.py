@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ...instances.market.instance import Allocation, Market
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..outcome import Stop
 from .least_envy import least_envy, validate_least_envy
 from .quick_rounding import round_by
@@ -27,7 +27,7 @@ def validate_rounding(market: Market, rounding: str, time_limit: float | None = 
         validate_least_envy(market, time_limit)
 
 
-@checked
+@validate_options
 def round_cores(
     market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None
 ) -> Allocation:

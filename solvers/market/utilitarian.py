@@ -6,12 +6,12 @@ import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import fill, job_utilities, speedup
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Outcome, Report, Status
-from .arena import SLIVER
+from .scaled_market import EPSILON_BUDGET
 
 
-@checked
+@validate_options
 def utilitarian(
     instance: Market,
     *,
@@ -62,7 +62,7 @@ def utilitarian(
     )
 
 
-@checked
+@validate_options
 def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocation:
     """Whole cores, each in turn to the job that gains most: see `utilitarian`."""
     return Allocation(_whole(market)[0])
@@ -99,7 +99,7 @@ def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
     number = np.bincount(market.server[serial], minlength=market.servers)
     alone = (number > 0) & (np.bincount(market.server[moving], minlength=market.servers) == 0)
     kept = (
-        market.capacity * np.where(alone, 1.0, SLIVER) * (number > 0)
+        market.capacity * np.where(alone, 1.0, EPSILON_BUDGET) * (number > 0)
     )  # cores set aside for the serial jobs
     paid = np.ones(market.jobs)
     answer = fill(work, market.parallel_fraction, paid, market.server, market.capacity - kept)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.numa.instance import Numa
-from .draws import Draws
+from .random_inputs import Draws
 from .trajectory import Trajectory
 
 CHUNK = 100_000

@@ -23,7 +23,7 @@ from ...instances.numa.feasible import ROUNDING, flow_by_distance, processor_wor
 from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.numa import (
     ON_FACE,
     FluidProgram,
@@ -47,7 +47,7 @@ ROUNDED = 5e-10
 """A throughput that passes the most by no more than this fraction is the most, rounded."""
 
 
-@checked
+@validate_options
 def fluid(
     instance: Numa,
     *,
@@ -117,7 +117,7 @@ def fluid(
     return Outcome(flow, best.bound, Status(level["status"]), stop, certificate)
 
 
-@checked
+@validate_options
 def fluid_power(
     instance: Numa,
     *,
@@ -237,7 +237,7 @@ def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
 
 def _solved(program: FluidProgram, clock: Clock) -> EngineAnswer | None:
     left = clock.left
-    if clock.over:
+    if clock.expired:
         return _OUT_OF_TIME
     try:
         return solve_refined(program.program, time_limit=left)
@@ -328,8 +328,8 @@ def _least_power_at_most(
     (`most_power_program`); its prices, added to those of the throughput as often as it takes to
     keep tasks off what is not on the face, prove the least power.
     """
-    if best.stop is not Stop.FINISHED or best.message or clock.over:
-        stop = Stop.TIME_LIMIT if best.stop is Stop.FINISHED and clock.over else best.stop
+    if best.stop is not Stop.FINISHED or best.message or clock.expired:
+        stop = Stop.TIME_LIMIT if best.stop is Stop.FINISHED and clock.expired else best.stop
         return _least_power(instance, best.flow.throughput, energy, best.flow, clock, stop)
     scaled, unit = _in_units_of_service(instance)
     joule = float(energy.max()) or 1.0
@@ -382,7 +382,7 @@ def _least_power(
     nothing better is found.
     """
     flow, price = known, np.zeros(instance.processors)
-    if stop is not Stop.FINISHED or clock.over:  # building the program takes long, too
+    if stop is not Stop.FINISHED or clock.expired:  # building the program takes long, too
         stop = Stop.TIME_LIMIT if stop is Stop.FINISHED else stop
         return flow, _power_level(instance, flow, price, energy), stop
     scaled, unit = _in_units_of_service(instance)

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.numa.instance import Numa
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .fluid import fluid, mix_shares
 from .simulation import Engine, Placement, Tasks, Warmup, simulate_policy
@@ -15,7 +15,7 @@ from .simulation import Engine, Placement, Tasks, Warmup, simulate_policy
 By = Literal["class", "memory"]
 
 
-@checked
+@validate_options
 def mix(
     instance: Numa,
     *,
@@ -73,7 +73,7 @@ def mix(
     clock = Clock(time_limit)
     answer = fluid(instance, time_limit=time_limit)
     flow, left = answer.solution, clock.left
-    if clock.over or answer.stop is Stop.INTERRUPTED:
+    if clock.expired or answer.stop is Stop.INTERRUPTED:
         stop = Stop.TIME_LIMIT if answer.stop is Stop.FINISHED else answer.stop
         return Outcome(None, None, Status.UNKNOWN, stop, dict(answer.certificate))
     shares = mix_shares(instance, flow, by)  # type: ignore[arg-type]

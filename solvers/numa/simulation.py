@@ -10,10 +10,10 @@ import numpy as np
 from ...instances.numa.answer import Simulation
 from ...instances.numa.bounds import saturated_throughput
 from ...instances.numa.instance import Floats, Numa
-from ...instances.problem.rules import Between, checked
+from ...instances.problem.option_types import Between, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .confidence import BATCHES
-from .draws import Draws, draw
+from .random_inputs import Draws, draw
 from .statistics import measure
 from .trajectory import Trajectory
 
@@ -38,7 +38,7 @@ Tasks = Annotated[int, Between(BATCHES, MOST_TASKS, "a number of tasks to measur
 Warmup = Annotated[int, Between(1, MOST_TASKS // 10, "a number of tasks before those measured")]
 
 
-@checked
+@validate_options
 def simulate_policy(
     instance: Numa,
     policy: str,
@@ -74,16 +74,16 @@ def simulate_policy(
     if number < wanted and stop is Stop.FINISHED:
         stop = Stop.TIME_LIMIT
     measured = min(tasks, run.arrived - 2 * warm)
-    said: dict[str, Any] = dict(certificate or {})
+    facts: dict[str, Any] = dict(certificate or {})
     if warmup is None and stop is not Stop.FINISHED and measured < tasks:
         warm = min(warm, run.arrived // 12)  # the warm-up keeps its proportion to what is measured
         measured = min(tasks, run.arrived - 2 * warm)
     if measured < BATCHES or warm < 1 or not draws.arrival[warm] < draws.arrival[warm + measured]:
-        said["run"] = f"{run.arrived} tasks had arrived when it stopped, too few to measure"
-        return Outcome(None, None, Status.UNKNOWN, stop, said)
+        facts["run"] = f"{run.arrived} tasks had arrived when it stopped, too few to measure"
+        return Outcome(None, None, Status.UNKNOWN, stop, facts)
     simulation, quality = measure(instance, draws, run, policy, warm, warm + measured)
-    said |= _statement(instance, simulation, warm, measured) | quality
-    return Outcome(simulation, None, Status.FEASIBLE, stop, said)
+    facts |= _statement(instance, simulation, warm, measured) | quality
+    return Outcome(simulation, None, Status.FEASIBLE, stop, facts)
 
 
 def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
@@ -108,7 +108,7 @@ def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
     return ""
 
 
-@checked
+@validate_options
 def tenth(tasks: Tasks) -> int:
     """The tasks to warm up with unless their number is given."""
     return max(1, tasks // 10)
@@ -118,7 +118,7 @@ def _run(
     instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock
 ) -> tuple[Trajectory, Stop]:
     if engine == "python":
-        from .twin import simulate_plainly as simulate
+        from .reference_simulation import simulate_plainly as simulate
     else:
         from .engine import simulate
 
@@ -127,7 +127,7 @@ def _run(
     def go_on(arrived: int) -> bool:
         nonlocal late
         clock.note(None, None, f"{arrived} of {len(draws)} tasks have arrived")
-        late = clock.over and arrived < len(draws)
+        late = clock.expired and arrived < len(draws)
         return not late
 
     run = simulate(instance, draws, nearest=nearest, go_on=go_on)
@@ -136,7 +136,7 @@ def _run(
 
 def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dict[str, Any]:
     """What a reader needs to judge the run: its load, its length, its intervals."""
-    said: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "load": _load(instance, run),
         "window": f"{measured} tasks after {warm}, {run.window:.1f} s",
     }
@@ -145,17 +145,17 @@ def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dic
         and run.stable
         and (clears := saturated_throughput(instance, "IB")) < instance.rate
     ):
-        said["metastable"] = (
+        facts["metastable"] = (
             f"a long queue is cleared at {clears:.0f} tasks/s, less than arrive: after a "
             "burst, or by chance, it never "
             "drains (analysis.numa.sustained)"
         )
     if run.stable:
         named = zip(("p50", "p95", "p99"), run.response, run.response_error, strict=True)
-        said["intervals"] = f"95 %, {BATCHES} correlated batches"
-        said |= {f"{name} [s]": _with_error(value, error) for name, value, error in named}
-        said["mean response [s]"] = _with_error(run.mean_response, run.mean_response_error)
-    return said
+        facts["intervals"] = f"95 %, {BATCHES} correlated batches"
+        facts |= {f"{name} [s]": _with_error(value, error) for name, value, error in named}
+        facts["mean response [s]"] = _with_error(run.mean_response, run.mean_response_error)
+    return facts
 
 
 def _with_error(value: float, error: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.numa.answer import CURVE, Simulation
 from ...instances.numa.instance import Floats, Numa
 from .confidence import mean_error, quantiles, wait_error
-from .draws import Draws
+from .random_inputs import Draws
 from .trajectory import Trajectory
 
 SAMPLES = 200

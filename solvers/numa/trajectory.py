@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.numa.instance import Floats, Integers, Numa
-from .draws import Draws
+from .random_inputs import Draws
 
 
 @dataclass(frozen=True, eq=False)

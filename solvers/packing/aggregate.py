@@ -13,9 +13,9 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
-from ..engines import LivingProgram
+from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
-from .ruled import Ruled
+from .constrained import Ruled
 
 BITS = 40
 """Multipliers of rows (scaled to coefficients of 1 at most) are whole multiples of 2**-BITS."""
@@ -131,7 +131,7 @@ def aggregate_bound(
         top = min(top, upper)
     root = (built.program.lower.copy(), built.program.upper)
     root[0][built.cost] = least
-    living = LivingProgram(exact.scaled(*root))
+    living = WarmStartedProgram(exact.scaled(*root))
     best: tuple[Integers, Floats] | None = None
     leaves, closed, made, proved, stuck = 1, False, 0, 0, 2**62
     queue: list[tuple[int, int, Floats, Floats]] = [(0, 0, *root)]
@@ -142,10 +142,10 @@ def aggregate_bound(
         if proved >= top:
             closed = True
             break
-        if clock.over or clock.seconds >= deadline:
+        if clock.expired or clock.seconds >= deadline:
             break
         program = exact.scaled(lower, ceiling)
-        answer = living.again(program, clock.share(most=deadline - clock.seconds))
+        answer = living.again(program, clock.time_slice(most=deadline - clock.seconds))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.row_dual is None or answer.point is None:
@@ -207,10 +207,10 @@ def spread_room(
     lower, upper = built.program.lower.copy(), built.program.upper.copy()
     if least is not None:
         lower[built.servers] = np.maximum(lower[built.servers], least)
-    living = LivingProgram(exact.scaled(lower, upper))
+    living = WarmStartedProgram(exact.scaled(lower, upper))
 
     def solved() -> Floats | None:
-        answer = living.again(exact.scaled(lower, upper), clock.share(4))
+        answer = living.again(exact.scaled(lower, upper), clock.time_slice(4))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         point = answer.point
@@ -220,7 +220,7 @@ def spread_room(
         return None if (placed < problem.request - WHOLE).any() else point
 
     point = solved()
-    while point is not None and not clock.over:
+    while point is not None and not clock.expired:
         number = point[built.servers]
         apart = np.abs(number - np.round(number))
         if apart.max() <= WHOLE:

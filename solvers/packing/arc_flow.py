@@ -10,13 +10,13 @@ import numpy as np
 
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.arc_flow import arc_flow_program
-from ..engines import solve_apart
+from ..engines import solve_in_subprocess
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .fitting import Counts, trimmed
-from .reduction import Reduced, reduce
+from .presolve import Reduced, presolve
 
 Load = tuple[int, ...]
 
@@ -43,7 +43,7 @@ class FlowGraph:
     ends: list[tuple[int, int]]
 
 
-@checked
+@validate_options
 def arc_flow(
     instance: Packing,
     *,
@@ -79,9 +79,9 @@ def arc_flow(
     """
     # bounds that need no graph, and the graph
     clock = Clock(time_limit, report)
-    problem = reduce(instance)
+    problem = presolve(instance)
     floor = best_bound(problem).value
-    if clock.over:
+    if clock.expired:
         return _given(start, floor, Stop.TIME_LIMIT, {"bound_by": "volume and large items"})
     try:
         graph = flow_graph(problem, most=most_nodes)
@@ -99,7 +99,7 @@ def arc_flow(
         )
     # the program on the graph
     try:
-        counts, bound = solve_graph(problem, graph, time_limit=clock.share())
+        counts, bound = solve_graph(problem, graph, time_limit=clock.time_slice())
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, certificate)
     # the better of its answer and the start, with the better bound
@@ -241,7 +241,7 @@ def solve_graph(
         problem.servers,
         problem.price,
     )
-    answer = solve_apart(program, time_limit=time_limit)
+    answer = solve_in_subprocess(program, time_limit=time_limit)
     if answer.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if answer.status is Status.INFEASIBLE:

@@ -6,15 +6,15 @@ import numpy as np
 
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...models.packing.assignment import AssignmentModel, assignment_model
 from ..engines import CpSatAnswer, solve_cp_sat
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
+from .constrained import Ruled, reduce_ruled
+from .constrained_fitting import fit_ruled, runs
 from .fitting import Counts, decreasing, fit, trimmed
-from .reduction import Reduced, reduce
-from .ruled import Ruled, reduce_ruled
-from .ruled_fitting import fit_ruled, runs
+from .presolve import Reduced, presolve
 
 MOST_COUNTS = 300_000
 """Larger models (servers x types) are refused."""
@@ -23,7 +23,7 @@ A_COUNT = 3e-5
 """Seconds that a count takes in the making of the model, in which nothing looks at the clock."""
 
 
-@checked
+@validate_options
 def cp_sat(
     instance: Packing,
     *,
@@ -60,7 +60,7 @@ def cp_sat(
     """
     # the servers that an answer may need: those of a greedy one
     clock = Clock(time_limit)
-    problem = reduce_ruled(instance) if instance.ruled else reduce(instance)
+    problem = reduce_ruled(instance) if instance.has_constraints else presolve(instance)
     greedy = _greedy(problem)
     kind = _servers(problem, greedy, start)
     if len(kind) * problem.types > MOST_COUNTS:
@@ -80,7 +80,9 @@ def cp_sat(
             rules=problem if isinstance(problem, Ruled) else None,
         )  # fmt: skip
         hints = _hints(problem, built, kind, greedy)
-        answer = solve_cp_sat(built.model, time_limit=clock.share(), report=report, hints=hints)
+        answer = solve_cp_sat(
+            built.model, time_limit=clock.time_slice(), report=report, hints=hints
+        )
     certificate = {
         "engine": answer.message,
         "bound_by": "CP-SAT" if built is not None else "bounds",

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import fits
-from .reduction import Reduced
+from .presolve import Reduced
 
 MOST_PAIRED = 2000
 """VM types up to which all pairs are looked at."""

@@ -13,7 +13,7 @@ from ..outcome import Clock
 from .fitting import Counts
 from .generation import Relaxation, generate
 from .patterns import Pool
-from .reduction import UNLIMITED, Reduced
+from .presolve import UNLIMITED, Reduced
 
 
 def dive(
@@ -56,7 +56,7 @@ def dive(
         # all placed, or the dive has failed
         if not todo.any():
             break
-        if spent >= target or clock.over or clock.seconds > until:
+        if spent >= target or clock.expired or clock.seconds > until:
             return None
         # the rest, solved again by column generation over what its patterns may still hold
         here = np.flatnonzero(todo)
@@ -132,4 +132,4 @@ def _restricted(problem: Reduced, relaxation: Relaxation, here: Integers, todo: 
 
 def _silent(clock: Clock) -> Clock:
     """The same deadline without a trace."""
-    return Clock(clock.share())
+    return Clock(clock.time_slice())

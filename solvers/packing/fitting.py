@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
-from .reduction import Reduced
+from .presolve import Reduced
 
 MOST_RECOLORED = 2_000_000
 """Servers in use times servers there are up to which VMs get cheaper ones."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
-from ..engines import LivingProgram
+from ..engines import WarmStartedProgram
 from ..outcome import Clock, Stop
 from .patterns import (
     ACCURACY,
@@ -21,7 +21,7 @@ from .patterns import (
     price_patterns,
     scale_of,
 )
-from .reduction import UNLIMITED, Reduced
+from .presolve import UNLIMITED, Reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def generate(
     deadline = None if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
     table, kind = pool.arrays()
-    program = LivingProgram(
+    program = WarmStartedProgram(
         pattern_program(
             table,
             kind,
@@ -115,7 +115,7 @@ def generate(
     while True:
         # solve the master
         answer = program.solve(
-            clock.share(most=None if deadline is None else deadline - clock.seconds)
+            clock.time_slice(most=None if deadline is None else deadline - clock.seconds)
         )
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
@@ -143,7 +143,7 @@ def generate(
             break
         if _ceil(best.value) >= np.ceil(value - 1e-6):
             break
-        if clock.over or (deadline is not None and clock.seconds >= deadline):
+        if clock.expired or (deadline is not None and clock.seconds >= deadline):
             break
         # the new columns enter the master
         _enter(program, problem, new_table, new_kind)
@@ -263,7 +263,7 @@ def _singles(problem: Reduced, pool: Pool) -> None:
                 pool.add(row, kind)
 
 
-def _enter(program: LivingProgram, problem: Reduced, table: Integers, kind: Integers) -> None:
+def _enter(program: WarmStartedProgram, problem: Reduced, table: Integers, kind: Integers) -> None:
     """Append patterns to the relaxation."""
     starts: list[int] = []
     rows: list[int] = []

@@ -10,21 +10,21 @@ from typing import Annotated
 import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from . import ruled_minimum
+from . import constrained_minimum
 from .bounds import best_bound
+from .constrained import reduce_ruled
 from .diving import dive
-from .exhaustion import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
+from .gap_closing import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
 from .generation import generate
-from .reduction import reduce
-from .ruled import reduce_ruled
-from .search import Search
+from .portfolio_state import PortfolioState
+from .presolve import presolve
 
 
-@checked
+@validate_options
 def min_servers(
     instance: Packing,
     *,
@@ -86,7 +86,7 @@ def min_servers(
     return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=False)
 
 
-@checked
+@validate_options
 def min_cost(
     instance: Packing,
     *,
@@ -122,7 +122,7 @@ def cheap_starts(instance: Packing) -> tuple[str, ...]:
     """What `cotenant.solve` begins `min_cost` with, where servers differ in cost: few are often
     cheap, and so are those on which VMs are now.
     """
-    return ("min-servers", "fewest-moves") if len(np.unique(instance.price)) > 1 else ()
+    return ("min-servers", "fewest-moves") if len(np.unique(instance.server_cost)) > 1 else ()
 
 
 _DIVES = 12
@@ -143,12 +143,14 @@ def _minimum(
     costs: bool,
 ) -> Outcome:
     clock = Clock(time_limit, report)
-    made = reduce_ruled if instance.ruled else reduce
-    search = Search(made(instance, costs=costs), clock, rng or np.random.default_rng(0), master)
-    greedy = ruled_minimum.greedy if instance.ruled else _greedy
+    made = reduce_ruled if instance.has_constraints else presolve
+    search = PortfolioState(
+        made(instance, costs=costs), clock, rng or np.random.default_rng(0), master
+    )
+    greedy = constrained_minimum.greedy if instance.has_constraints else _greedy
     stop = Stop.FINISHED
     try:
-        for part in _RULED_PARTS if instance.ruled else _PARTS:
+        for part in _RULED_PARTS if instance.has_constraints else _PARTS:
             if not search.open and (part is not _greedy or search.best is not None):
                 # but first fit decreasing is always tried: a limit however short still gives
                 # servers
@@ -166,7 +168,7 @@ def _minimum(
     return _outcome(search, stop)
 
 
-def _outcome(search: Search, stop: Stop) -> Outcome:
+def _outcome(search: PortfolioState, stop: Stop) -> Outcome:
     """What the search ends with."""
     solution = None if search.best is None else search.problem.placement(*search.best)
     certificate = {"found_by": search.found_by, "bound_by": search.bound_by, **search.proof}
@@ -195,12 +197,12 @@ def _outcome(search: Search, stop: Stop) -> Outcome:
     )
 
 
-def _simple_bounds(search: Search) -> None:
+def _simple_bounds(search: PortfolioState) -> None:
     bound = best_bound(search.problem)
     search.raise_bound(bound.value, bound.by)
 
 
-def _greedy(search: Search, random_starts: int) -> None:
+def _greedy(search: PortfolioState, random_starts: int) -> None:
     """Greedy packings, and first fits and random fits in random order."""
     problem = search.problem
     order = decreasing(problem)
@@ -226,7 +228,7 @@ def _greedy(search: Search, random_starts: int) -> None:
             search.offer(fit_at_random(problem, search.rng), "random fit")
 
 
-def _columns(search: Search) -> None:
+def _columns(search: PortfolioState) -> None:
     """Column generation: the bound, and the patterns everything later works with."""
     upper = None if search.best is None else search.upper
     search.relaxation = generate(
@@ -244,7 +246,7 @@ def _columns(search: Search) -> None:
     search.raise_bound(search.relaxation.bound, "column generation", proof)
 
 
-def _dives(search: Search) -> None:
+def _dives(search: PortfolioState) -> None:
     """A deterministic dive, then drawn ones, for answers at the bound, half the way to it, and only
     better than the best, in turn: half of the time left, or a dozen.
     """
@@ -264,7 +266,7 @@ def _dives(search: Search) -> None:
         )
 
 
-def _prove(search: Search) -> None:
+def _prove(search: PortfolioState) -> None:
     """In turns, more time each: the program over the patterns met, all patterns by reduced cost,
     further dives, others.
     """
@@ -277,7 +279,7 @@ def _prove(search: Search) -> None:
         effort *= 3
 
 
-def _more_dives(search: Search, effort: float) -> None:
+def _more_dives(search: PortfolioState, effort: float) -> None:
     assert search.relaxation is not None
     until = search.clock.seconds + 3 * effort
     while search.open and search.clock.seconds < until:
@@ -296,7 +298,7 @@ _PARTS: tuple[Callable[..., None], ...] = (_simple_bounds, _greedy, _columns, _d
 
 _RULED_PARTS: tuple[Callable[..., None], ...] = (
     _simple_bounds,
-    ruled_minimum.aggregate,
+    constrained_minimum.aggregate,
     _greedy,
-    ruled_minimum.prove,
+    constrained_minimum.prove,
 )

@@ -10,17 +10,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers, Packing, Placement, check
-from ...instances.packing.placing import present_counts, stays
+from ...instances.packing.placement_constraints import present_counts, stays
 from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
-from ...instances.problem.rules import AtLeast, checked
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.aggregate import Moves, moves_program
 from ...models.packing.assignment import assignment_model
-from ..engines import LivingProgram, solve_cp_sat
+from ..engines import WarmStartedProgram, solve_cp_sat
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .aggregate import WHOLE, ExactProgram, aggregate_bound, counted
+from .constrained import Ruled, reduce_ruled
+from .constrained_search import Filling
 from .minimum import min_servers
-from .ruled import Ruled, reduce_ruled
-from .ruled_search import Filling
 
 MOST_COUNTS = 40_000
 """Larger models (servers x types) are not given to CP-SAT."""
@@ -38,7 +38,7 @@ IN_VAIN = 12
 """Such choices without a move less after which others are tried first."""
 
 
-@checked
+@validate_options
 def fewest_moves(
     instance: Packing,
     *,
@@ -189,7 +189,7 @@ class _Search:
     @property
     def open(self) -> bool:
         """Whether there is anything left to decide, and time to do it."""
-        return self.lower < self.upper and not self.clock.over and not self.impossible
+        return self.lower < self.upper and not self.clock.expired and not self.impossible
 
     def run(self) -> None:
         """What runs now; the aggregate program, its fillings; CP-SAT where it is small."""
@@ -246,7 +246,7 @@ class _Search:
         """The bound of the program without whole numbers."""
         exact, program = ExactProgram(built.program), built.program
         left = self.clock.left
-        living = LivingProgram(exact.scaled(program.lower, program.upper))
+        living = WarmStartedProgram(exact.scaled(program.lower, program.upper))
         answer = living.solve(None if left is None else left / 2)
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
@@ -264,10 +264,10 @@ class _Search:
         built, pooled = self.program(spare), self.problem.pooled
         lower, upper = built.program.lower.copy(), built.program.upper.copy()
         exact = ExactProgram(built.program)
-        living = LivingProgram(exact.scaled(lower, upper))
+        living = WarmStartedProgram(exact.scaled(lower, upper))
 
         def solved() -> Floats | None:
-            answer = living.again(exact.scaled(lower, upper), self.clock.share(4))
+            answer = living.again(exact.scaled(lower, upper), self.clock.time_slice(4))
             if answer.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
             point = answer.point
@@ -413,7 +413,7 @@ class _Search:
         )  # fmt: skip
         model.minimize(moves)
         seconds = min(2.0, max(until - self.clock.seconds, 0.1))
-        answer = solve_cp_sat(model, time_limit=self.clock.share(most=seconds))
+        answer = solve_cp_sat(model, time_limit=self.clock.time_slice(most=seconds))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.values is not None:
@@ -428,7 +428,7 @@ class _Search:
         model.add(moves >= self.lower)
         model.add(moves <= self.upper)
         model.minimize(moves)  # instead of the servers
-        answer = solve_cp_sat(model, time_limit=self.clock.share(most=5.0 * effort))
+        answer = solve_cp_sat(model, time_limit=self.clock.time_slice(most=5.0 * effort))
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         if answer.status is Status.INFEASIBLE:
@@ -461,7 +461,7 @@ class _Search:
             return Outcome(None, None, status, stop, certificate, trace)
         proved = self.lower >= self.upper
         if not proved and stop is Stop.FINISHED:
-            stop = Stop.TIME_LIMIT if self.clock.over else Stop.ITERATION_LIMIT
+            stop = Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
         on, _ = stays(self.instance, self.best.count, self.best.server_class)
         if not self.asked:
             certificate["servers"] = self.best.servers

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers, fits
 from ...instances.problem.errors import InvalidInstance
-from .reduction import UNLIMITED, Reduced
+from .presolve import UNLIMITED, Reduced
 
 FINEST, COARSEST = 2**40, 2**20
 """Dual prices are rounded down to whole multiples of 1 / scale, so that every bound is exact

@@ -1,8 +1,8 @@
 """Producers of proofs: from an answer with a bound to a file that `verify.py` accepts, one file for
 each theory.
 
-A method names its producer in the catalogue, `Method.prover = "solvers.proofs.<file>:<function>"`.
-A producer is
+A method names its producer in the catalogue, `Method.proof_producer =
+"solvers.proofs.<file>:<function>"`. A producer is
 
     def producer(task: Task) -> Proof
 
@@ -92,11 +92,11 @@ class Task:
 
     def case(
         self, options: Mapping[str, Any] | None = None, *steps: Sequence[Mapping[str, Any]]
-    ) -> verify.Case:
+    ) -> verify.ProofCase:
         """What the verifier's checker will get, with these options and these steps of each
         level.
         """
-        return verify.Case(
+        return verify.ProofCase(
             dict(self.document), dict(options or {}), self.witness, [list(level) for level in steps]
         )
 
@@ -106,8 +106,8 @@ def patience(share: float = 1.0) -> Iterator[None]:
     """Within it `verify` has a share of the patience that it has for a file, and refuses what takes
     longer; outside it does not count.
     """
-    before, verify.Patience.left = verify.Patience.left, int(share * verify.MOST_WORK)
+    before, verify.WorkLimit.left = verify.WorkLimit.left, int(share * verify.MOST_WORK)
     try:
         yield
     finally:
-        verify.Patience.left = before
+        verify.WorkLimit.left = before

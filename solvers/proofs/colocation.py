@@ -17,10 +17,10 @@ from ...instances.problem.proof import Level, Proof
 from ...instances.problem.proof import multipliers as proof_multipliers
 from ...models.colocation import fair_program
 from ...models.program import LinearProgram
-from ..colocation.as_roommates import lists_of_agents
 from ..colocation.feasible import feasible_pairing
 from ..colocation.matching import Multipliers, least_penalty_matching, multipliers
-from ..engines import LivingProgram, solve_refined
+from ..colocation.to_roommates import lists_of_agents
+from ..engines import WarmStartedProgram, solve_refined
 from ..outcome import Clock, Status
 from . import Claimed, Task, patience
 from .deletions import deletions_step
@@ -93,11 +93,11 @@ def _too_few(
         tree = None if built is None else tree_step(built[0], None, clock)
         return [] if tree is None else [{"kind": "prop", "few": few, **tree}]
 
-    told = min(int(task.outcome.bound or 0), MOST_FEW + 1)
-    steps = never(told - 1, Clock(task.clock.share(2))) if told > 1 else []
-    beyond = Clock(task.clock.share(2, BEYOND))
-    for few in range(told if steps else 0, min(value, MOST_FEW + 1)):
-        found = never(few, task.clock if few < told else beyond)
+    claimed = min(int(task.outcome.bound or 0), MOST_FEW + 1)
+    steps = never(claimed - 1, Clock(task.clock.time_slice(2))) if claimed > 1 else []
+    beyond = Clock(task.clock.time_slice(2, BEYOND))
+    for few in range(claimed if steps else 0, min(value, MOST_FEW + 1)):
+        found = never(few, task.clock if few < claimed else beyond)
         if not found:
             break
         steps = found
@@ -137,8 +137,8 @@ def _cheap_among_few(
         found = None if built is None else tree_step(built[0], (built[1], below - 1), clock)
         return [] if found is None else [{"kind": "prop", "below": below, **found}]
 
-    found = dearer(_cost(given), Clock(task.clock.share(1.5)))
-    if not found and not task.clock.over:
+    found = dearer(_cost(given), Clock(task.clock.time_slice(1.5)))
+    if not found and not task.clock.expired:
         built = _program(given, gains, few)
         least = None if built is None else relaxed_bound(*built, task.clock)
         found = [] if least is None else dearer(least, task.clock)
@@ -203,7 +203,7 @@ def _least_mean(
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         found = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
         for again in (False, True):
-            if found is None or best[0] == given.mean() or (again and task.clock.over):
+            if found is None or best[0] == given.mean() or (again and task.clock.expired):
                 break
             step = _dual(given, _refined(found, task) if again else found)
             bound = verify.mean_bound(given, step)
@@ -246,7 +246,7 @@ def _fair_within(task: Task, slack: int | str) -> Proof:
         return replace(_nobody(task, "fair-within", "penalty"), options=options)
     steps: list[dict[str, Any]] = []
 
-    def found() -> verify.Found:
+    def found() -> verify.CheckedLevel:
         return verify.colocation_fair(task.case(options, steps), within=True)[0]
 
     given = verify.Colocation(task.case(options, steps))
@@ -290,7 +290,9 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
     program = fair_program(instance, slack)
     whole = program.program
     relaxed = replace(whole, integer=np.zeros(whole.columns, dtype=bool))
-    answer = None if task.clock.over else LivingProgram(relaxed).solve(task.clock.share())
+    answer = (
+        None if task.clock.expired else WarmStartedProgram(relaxed).solve(task.clock.time_slice())
+    )
     if answer is None or answer.status is not Status.OPTIMAL or answer.row_dual is None:
         return []
     dual, present = answer.row_dual, np.flatnonzero(instance.count > 0)
@@ -379,7 +381,7 @@ def _refined(found: Multipliers, task: Task) -> Multipliers:
         np.full(columns, np.inf),
         np.zeros(columns, dtype=bool),
     )
-    answer = solve_refined(equal, time_limit=task.clock.share())
+    answer = solve_refined(equal, time_limit=task.clock.time_slice())
     if answer.status is not Status.OPTIMAL or answer.row_dual is None:
         return found
     present = np.flatnonzero(task.instance.count > 0)

@@ -68,7 +68,7 @@ def _children(
         pair = (min(agent, previous), max(agent, previous))
         if agent == previous or pair in kept or (before[previous] == agent and agent < previous):
             continue
-        if clock.over:
+        if clock.expired:
             raise _TimeUp
         value, trial = search.without(agent)
         changes = _changes(after, _successors(trial))

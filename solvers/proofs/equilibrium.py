@@ -13,7 +13,7 @@ from ... import verify
 from ...instances.market.utility import best_reply
 from ...instances.problem.proof import Level, Proof, multipliers
 from . import Claimed, Task
-from .cores import ATTEMPTS, case_of, fractional_cores, points
+from .market_cores import ATTEMPTS, case_of, fractional_cores, points
 from .rounding import on_grid
 
 ENOUGH = 1e-9
@@ -63,7 +63,7 @@ def _equilibrium(task: Task, method: str) -> Proof:
             )
             if best is None or _error(level) < _error(best.levels[0]) / 2:
                 best = Proof("market", method, (level,), {}, witness)
-            if _error(level) <= ENOUGH or task.clock.over:
+            if _error(level) <= ENOUGH or task.clock.expired:
                 break
     if best is None:
         raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")

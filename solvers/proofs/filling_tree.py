@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import verify
 from ...models.program import ProgramBuilder
-from ..engines import LivingProgram
+from ..engines import WarmStartedProgram
 from ..outcome import Clock
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -77,7 +77,7 @@ def refuted(given: Fillings, clock: Clock) -> Any | None:
     def below(path: tuple[Node, ...]) -> Any:
         nonlocal left
         left -= 1
-        if clock.over or left < 0 or len(path) > DEEPEST:
+        if clock.expired or left < 0 or len(path) > DEEPEST:
             raise _Open
         answer = _relaxed(given, path).solve(clock.left)
         if answer.row_dual is None or answer.point is None:
@@ -146,7 +146,7 @@ def hints_of(tree: Any, sums: list[list[int]], priced: verify.Priced) -> dict[st
     return {"tree": hints, "leaves": leaves}
 
 
-def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
+def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
     """How much is missing at least, were halves of servers allowed: rows of items, classes, the
     target, and the nodes.
     """
@@ -176,7 +176,7 @@ def _relaxed(given: Fillings, path: tuple[Node, ...]) -> LivingProgram:
             rows.row(np.append(columns, lacking), np.ones(len(columns) + 1), lower=most + 1)
         else:
             rows.row(columns, np.ones(len(columns)), upper=most)
-    return LivingProgram(rows.build())
+    return WarmStartedProgram(rows.build())
 
 
 def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> list[int]:
@@ -188,13 +188,13 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
     number = np.where(limited, given.servers, 0).astype(np.int64)
     for over in GRIDS:
         items = np.maximum(np.floor(dual[:types] * over + TINY), 0).astype(np.int64)
-        rents = np.maximum(np.ceil(-dual[types : types + classes] * over - TINY), 0).astype(
+        class_prices = np.maximum(np.ceil(-dual[types : types + classes] * over - TINY), 0).astype(
             np.int64
         )
-        rents[~limited] = 0
-        worth = given.table @ items - rents[given.kind]
+        class_prices[~limited] = 0
+        worth = given.table @ items - class_prices[given.kind]
         total = sum(int(y) * int(n) for y, n in zip(items, given.request, strict=True))
-        total -= sum(int(r) * int(n) for r, n in zip(rents, number, strict=True))
+        total -= sum(int(r) * int(n) for r, n in zip(class_prices, number, strict=True))
         signs = []
         for value, entry in zip(dual[types + classes + 1 :], path, strict=True):
             sign = (
@@ -211,7 +211,7 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
             continue
         if total > needed * (given.target or 0):
             by_class = np.zeros(given.all_classes, dtype=np.int64)
-            by_class[given.classes] = rents
+            by_class[given.classes] = class_prices
             return [*items.tolist(), *by_class.tolist(), needed, *signs]
     raise _Open
 
@@ -236,16 +236,16 @@ def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]
     off = np.abs(together - np.round(together))
     one, two = np.unravel_index(int(np.argmax(off)), off.shape)
     if off[one, two] > TINY:
-        held = [list(pairs[k]) for k in sorted({int(one), int(two)})]
-        return _asked(times, holds[one] & holds[two], None, held)
+        held_pairs = [list(pairs[k]) for k in sorted({int(one), int(two)})]
+        return _asked(times, holds[one] & holds[two], None, held_pairs)
     p = int(broken[0])
     same = (given.table >= given.table[p]).all(axis=1) & (given.kind == given.kind[p])
-    held = [[int(i), int(given.table[p, i])] for i in np.flatnonzero(given.table[p])]
-    return _asked(times, same, int(given.classes[given.kind[p]]), held)
+    held_pairs = [[int(i), int(given.table[p, i])] for i in np.flatnonzero(given.table[p])]
+    return _asked(times, same, int(given.classes[given.kind[p]]), held_pairs)
 
 
 def _asked(
-    times: Floats, counted: Booleans, kind: int | None, held: list[list[int]]
+    times: Floats, counted: Booleans, kind: int | None, held_pairs: list[list[int]]
 ) -> tuple[dict[str, Any], Booleans]:
     most = int(np.floor(times[counted].sum() + TINY))
-    return {"class": kind, "holds": held, "most": most}, counted
+    return {"class": kind, "holds": held_pairs, "most": most}, counted

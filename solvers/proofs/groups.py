@@ -37,11 +37,11 @@ def optimal(task: Task) -> Proof:
         return _nobody(task, given)
     if "prices" not in task.outcome.certificate:
         raise Claimed("the method had no time for prices of jobs")
-    told = [
+    claimed_prices = [
         Fraction(price, UNIT) * given.unit
         for price in whole_prices(task.outcome.certificate["prices"])
     ]
-    hints = [_hint(told, over) for over in (*COARSE, UNIT // math.gcd(UNIT, given.unit))]
+    hints = [_hint(claimed_prices, over) for over in (*COARSE, UNIT // math.gcd(UNIT, given.unit))]
     # the shortest that prove what the prices as they are do
     bounds = [-(-total // over) for total, _, over in map(given.priced, hints)]
     hint = hints[bounds.index(bounds[-1])]

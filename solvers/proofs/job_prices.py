@@ -19,7 +19,7 @@ from ...instances.problem.proof import Level, Proof
 from ...models.program import LinearProgram, ProgramBuilder
 from ..admission.columns import ColumnGeneration
 from ..admission.prices import good_prices
-from ..engines import LivingProgram
+from ..engines import WarmStartedProgram
 from ..outcome import Clock
 from . import Task
 from .rounding import on_grid
@@ -64,12 +64,12 @@ def _steps(task: Task) -> list[dict[str, Any]]:
     """One step: the coarsest prices that prove the value itself, or fine ones."""
     given = task.instance
     value = float((given.speed * task.outcome.solution.cores).sum())  # type: ignore[union-attr]
-    prices, rents = _prices(task, value)
+    prices, core_prices = _prices(task, value)
     kinds, first = np.unique(given.cores, axis=0, return_index=True)
     order = np.argsort(first)  # as the verifier meets them
     tolerance = NEAR * value / len(given.cores)
     trees = [
-        _Tree(given, kinds[k], prices, rents[first[k]], tolerance, task.clock).whole()
+        _Tree(given, kinds[k], prices, core_prices[first[k]], tolerance, task.clock).whole()
         for k in order
     ]
     spread = given.jobs + int(given.cores.sum())
@@ -93,16 +93,16 @@ def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
     """
     given, certificate = task.instance, task.outcome.certificate
     if "prices" in certificate:
-        rents = np.array(certificate["prices"], dtype=float)
+        core_prices = np.array(certificate["prices"], dtype=float)
     else:
-        rents, _ = good_prices(given, value, task.clock)
+        core_prices, _ = good_prices(given, value, task.clock)
     if "job_prices" in certificate:
-        return np.array(certificate["job_prices"], dtype=float), rents
-    columns = ColumnGeneration(given, rents, price_bound(given, rents))
+        return np.array(certificate["job_prices"], dtype=float), core_prices
+    columns = ColumnGeneration(given, core_prices, price_bound(given, core_prices))
     columns.take(task.outcome.solution)  # type: ignore[arg-type]
     for _ in columns.improve(task.clock, value):
         pass
-    return columns.price, rents
+    return columns.price, core_prices
 
 
 class _Tree:
@@ -115,11 +115,11 @@ class _Tree:
         given: Admission,
         cores: Integers,
         prices: Floats,
-        rents: Floats,
+        core_prices: Floats,
         tolerance: float,
         clock: Clock,
     ) -> None:
-        self.jobs, self.types, self.rents = given.jobs, given.types, rents
+        self.jobs, self.types, self.core_prices = given.jobs, given.types, core_prices
         self.best, self.tolerance, self.clock, self.left = 0.0, tolerance, clock, MOST_NODES
         self.program = _program(given, cores, prices)
 
@@ -127,28 +127,31 @@ class _Tree:
         """The tree, nodes as objects and leaves as arrays of rents."""
         return self._below({})
 
-    def _below(self, held: dict[int, bool]) -> Any:
+    def _below(self, decided: dict[int, bool]) -> Any:
         self.left -= 1
-        if self.clock.over or self.left < 0:
-            return self.rents
+        if self.clock.expired or self.left < 0:
+            return self.core_prices
         lower, upper = self.program.lower.copy(), self.program.upper.copy()
-        for job, inside in held.items():
+        for job, inside in decided.items():
             lower[job] = upper[job] = float(inside)
-        answer = LivingProgram(replace(self.program, lower=lower, upper=upper)).solve(
+        answer = WarmStartedProgram(replace(self.program, lower=lower, upper=upper)).solve(
             self.clock.left
         )
         if answer.point is None or answer.row_dual is None or answer.objective is None:
-            return self.rents
-        part, rents = answer.point[: self.jobs], np.maximum(0.0, -answer.row_dual[: self.types])
+            return self.core_prices
+        part, core_prices = (
+            answer.point[: self.jobs],
+            np.maximum(0.0, -answer.row_dual[: self.types]),
+        )
         broken = np.abs(part - np.round(part))
         if -answer.objective <= self.best + self.tolerance or broken.max() < 1e-7:
             self.best = max(self.best, -answer.objective)
-            return rents
-        if len(held) == DEEPEST:
-            return rents
+            return core_prices
+        if len(decided) == DEEPEST:
+            return core_prices
         job = int(np.argmax(broken))
         sides = {
-            name: self._below({**held, job: inside})
+            name: self._below({**decided, job: inside})
             for name, inside in (("in", True), ("out", False))
         }
         return {"job": job, **sides}
@@ -161,24 +164,24 @@ def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram
     jobs, types = given.jobs, given.types
     rows = ProgramBuilder()
     part = rows.columns(jobs, upper=1.0, cost=prices)
-    held = rows.columns(jobs * types, cost=-given.speed.reshape(-1))
+    core_columns = rows.columns(jobs * types, cost=-given.speed.reshape(-1))
     kind, owner = np.tile(np.arange(types), jobs), np.repeat(np.arange(jobs), types)
-    ones, nothing = np.ones(len(held)), np.full(jobs, -np.inf)
-    rows.block(kind, held, ones, np.full(types, -np.inf), cores)
+    ones, nothing = np.ones(len(core_columns)), np.full(jobs, -np.inf)
+    rows.block(kind, core_columns, ones, np.full(types, -np.inf), cores)
     rows.block(
         np.concatenate([owner, np.arange(jobs)]),
-        np.concatenate([held, part]),
+        np.concatenate([core_columns, part]),
         np.concatenate([ones, -given.threads]),
         nothing,
         np.zeros(jobs),
     )
-    pairs = np.arange(len(held))
+    pairs = np.arange(len(core_columns))
     rows.block(
         np.concatenate([pairs, pairs]),
-        np.concatenate([held, part[owner]]),
+        np.concatenate([core_columns, part[owner]]),
         np.concatenate([ones, -cores[kind]]),
-        np.full(len(held), -np.inf),
-        np.zeros(len(held)),
+        np.full(len(core_columns), -np.inf),
+        np.zeros(len(core_columns)),
     )
     return rows.build()
 

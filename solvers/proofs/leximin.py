@@ -15,7 +15,7 @@ from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task
-from .cores import ATTEMPTS, case_of, points
+from .market_cores import ATTEMPTS, case_of, points
 from .rounding import on_grid
 
 _WEIGHT = 2**40  # of the largest weight
@@ -89,7 +89,7 @@ def _tree(task: Task, boxes: verify.Boxes, value: Fraction) -> list[list[int]] |
     goals = boxes.conditions(value)
     stack, nodes = [boxes.root()], list[list[int]]()
     while stack:
-        if task.clock.over or len(nodes) > MOST_NODES:
+        if task.clock.expired or len(nodes) > MOST_NODES:
             return None
         least, most = stack.pop()
         if not boxes.squeeze(least, most, goals):

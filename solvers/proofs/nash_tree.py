@@ -43,7 +43,7 @@ class _Tree:
         goal = self._welfare(worth) + ENOUGH
         stack, self.nodes = [boxes.root()], list[Any]()
         while stack:
-            if task.clock.over or len(self.nodes) > MOST_NODES:
+            if task.clock.expired or len(self.nodes) > MOST_NODES:
                 raise _Open
             least, most = stack.pop()
             if not boxes.squeeze(least, most, []):

@@ -20,17 +20,17 @@ from ... import verify
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement, fits
 from ...instances.problem.proof import Level, Proof
-from ...models.packing.shares import utilization_program
-from ..engines import LivingProgram
+from ...models.packing.dominant_shares import utilization_program
+from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
-from ..packing.cluster import fixed_cluster
+from ..packing.dominant_shares import combinations
+from ..packing.fixed_servers import fixed_cluster
 from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
-from ..packing.reduction import UNLIMITED, Reduced, reduce
-from ..packing.shares import combinations
+from ..packing.presolve import UNLIMITED, Reduced, presolve
 from . import Claimed, Task, patience
+from .constrained_packing import Steps, servers_steps
 from .filling_tree import Fillings, hints_of, refuted, sums_of
-from .placing import Steps, servers_steps
 from .rounding import common, on_grid, option
 from .tree import tree_step
 
@@ -80,13 +80,13 @@ def max_min_share(task: Task) -> Proof:
         raise Claimed("no placement was found")
     unit = FairShare.of(given).unit
     total = solution.totals(given.types).tolist()
-    users = np.flatnonzero(given.wanted > 0).tolist()
+    users = np.flatnonzero(given.requested > 0).tolist()
     share = min(total[i] * unit[i] for i in users)
     owed = [math.floor(share / unit[i]) + 1 if i in users else 0 for i in range(given.types)]
     step: dict[str, Any] = {"kind": "share", "above": option(share)}
-    if not any(owed[i] > given.wanted[i] for i in users):
+    if not any(owed[i] > given.requested[i] for i in users):
         wanted = given.replace(request=np.array(owed, dtype=float), partial=False)
-        prices = no_answer(reduce(wanted), task.clock)
+        prices = no_answer(presolve(wanted), task.clock)
         steps = () if prices is None else ({**step, "prices": prices},)
     else:
         steps = (step,)
@@ -96,9 +96,11 @@ def max_min_share(task: Task) -> Proof:
     except verify.Refused as why:
         raise Claimed(str(why)) from None
     levels = [Level("dominant_share_min", "max", found.value, found.bound, steps)]
-    told = len(task.outcome.certificate.get("levels", [])) if levels[0].says == "optimal" else 1
+    proved_levels = (
+        len(task.outcome.certificate.get("levels", [])) if levels[0].claim_kind == "optimal" else 1
+    )
     shares = verify.Shares(verify.Packing(task.case({}, [])))
-    for level in range(1, told):
+    for level in range(1, proved_levels):
         try:
             with patience():
                 program = shares.program(level)
@@ -128,11 +130,11 @@ def max_utilization(task: Task) -> Proof:
 def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
     """The coarsest prices that prove the value itself, or fine ones."""
     given: Packing = task.instance
-    servers = given.available.astype(np.int64)
+    servers = given.server_count.astype(np.int64)
     tables = combinations(given, fixed_cluster(given), task.clock)
     if isinstance(tables, Stop):
         return ()
-    space = (given.start * servers[:, None]).sum(axis=0)
+    space = (given.initial_capacity * servers[:, None]).sum(axis=0)
     there = np.flatnonzero(space).tolist()
     exact = [
         sum((Fraction(int(row[j]), int(space[j]) * len(there)) for j in there), Fraction(0))
@@ -142,16 +144,16 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
     weight = [int(part * unit) for part in exact]
     shares = np.array([float(part / max(exact)) for part in exact])
     nobody = np.zeros(given.types, dtype=np.int64)
-    program, _, _ = utilization_program(tables, servers, given.wanted, shares, nobody)
+    program, _, _ = utilization_program(tables, servers, given.requested, shares, nobody)
     relaxed = replace(program, integer=np.zeros_like(program.integer))
-    answer = LivingProgram(relaxed).solve(task.clock.left)
+    answer = WarmStartedProgram(relaxed).solve(task.clock.left)
     if answer.row_dual is None:
         return ()
     dual = np.maximum(answer.row_dual[given.classes :][: given.types], 0.0) * max(weight)
     step: dict[str, Any] = {}
     for over in (1, 2, 6, 60, 10**6):
         prices = on_grid(dual, over)
-        free = zip(prices, weight, given.elastic, strict=True)
+        free = zip(prices, weight, given.unbounded, strict=True)
         prices = [max(y, w * over) if endless else y for y, w, endless in free]
         whole = np.array(prices, dtype=object)
         step = {
@@ -173,18 +175,18 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
 def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
     objective = "cost" if costs else "servers"
     checker = partial(verify.packing_servers, costs=costs)
-    if task.instance.ruled:
+    if task.instance.has_constraints:
         no_answer_at_all = task.outcome.status is Status.INFEASIBLE
-        told = None if no_answer_at_all else math.ceil((task.outcome.bound or 0) - 1e-6)
-        steps = servers_steps(task, told, costs=costs)
+        claimed = None if no_answer_at_all else math.ceil((task.outcome.bound or 0) - 1e-6)
+        steps = servers_steps(task, claimed, costs=costs)
         return _judged(task, method, objective, checker, steps)
-    problem = reduce(task.instance, costs=costs)
+    problem = presolve(task.instance, costs=costs)
     if task.outcome.status is Status.INFEASIBLE:
         step = no_answer(problem, task.clock)
     else:
         shown = checker(task.case({}, ()))[0].value
-        told = math.ceil((task.outcome.bound or 0) - 1e-6)
-        step = bounded(problem, told, int(shown or told), task.clock, costs=costs)
+        claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
+        step = bounded(problem, claimed, int(shown or claimed), task.clock, costs=costs)
     return _judged(task, method, objective, checker, (step,) if step else ())
 
 
@@ -192,7 +194,7 @@ def _judged(
     task: Task,
     method: str,
     objective: str,
-    checker: Callable[[verify.Case], list[verify.Found]],
+    checker: Callable[[verify.ProofCase], list[verify.CheckedLevel]],
     steps: Steps,
 ) -> Proof:
     """The proof of these steps."""
@@ -206,15 +208,15 @@ def _judged(
 
 
 def bounded(
-    problem: Reduced, told: int, upper: int, clock: Clock, *, costs: bool
+    problem: Reduced, claimed: int, upper: int, clock: Clock, *, costs: bool
 ) -> dict[str, Any] | None:
     """A step that proves that no answer costs less than a method told, or more (up to `upper`)
     where prices show it.
 
     As near to it as can be, where they do not; None for nothing.
     """
-    relaxation = generate(problem, Pool(problem.types), clock, upper=max(told, upper))
-    prices, cost = relaxation.prices, min(max(told, relaxation.bound), max(told, upper))
+    relaxation = generate(problem, Pool(problem.types), clock, upper=max(claimed, upper))
+    prices, cost = relaxation.prices, min(max(claimed, relaxation.bound), max(claimed, upper))
     if prices.value > cost - 1:
         share = (cost - 1 + MARGIN * (prices.value - cost + 1)) / prices.value
         for scale in SCALES:
@@ -222,7 +224,7 @@ def bounded(
             if coarse.value > cost - 1:
                 return step_of(problem, coarse)
     coarse = coarser(problem, prices, 10**6)
-    found = None if clock.over else _tree(problem, coarse, cost - 1, clock, costs=costs)
+    found = None if clock.expired else _tree(problem, coarse, cost - 1, clock, costs=costs)
     return found or (step_of(problem, coarse) if coarse.value > 0 else None)
 
 
@@ -255,7 +257,7 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
         if coarse.value > int(part.servers.sum()):
             return step_of(part, _without_scale(coarse))
     rented = _without_scale(coarser(part, prices, 10**6))
-    return None if clock.over else _tree(part, rented, None, clock, costs=False)
+    return None if clock.expired else _tree(part, rented, None, clock, costs=False)
 
 
 def coarser(problem: Reduced, prices: Prices, scale: int, share: Fraction = Fraction(1)) -> Prices:
@@ -283,8 +285,8 @@ def _tree(
     is none, or no time.
     """
     income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
-    rents = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
-    room = (target or 0) * prices.scale + rents - income
+    class_prices = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
+    room = (target or 0) * prices.scale + class_prices - income
     tables: list[Integers] = []
     for c, cost in enumerate(problem.price):
         least = int(cost) * prices.scale + prices.rent[c] - room
@@ -307,7 +309,7 @@ def _tree(
     if tree is None:
         return None
     text = json.dumps(problem.instance.document()).encode()
-    own = verify.Packing(verify.Case(verify.parse(text, decimals=True), {}, None, []))
+    own = verify.Packing(verify.ProofCase(verify.parse(text, decimals=True), {}, None, []))
     cost = own.cost if costs else [1] * len(own.room)
     step = {**step_of(problem, prices), "sums": sums_of(tree)}
     step |= {} if target is None else {"target": target}

@@ -85,7 +85,7 @@ def fluid_power(task: Task) -> Proof:
     case = task.case(options, [])
     case.witness = None
     steps: tuple[dict[str, Any], ...] = ()
-    best = verify.Found()
+    best = verify.CheckedLevel()
     for grid in _grids(task):
         case.steps = [[_step(prices, grid)]]
         [found] = verify.numa_power(case)
@@ -110,7 +110,7 @@ def _grids(task: Task) -> tuple[int | None, ...]:
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 
 
-def _sustained(task: Task, case: verify.Case) -> dict[str, Any] | None:
+def _sustained(task: Task, case: verify.ProofCase) -> dict[str, Any] | None:
     """The answer in whole parts; where that is a little too much work, with a little of the flow of
     most throughput.
     """
@@ -127,7 +127,7 @@ def _sustained(task: Task, case: verify.Case) -> dict[str, Any] | None:
     return None
 
 
-def _holding(case: verify.Case, flow: Flow, grid: int | None) -> dict[str, Any] | None:
+def _holding(case: verify.ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | None:
     """The flow in whole parts, if no processor has too much work then; with a grid, only if its
     power is the least, exactly.
     """
@@ -139,7 +139,7 @@ def _holding(case: verify.Case, flow: Flow, grid: int | None) -> dict[str, Any] 
     return case.witness if grid is None or found.value == found.bound else None
 
 
-def _balanced(case: verify.Case, split: list[list[int]], prices: Floats) -> list[list[int]]:
+def _balanced(case: verify.ProofCase, split: list[list[int]], prices: Floats) -> list[list[int]]:
     """The split with parts that give all processors of a price above 0 exactly the same work, as
     the most throughput does; as it was where there are none.
     """

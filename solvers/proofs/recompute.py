@@ -12,8 +12,8 @@ from ... import verify
 from ...instances.problem.proof import Level, Proof
 from ...instances.scheduling.instance import Schedule
 from . import Claimed, Task, patience
-from .machine_time import machine_time_steps
 from .rounding import option
+from .schedule_prices import machine_time_steps
 
 STEP: tuple[dict[str, Any], ...] = ({"kind": "recompute"},)
 
@@ -45,7 +45,7 @@ def _most(task: Task, method: str, objective: str) -> Proof:
     checker = partial(verify.scheduling_most, utility=utility)
     best = _recomputed(task, checker, method, objective, "max", {}, STEP)
     solution = task.outcome.solution
-    if best.levels[0].says == "optimal" or not isinstance(solution, Schedule):
+    if best.levels[0].claim_kind == "optimal" or not isinstance(solution, Schedule):
         return best
     for step in machine_time_steps(task.instance, solution.start, task.clock, utility=utility):
         found = _recomputed(task, checker, method, objective, "max", {}, (step,))
@@ -103,7 +103,7 @@ def _played(task: Task, method: str) -> Proof:
 
 def _recomputed(
     task: Task,
-    checker: Callable[[verify.Case], list[verify.Found]],
+    checker: Callable[[verify.ProofCase], list[verify.CheckedLevel]],
     method: str,
     objective: str,
     sense: Any,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ... import verify
 from ...models.program import LinearProgram
-from ..engines import LivingProgram
+from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status
 from . import patience
 
@@ -88,7 +88,7 @@ def relaxed_bound(program: verify.Program, cost: Terms, clock: Clock) -> int | N
             low, high = search.bounds()
             if search.tighten(low, high) and search.fix(low, high, search.columns, PASSES, []):
                 _, point, _ = search.relaxed(low, high)
-                if point is not None and not clock.over:
+                if point is not None and not clock.expired:
                     value = float(search.cost @ point) * search.unit
                     return math.ceil(value - RELATIVE * max(1.0, abs(value)))
     except verify.Refused:  # it would take the verifier too long
@@ -120,7 +120,7 @@ def _tree(
         cases.append((low, high, None))
     passes = PASSES
     while cases:
-        if clock.over:
+        if clock.expired:
             return None
         low, high, column = cases.pop()
         if column is not None and not search.tighten(low, high, column):
@@ -136,10 +136,10 @@ def _tree(
             continue
         if open_columns is None:
             return None
-        told = len(tree)
+        length = len(tree)
         if not search.fix(low, high, open_columns, 1, tree):
             continue
-        if len(tree) > told:  # the relaxation of what is left may say more
+        if len(tree) > length:  # the relaxation of what is left may say more
             cases.append((low, high, None))
             continue
         column, value = search.split(low, high, open_columns)
@@ -170,7 +170,7 @@ class _Search:
         for j, a in factors:
             self.cost[j] = a / self.unit
         self.point: Floats | None = None
-        self._living: dict[tuple[int, ...], LivingProgram] = {}
+        self._living: dict[tuple[int, ...], WarmStartedProgram] = {}
         self._probing = PROBING * verify.MOST_WORK
         self._load()
 
@@ -213,14 +213,14 @@ class _Search:
     def tighten(self, low: Bounds, high: Bounds, column: int | None = None) -> bool:
         """Tighten bounds by all rows, or from those of a column on; False if nothing is left."""
         rows = range(len(self.program.rows)) if column is None else self.program.of[column]
-        verify.spend(2 * len(low))
+        verify.charge(2 * len(low))
         if not self.small:
             return self.program.tighten(low, high, list(rows))  # type: ignore[arg-type]
         from .propagation_kernels import tighten
 
         self._room[1][list(rows)] = True
         left, work = tighten(self._rows, low, high, *self._room)
-        verify.spend(work)
+        verify.charge(work)
         return left
 
     def fix(
@@ -235,19 +235,19 @@ class _Search:
         from .propagation_kernels import probe
 
         for _ in range(passes):
-            done, told = 0, len(tree)
-            while done < len(columns) and not self.clock.over:
+            done, length = 0, len(tree)
+            while done < len(columns) and not self.clock.expired:
                 some, hints = columns[done:], np.zeros((2, 2 * len(columns)), dtype=np.int64)
                 left, found, work, tried = probe(
                     self._rows, low, high, *self._room, some, self.score[done:], hints, AT_ONCE
                 )
                 self._probing -= work
-                verify.spend(work)
+                verify.charge(work)
                 tree += hints[:, :found].T.ravel().tolist()
                 if not left:
                     return False
                 done += tried
-            if len(tree) == told or self._probing <= 0:
+            if len(tree) == length or self._probing <= 0:
                 break
         return True
 
@@ -364,12 +364,12 @@ class _Search:
         lower, whole = np.full(len(rows), -np.inf), np.zeros(len(cost), dtype=bool)
         made = LinearProgram(matrix, lower, room, cost, least, most, whole)
         if not few and matrix.shape in self._living:
-            answer = self._living[matrix.shape].again(made, self.clock.share())
+            answer = self._living[matrix.shape].again(made, self.clock.time_slice())
         else:
-            living = LivingProgram(made)
+            living = WarmStartedProgram(made)
             if not few:
                 self._living[matrix.shape] = living
-            answer = living.solve(self.clock.share())
+            answer = living.solve(self.clock.time_slice())
         dual = point = None
         if answer.row_dual is not None:
             dual = np.zeros(self.given)

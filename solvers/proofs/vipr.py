@@ -237,7 +237,9 @@ def certificates(instance: bytes, proof: bytes) -> list[str]:
     }
     made: Any = content
     levels = [made, *made["levels"]]
-    case = verify.Case(own, made["options"], made["witness"], [part["steps"] for part in levels])
+    case = verify.ProofCase(
+        own, made["options"], made["witness"], [part["steps"] for part in levels]
+    )
     trees = [
         (level, step) for level, part in enumerate(levels) for step in part["steps"] if _tree(step)
     ]
@@ -256,7 +258,7 @@ def _tree(step: dict[str, Any]) -> bool:
 
 
 def _program(
-    case: verify.Case, made: dict[str, Any], level: int, step: dict[str, Any]
+    case: verify.ProofCase, made: dict[str, Any], level: int, step: dict[str, Any]
 ) -> verify.Program:
     """The program whose points would be better than the answer, as the verifier makes it."""
     if made["problem"] == "groups":

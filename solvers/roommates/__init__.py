@@ -10,7 +10,7 @@ from .blocking import blocking_pairs
 from .irving import RoommatesTable, irving
 from .partition import StablePartition, is_stable_partition, stable_partition
 from .ranks import UNRANKED, WeakLists, ranks_from_cost, ranks_from_lists, weak_lists
-from .with_ties import fewest_with_ties
+from .ties_search import fewest_with_ties
 
 __all__ = [
     "UNRANKED",

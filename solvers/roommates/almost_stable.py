@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, Stop, validate_time_limit
 from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch, Pair
+from .maximum_matching import perfect_matching
 from .partition import Goal, StablePartition, lower_bound, partition_from
-from .perfect import perfect_matching
 from .ranks import UNRANKED, Ranks, as_ranks, lists_of, mutual_ranks
 
 REPORT_SECONDS = 0.2
@@ -73,7 +73,7 @@ class AlmostStable:
         return tuple((int(i), int(j)) for i, j in self.blocking)
 
 
-@checked
+@validate_options
 def fewest_blocking_pairs(
     rank: ArrayLike,
     goal: Goal = "perfect",
@@ -222,8 +222,8 @@ class _Run:
         """A dive, then deepening, with better matchings looked for in a share of the work, until
         bound and value meet.
         """
-        from .improving import STEP, Improver
         from .kernels import EXHAUSTED, FOUND, PAUSED
+        from .large_neighborhood import STEP, Improver
 
         improver = Improver(
             proof, self.rank, self._best_value, self._best_pairs, self.offer_completed, self.rng
@@ -299,7 +299,7 @@ class _Run:
         self.clock.note(self.value, self.bound, text)
 
     def _look_at_the_clock(self, text: str) -> None:
-        if self.clock.over:
+        if self.clock.expired:
             raise _TimeUp
         if self.clock.seconds - self.reported > REPORT_SECONDS:
             self._note(text)

@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.fields import shaped
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
 
-@checked
+@validate_options
 def blocking_pairs(
     rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None = None
 ) -> NDArray[np.int64]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .maximum_matching import matched_partition
 from .partition import Goal
-from .perfect import matched_partition
 from .ranks import Lists, Ranks
 
 Pair = tuple[int, int]
@@ -59,18 +59,18 @@ class DeletionSearch:
         agents = self._length.size
         before: Any = (
             getattr(self, "_predecessors", None),
-            getattr(self, "_helds", None),
+            getattr(self, "_predecessor_ranks", None),
             getattr(self, "_parties", None),
         )
         self._room = limit
         self._predecessors = np.empty((limit + 2, agents), dtype=np.int32)
-        self._helds = np.empty((limit + 2, agents), dtype=np.int32)
+        self._predecessor_ranks = np.empty((limit + 2, agents), dtype=np.int32)
         self._parties = np.zeros((limit + 1, 2), dtype=np.int64)
         self._candidates = np.empty((limit + 1, agents), dtype=np.int32)
         self._cursor = np.zeros((limit + 1, 3), dtype=np.int64)
         self._deleted = np.zeros((limit + 1, 3), dtype=np.int64)
         if before[0] is not None:
-            self._predecessors[0], self._helds[0], self._parties[0] = (
+            self._predecessors[0], self._predecessor_ranks[0], self._parties[0] = (
                 before[0][0],
                 before[1][0],
                 before[2][0],
@@ -109,7 +109,7 @@ class DeletionSearch:
             self._length,
             False,
             self._predecessors[0],
-            self._helds[0],
+            self._predecessor_ranks[0],
             self._scratch,
             self._table_counts,
         )
@@ -145,18 +145,22 @@ class DeletionSearch:
         """Predecessors, their positions and the counts of parties, to be set again when the lists
         are what they were.
         """
-        return self._predecessors[0].copy(), self._helds[0].copy(), self._parties[0].copy()
+        return (
+            self._predecessors[0].copy(),
+            self._predecessor_ranks[0].copy(),
+            self._parties[0].copy(),
+        )
 
     @partition.setter
     def partition(self, partition: tuple[Ranks, Ranks, NDArray[np.int64]]) -> None:
-        self._predecessors[0], self._helds[0], self._parties[0] = partition
+        self._predecessors[0], self._predecessor_ranks[0], self._parties[0] = partition
 
     def without(self, agent: int) -> tuple[int, Ranks]:
         """What `value` would be were the pair of an agent and its predecessor deleted, and that
         partition's predecessors.
         """
-        trial, held = self._predecessors[-1], self._helds[-1]
-        trial[:], held[:] = self._predecessors[0], self._helds[0]
+        trial, predecessor_rank = self._predecessors[-1], self._predecessor_ranks[-1]
+        trial[:], predecessor_rank[:] = self._predecessors[0], self._predecessor_ranks[0]
         self._counts[:2] = self._parties[0]
         pair = [(agent, int(trial[agent]))]
         self._kernels.forgive(
@@ -164,7 +168,7 @@ class DeletionSearch:
             self._back,
             self._length,
             trial,
-            held,
+            predecessor_rank,
             agent,
             self._memory,
             self._turn,
@@ -178,7 +182,11 @@ class DeletionSearch:
     @property
     def trial(self) -> tuple[Ranks, Ranks, NDArray[np.int64]]:
         """What `partition` would be after the deletion that `without` tried last."""
-        return self._predecessors[-1].copy(), self._helds[-1].copy(), self._counts[:2].copy()
+        return (
+            self._predecessors[-1].copy(),
+            self._predecessor_ranks[-1].copy(),
+            self._counts[:2].copy(),
+        )
 
     def reorder(self, agent: int, first: int, others: list[int]) -> None:
         """Put these of the list of an agent, who stand there in another order, at the positions
@@ -219,7 +227,7 @@ class DeletionSearch:
             self._kept,
             self._order,
             self._predecessors,
-            self._helds,
+            self._predecessor_ranks,
             self._parties,
             self._candidates,
             self._cursor,
@@ -246,7 +254,7 @@ class DeletionSearch:
         found = [(int(agent), int(self._choice[agent, r])) for agent, r, _ in self._deleted[:depth]]
         partition = (
             self._predecessors[depth].copy(),
-            self._helds[depth].copy(),
+            self._predecessor_ranks[depth].copy(),
             self._parties[depth].copy(),
         )
         self.abandon()
@@ -260,7 +268,7 @@ class DeletionSearch:
             self._choice,
             self._back,
             self._kept,
-            self._helds,
+            self._predecessor_ranks,
             self._candidates,
             self._cursor,
             self._deleted,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .ranks import Ranks, lists_of
 
 
@@ -34,7 +34,7 @@ class RoommatesTable:
     rotations: int
 
 
-@checked
+@validate_options
 def irving(rank: ArrayLike) -> RoommatesTable:
     """Find a stable matching, or prove that there is none and keep what is settled by then. O(n²).
 
@@ -77,7 +77,7 @@ def irving(rank: ArrayLike) -> RoommatesTable:
     lists = lists_of(rank)
     agents = lists.agents
     partner = np.empty(agents, dtype=np.int32)
-    held = np.empty(agents, dtype=np.int32)
+    predecessor_rank = np.empty(agents, dtype=np.int32)
     counts = np.zeros(4, dtype=np.int64)
     kernels.reduce_table(
         lists.choice,
@@ -85,7 +85,7 @@ def irving(rank: ArrayLike) -> RoommatesTable:
         lists.length,
         True,
         partner,
-        held,
+        predecessor_rank,
         np.empty((7, agents), dtype=np.int32),
         counts,
     )

@@ -2,9 +2,9 @@
 depth-first search.
 
 All of them walk along `choice` and `back` (see `ranks.Lists`). A stable partition is kept as two
-arrays: `predecessor[i]` (i itself when single, -1 while i is taken out) and `held[i]`, the position
-of the predecessor in i's list (UNRANKED when single, -1 while out). Agent p may propose to x =
-choice[p, r] iff back[p, r] < held[x], one comparison whatever x's state.
+arrays: `predecessor[i]` (i itself when single, -1 while i is taken out) and `predecessor_rank[i]`,
+the position of the predecessor in i's list (UNRANKED when single, -1 while out). Agent p may
+propose to x = choice[p, r] iff back[p, r] < held[x], one comparison whatever x's state.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def reduce_table(
     length: Ints,
     stop_at_odd: bool,
     predecessor: Ints,
-    held: Ints,
+    predecessor_rank: Ints,
     scratch: Ints,
     counts: Ints,
 ) -> None:
@@ -118,9 +118,9 @@ def reduce_table(
 
     Eliminating a rotation that would empty a list happens only when its proposers and receivers are
     the same agents, each with a list of two: they are an odd party, successor first and predecessor
-    last (Tan 1991). Without `stop_at_odd` the rest goes on and `predecessor`, `held` are a stable
-    partition; with it, agents whose list is not one entry get -1. scratch: at least (7, n). counts:
-    odd parties, singles, proposals, rotations eliminated.
+    last (Tan 1991). Without `stop_at_odd` the rest goes on and `predecessor`, `predecessor_rank`
+    are a stable partition; with it, agents whose list is not one entry get -1. scratch: at least
+    (7, n). counts: odd parties, singles, proposals, rotations eliminated.
     """
     agents = length.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
@@ -131,7 +131,7 @@ def reduce_table(
     second[:] = 0
     where[:] = -1
     predecessor[:] = -1
-    held[:] = -1
+    predecessor_rank[:] = -1
     # phase 2: rotations, found along a path of proposers that is kept as a stack
     size = 0
     start = 0
@@ -190,7 +190,7 @@ def reduce_table(
             for c in range(bottom, size):
                 agent = stack[c]
                 predecessor[agent] = choice[agent, last[agent]]
-                held[agent] = last[agent]
+                predecessor_rank[agent] = last[agent]
         else:
             counts[3] += 1
         size = bottom
@@ -199,24 +199,28 @@ def reduce_table(
         if last[agent] < 0:
             counts[1] += 1
             predecessor[agent] = agent
-            held[agent] = UNRANKED
+            predecessor_rank[agent] = UNRANKED
         elif first[agent] == last[agent]:
             predecessor[agent] = choice[agent, last[agent]]
-            held[agent] = last[agent]
+            predecessor_rank[agent] = last[agent]
 
 
 @compiled
-def _pair(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agent: int, r: int) -> None:
+def _pair(
+    choice: Ints, back: Ints, predecessor: Ints, predecessor_rank: Ints, agent: int, r: int
+) -> None:
     """Make a pair of `agent` and whom it has at position r."""
     other = choice[agent, r]
     predecessor[agent] = other
-    held[agent] = r
+    predecessor_rank[agent] = r
     predecessor[other] = agent
-    held[other] = back[agent, r]
+    predecessor_rank[other] = back[agent, r]
 
 
 @compiled
-def _take_from_odd(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agent: int) -> None:
+def _take_from_odd(
+    choice: Ints, back: Ints, predecessor: Ints, predecessor_rank: Ints, agent: int
+) -> None:
     """Take an agent out of its odd party; the others pair up along the party, each with somebody no
     worse than before.
     """
@@ -224,13 +228,19 @@ def _take_from_odd(choice: Ints, back: Ints, predecessor: Ints, held: Ints, agen
     while following != agent:
         other = predecessor[following]
         further = predecessor[other]
-        _pair(choice, back, predecessor, held, following, held[following])
+        _pair(choice, back, predecessor, predecessor_rank, following, predecessor_rank[following])
         following = further
 
 
 @compiled
 def _close_party(
-    choice: Ints, predecessor: Ints, held: Ints, turn: Ints, size: int, proposed: Ints, mark: int
+    choice: Ints,
+    predecessor: Ints,
+    predecessor_rank: Ints,
+    turn: Ints,
+    size: int,
+    proposed: Ints,
+    mark: int,
 ) -> bool:
     """Make the proposers of one turn an odd party, each with whom it proposed to as predecessor;
     False if they are none.
@@ -246,7 +256,7 @@ def _close_party(
             return False
         proposed[receiver] = mark - 1
         predecessor[agent] = receiver
-        held[agent] = r
+        predecessor_rank[agent] = r
     return size % 2 == 1
 
 
@@ -256,7 +266,7 @@ def insert(
     back: Ints,
     length: Ints,
     predecessor: Ints,
-    held: Ints,
+    predecessor_rank: Ints,
     agent: int,
     r: int,
     memory: Ints,
@@ -280,13 +290,13 @@ def insert(
     for _ in range(20 * agents + 100):
         # propose: the first from r on who likes the proposer better than whom it holds
         begin = r
-        while r < length[agent] and back[agent, r] >= held[choice[agent, r]]:
+        while r < length[agent] and back[agent, r] >= predecessor_rank[choice[agent, r]]:
             r += 1
         counts[2] += r - begin + 4
         # nobody does: one more single
         if r >= length[agent]:
             predecessor[agent] = agent
-            held[agent] = UNRANKED
+            predecessor_rank[agent] = UNRANKED
             counts[1] += 1
             return True
         receiver = choice[agent, r]
@@ -294,13 +304,13 @@ def insert(
         displaced = predecessor[receiver]
         if displaced == receiver:
             counts[1] -= 1
-            _pair(choice, back, predecessor, held, agent, r)
+            _pair(choice, back, predecessor, predecessor_rank, agent, r)
             return True
         # it was in an odd party: a pair, and the others of the party pair up
         if predecessor[displaced] != receiver:
             counts[0] -= 1
-            _take_from_odd(choice, back, predecessor, held, receiver)
-            _pair(choice, back, predecessor, held, agent, r)
+            _take_from_odd(choice, back, predecessor, predecessor_rank, receiver)
+            _pair(choice, back, predecessor, predecessor_rank, agent, r)
             return True
         # the same proposal a second time begins the record of a turn, a third time closes it
         if recorded < 0:
@@ -309,7 +319,9 @@ def insert(
             memory[agent] = stamp + r
         elif agent == turn[0, 0] and r == turn[1, 0]:
             counts[0] += 1
-            return _close_party(choice, predecessor, held, turn, recorded, memory, -stamp)
+            return _close_party(
+                choice, predecessor, predecessor_rank, turn, recorded, memory, -stamp
+            )
         if recorded >= 0:
             if recorded == agents:
                 return False
@@ -317,10 +329,10 @@ def insert(
             turn[1, recorded] = r
             recorded += 1
         # it was in a pair: the new pair stands, and whom it displaced proposes next
-        following = held[displaced] + 1
-        _pair(choice, back, predecessor, held, agent, r)
+        following = predecessor_rank[displaced] + 1
+        _pair(choice, back, predecessor, predecessor_rank, agent, r)
         predecessor[displaced] = -1
-        held[displaced] = -1
+        predecessor_rank[displaced] = -1
         agent = displaced
         r = following
     return False
@@ -332,7 +344,7 @@ def forgive(
     back: Ints,
     length: Ints,
     predecessor: Ints,
-    held: Ints,
+    predecessor_rank: Ints,
     agent: int,
     memory: Ints,
     turn: Ints,
@@ -347,25 +359,31 @@ def forgive(
     the first may have worsened agents above. Of an odd party one agent is enough: without it the
     pair does not matter.
     """
-    r = held[agent]
+    r = predecessor_rank[agent]
     other = predecessor[agent]
     r_other = back[agent, r]
     back[agent, r] = UNRANKED
     back[other, r_other] = UNRANKED
     if predecessor[other] == agent:
         predecessor[agent] = predecessor[other] = -1
-        held[agent] = held[other] = -1
-        fine = insert(choice, back, length, predecessor, held, agent, r + 1, memory, turn, counts)
+        predecessor_rank[agent] = predecessor_rank[other] = -1
+        fine = insert(
+            choice, back, length, predecessor, predecessor_rank, agent, r + 1, memory, turn, counts
+        )
         fine = fine and insert(
-            choice, back, length, predecessor, held, other, 0, memory, turn, counts
+            choice, back, length, predecessor, predecessor_rank, other, 0, memory, turn, counts
         )
     else:
-        _take_from_odd(choice, back, predecessor, held, agent)
-        predecessor[agent] = held[agent] = -1
+        _take_from_odd(choice, back, predecessor, predecessor_rank, agent)
+        predecessor[agent] = predecessor_rank[agent] = -1
         counts[0] -= 1
-        fine = insert(choice, back, length, predecessor, held, agent, 0, memory, turn, counts)
+        fine = insert(
+            choice, back, length, predecessor, predecessor_rank, agent, 0, memory, turn, counts
+        )
     if not fine:
-        reduce_table(choice, back, length, False, predecessor, held, scratch, table_counts)
+        reduce_table(
+            choice, back, length, False, predecessor, predecessor_rank, scratch, table_counts
+        )
         counts[0] = table_counts[0]
         counts[1] = table_counts[1]
         counts[2] += 10 * length.size
@@ -394,10 +412,12 @@ def _keep(choice: Ints, back: Ints, kept: Ints, agent: int, r: int, flag: int) -
 
 
 @compiled
-def _forget(choice: Ints, back: Ints, kept: Ints, held: Ints, candidates: Ints, total: int) -> None:
+def _forget(
+    choice: Ints, back: Ints, kept: Ints, predecessor_rank: Ints, candidates: Ints, total: int
+) -> None:
     for c in range(total):
         agent = candidates[c]
-        _keep(choice, back, kept, agent, held[agent], 0)
+        _keep(choice, back, kept, agent, predecessor_rank[agent], 0)
 
 
 @compiled
@@ -408,7 +428,7 @@ def _candidates(
     kept: Ints,
     order: Ints,
     predecessors: Ints,
-    helds: Ints,
+    predecessor_ranks: Ints,
     parties: Ints,
     depth: int,
     limit: int,
@@ -433,8 +453,8 @@ def _candidates(
     """
     # every pair of the partition, once, unless it is kept in this subtree
     agents = length.size
-    predecessor, held = predecessors[depth], helds[depth]
-    trial, trial_held = predecessors[-1], helds[-1]
+    predecessor, predecessor_rank = predecessors[depth], predecessor_ranks[depth]
+    trial, trial_rank = predecessors[-1], predecessor_ranks[-1]
     gains = scratch[7]
     value = parties[depth, 0] + weight * parties[depth, 1]
     total = 0
@@ -442,13 +462,13 @@ def _candidates(
     for at in range(agents):
         agent = order[at]
         other = predecessor[agent]
-        r = held[agent]
+        r = predecessor_rank[agent]
         if other == agent or (predecessor[other] == agent and other < agent) or kept[agent, r] == 1:
             continue
         # delete it on a copy: what the count becomes; then put it back
         r_other = back[agent, r]
         for i in range(agents):
-            trial[i], trial_held[i] = predecessor[i], held[i]
+            trial[i], trial_rank[i] = predecessor[i], predecessor_rank[i]
         counts[0] = parties[depth, 0]
         counts[1] = parties[depth, 1]
         forgive(
@@ -456,7 +476,7 @@ def _candidates(
             back,
             length,
             trial,
-            trial_held,
+            trial_rank,
             agent,
             memory,
             turn,
@@ -470,7 +490,7 @@ def _candidates(
         after = counts[0] + weight * counts[1]
         if depth + 1 == limit and after <= target:
             # the last deletion, and it is enough: nothing else need be looked at
-            _forget(choice, back, kept, held, candidates, total)
+            _forget(choice, back, kept, predecessor_rank, candidates, total)
             candidates[0] = agent
             return 1, 1
         # one deletion lowers the count by two at most: where too much is left, it is kept
@@ -508,7 +528,7 @@ def search(
     kept: Ints,
     order: Ints,
     predecessors: Ints,
-    helds: Ints,
+    predecessor_ranks: Ints,
     parties: Ints,
     candidates: Ints,
     cursor: Ints,
@@ -550,7 +570,7 @@ def search(
                 kept,
                 order,
                 predecessors,
-                helds,
+                predecessor_ranks,
                 parties,
                 depth,
                 limit,
@@ -574,10 +594,10 @@ def search(
             cursor[depth, 2] += 1
             for i in range(predecessors.shape[1]):
                 predecessors[depth + 1, i] = predecessors[depth, i]
-                helds[depth + 1, i] = helds[depth, i]
+                predecessor_ranks[depth + 1, i] = predecessor_ranks[depth, i]
             deleted[depth, 0] = agent
-            deleted[depth, 1] = helds[depth, agent]
-            deleted[depth, 2] = back[agent, helds[depth, agent]]
+            deleted[depth, 1] = predecessor_ranks[depth, agent]
+            deleted[depth, 2] = back[agent, predecessor_ranks[depth, agent]]
             counts[0] = parties[depth, 0]
             counts[1] = parties[depth, 1]
             forgive(
@@ -585,7 +605,7 @@ def search(
                 back,
                 length,
                 predecessors[depth + 1],
-                helds[depth + 1],
+                predecessor_ranks[depth + 1],
                 agent,
                 memory,
                 turn,
@@ -601,7 +621,9 @@ def search(
             state[1] = ENTER
         else:
             # none left: up, and the pair deleted there is kept from now on, its subtree exhausted
-            _forget(choice, back, kept, helds[depth], candidates[depth], cursor[depth, 1])
+            _forget(
+                choice, back, kept, predecessor_ranks[depth], candidates[depth], cursor[depth, 1]
+            )
             cursor[depth, 1] = 0
             if depth == 0:
                 return EXHAUSTED
@@ -616,7 +638,7 @@ def unwind(
     choice: Ints,
     back: Ints,
     kept: Ints,
-    helds: Ints,
+    predecessor_ranks: Ints,
     candidates: Ints,
     cursor: Ints,
     deleted: Ints,
@@ -626,7 +648,7 @@ def unwind(
     for depth in range(state[0], -1, -1):
         if depth < state[0]:
             _restore(choice, back, deleted[depth])
-        _forget(choice, back, kept, helds[depth], candidates[depth], cursor[depth, 1])
+        _forget(choice, back, kept, predecessor_ranks[depth], candidates[depth], cursor[depth, 1])
         cursor[depth, 1] = 0
     state[0] = 0
     state[1] = ENTER

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.fields import shaped
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from .ranks import UNRANKED, Lists, Ranks, as_ranks, lists_of, mutual_ranks
 
 Goal = Literal["perfect", "any"]
@@ -88,7 +88,7 @@ def lower_bound(odd: int, single: int, goal: Goal) -> int:
     return (odd + (single if goal == "perfect" else 0) + 1) // 2
 
 
-@checked
+@validate_options
 def stable_partition(rank: ArrayLike) -> StablePartition:
     """Find a stable partition. O(n²).
 
@@ -124,11 +124,18 @@ def partition_of(lists: Lists) -> StablePartition:
 
     agents = lists.agents
     predecessor = np.empty(agents, dtype=np.int32)
-    held = np.empty(agents, dtype=np.int32)
+    predecessor_rank = np.empty(agents, dtype=np.int32)
     scratch = np.empty((7, agents), dtype=np.int32)
     counts = np.zeros(4, dtype=np.int64)
     kernels.reduce_table(
-        lists.choice, lists.back, lists.length, False, predecessor, held, scratch, counts
+        lists.choice,
+        lists.back,
+        lists.length,
+        False,
+        predecessor,
+        predecessor_rank,
+        scratch,
+        counts,
     )
     return partition_from(predecessor)
 
@@ -140,7 +147,7 @@ def partition_from(predecessor: Ranks) -> StablePartition:
     return StablePartition(successor)
 
 
-@checked
+@validate_options
 def is_stable_partition(
     rank: ArrayLike,
     successor: ArrayLike,
@@ -180,7 +187,7 @@ def is_stable_partition(
     if (own[agents, following][together] >= UNRANKED).any():
         return False
     certain = own if better is None else shaped("better", as_ranks(better), *own.shape)
-    held = np.isin(agents, unsettled)
+    is_unsettled = np.isin(agents, unsettled)
 
     def better_than(who: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(n, n): whom each certainly likes better than this one; everyone acceptable when it is
@@ -194,9 +201,11 @@ def is_stable_partition(
         return np.asarray(place[:, None] < certain)
 
     above, below = better_than(previous), worse_than(previous)
-    in_order = np.where(held, ~below[agents, following], above[agents, following])
+    in_order = np.where(is_unsettled, ~below[agents, following], above[agents, following])
     if not in_order[party].all():
         return False
-    prefers = np.where(held[:, None], above | better_than(following), (own < UNRANKED) & ~below)
+    prefers = np.where(
+        is_unsettled[:, None], above | better_than(following), (own < UNRANKED) & ~below
+    )
     prefers[agents, previous] = False
     return not (prefers & prefers.T).any()

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.frames import told
-from ...instances.problem.rules import checked
+from ...instances.problem.frames import first_labels
+from ...instances.problem.option_types import validate_options
 
 Ranks = NDArray[np.int32]
 
@@ -104,7 +104,7 @@ class WeakLists:
         return ranks_from_cost(position)
 
 
-@checked
+@validate_options
 def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[Any]]) -> WeakLists:
     """Turn costs into lists with ties.
 
@@ -142,7 +142,7 @@ def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[
     return WeakLists(place, certain)
 
 
-@checked
+@validate_options
 def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     """Turn costs into strict ranks; equal costs are ordered by `keys`, then by the lower index.
 
@@ -213,7 +213,7 @@ def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[
     return matrix
 
 
-@checked
+@validate_options
 def ranks_from_lists(lists: Sequence[Sequence[int]] | Mapping[str, Sequence[str]]) -> Ranks:
     """Turn preference lists, best first, into ranks; who is missing from a list is unacceptable.
 
@@ -261,7 +261,7 @@ def ranks_from_lists(lists: Sequence[Sequence[int]] | Mapping[str, Sequence[str]
                 )  # fmt: skip
             j = place.get(other) if isinstance(other, Hashable) else None
             if j is None or j == i or rank[i, j] != UNRANKED:
-                expected = f"another agent of {told(list(place))}, named once"
+                expected = f"another agent of {first_labels(list(place))}, named once"
                 cure = (
                     ""
                     if named or not isinstance(other, str)

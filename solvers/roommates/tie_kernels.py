@@ -52,8 +52,8 @@ def open_ties(
                 a, b = p, j
             else:
                 # p before j: one that counts unless j likes whom it holds better than i for certain
-                held = predecessor[j]
-                if held == i or (held != j and place[j, held] < better[j, i]):
+                before = predecessor[j]
+                if before == i or (before != j and place[j, before] < better[j, i]):
                     continue
                 a, b = j, p
             if found < out.shape[0]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
 from ..outcome import Clock, Report, Stop
@@ -91,7 +91,7 @@ class Simulation:
         return Schedule(self.start, self.machine, True, self.others)
 
 
-@checked
+@validate_options
 def simulate(
     instance: Scheduling,
     rule: str,
@@ -255,7 +255,7 @@ def _play(
     try:
         while not go(0):
             clock.note(None, None, f"time {state.cursor[kernels.TIME]} of {instance.horizon}")
-            if clock.over:
+            if clock.expired:
                 stop = Stop.TIME_LIMIT
                 break
     except KeyboardInterrupt:

@@ -37,7 +37,7 @@ def fifo_values(
     starts = np.empty(len(order), dtype=np.int64)
     step = max(1, _SLICE // max(1, len(order)))
     for first in range(0, len(masks), step):
-        if clock is not None and clock.over:
+        if clock is not None and clock.expired:
             return None
         part = slice(first, first + step)
         serve(

@@ -256,12 +256,12 @@ def _shapley_keys(
         folded[i] = weight[number + i] * worth[subset]
     for place in range(size - 1, -1, -1):
         half = 1 << place
-        held = 0
+        above = 0
         for i in range(half):
-            held += folded[half + i]
+            above += folded[half + i]
             folded[i] += folded[half + i]
         u = members[c, place]
-        key[u] = scale * _utility(desk, c, u, t) - held
+        key[u] = scale * _utility(desk, c, u, t) - above
 
 
 @compiled

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
-from ...instances.problem.rules import checked
+from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import (
     Schedule,
     Scheduling,
@@ -60,7 +60,7 @@ def quicker_engine(instance: Scheduling) -> EngineName:
     return "highs" if small else "cp-sat"
 
 
-@checked
+@validate_options
 def max_utilization(
     instance: Scheduling,
     *,
@@ -101,7 +101,7 @@ def max_utilization(
     )
 
 
-@checked
+@validate_options
 def max_utility(
     instance: Scheduling,
     *,
@@ -141,8 +141,8 @@ def optimum(
     report: Report | None,
     near: Nearness | None = None,
 ) -> Outcome:
-    """The most of an objective, of all schedules or of those `near` given utilities, as `start`
-    must be.
+    """The most of an objective, of all schedules or of those `nearest_efficient` given utilities,
+    as `start` must be.
     """
     if instance.speed is not None and engine == "cp-sat":
         refuse_speeds()
@@ -183,8 +183,8 @@ def optimum(
             | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
     if large:  # and there is no other engine for machines of different speeds
-        told = f"too large: {columns_needed(instance)} columns, at most {MOST_COLUMNS} are taken"
-        certificate |= {"engine_message": told, "greedy": is_greedy(instance, best)}
+        message = f"too large: {columns_needed(instance)} columns, at most {MOST_COLUMNS} are taken"
+        certificate |= {"engine_message": message, "greedy": is_greedy(instance, best)}
         return Outcome(best, limit * unit, Status.FEASIBLE, certificate=certificate)
     # the program of the engine asked for
     run = by_intervals if engine == "cp-sat" else by_time
@@ -236,7 +236,7 @@ def by_intervals(
     """CP-SAT on the interval model: a schedule, a bound in whole units, why it stopped, its word;
     see there for near and least.
     """
-    half = clock.share(2)  # CP-SAT takes as long to load the model, and looks at no clock then
+    half = clock.time_slice(2)  # CP-SAT takes as long to load the model, and looks at no clock then
     late = np.inf if half is None else clock.seconds + half
     try:
         built = interval_model(
@@ -246,7 +246,7 @@ def by_intervals(
         return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
     answer = solve_cp_sat(
         built.model,
-        time_limit=clock.share(),
+        time_limit=clock.time_slice(),
         hints=built.hints(start.start, instance),
         report=report,
     )
@@ -271,7 +271,7 @@ def by_time(
     answer = solve_program(
         built.program,
         engine="highs",
-        time_limit=clock.share(),
+        time_limit=clock.time_slice(),
         start=built.point(start, instance),
         report=None if report is None else report,
     )
@@ -330,10 +330,12 @@ def worth_of(instance: Scheduling, schedule: Schedule, objective: Objective) -> 
 def _in_unit(report: Report, unit: float, divide: int) -> Report:
     """A report in the objective's own unit from one in the engine's."""
 
-    def told(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
+    def report_in_unit(
+        seconds: float, objective: float | None, bound: float | None, text: str
+    ) -> None:
         values = [
             None if value is None else abs(value) * unit / divide for value in (objective, bound)
         ]
         report(seconds, values[0], values[1], text)
 
-    return told
+    return report_in_unit

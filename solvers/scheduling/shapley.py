@@ -62,7 +62,9 @@ def kernel_weights(players: int) -> tuple[Integers, Integers]:
     scales = np.ones(players + 1, dtype=np.int64)
     for size in range(1, players + 1):
         weight = [*weights(size), 0]
-        counts = [weight[held] + (weight[held - 1] if held else 0) for held in range(size + 1)]
+        counts = [
+            weight[smaller] + (weight[smaller - 1] if smaller else 0) for smaller in range(size + 1)
+        ]
         table[1 << size : 2 << size] = np.array(counts, dtype=np.int64)[bits[: 1 << size]]
         scales[size] = scale(size)
     return table, scales

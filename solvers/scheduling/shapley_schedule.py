@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.rules import Above, checked
+from ...instances.problem.option_types import Above, validate_options
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units, units_done
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .event_loop import Simulation, memory_needed, simulate
-from .plain import Reading, plain_ref
+from .ref_reference import Reading, plain_ref
 from .shapley import scale, scaled_shares
 
 MOST_ORGANIZATIONS = 13
@@ -63,7 +63,7 @@ class Reference:
         return [Fraction(share, scale(players)) for share in scaled_shares(values, players)]
 
 
-@checked
+@validate_options
 def ref(
     instance: Scheduling,
     *,
@@ -195,7 +195,7 @@ def reference_of(played: Simulation) -> Reference:
     return Reference(tuple(values), played.own[:, -1], units, played.contended)
 
 
-@checked
+@validate_options
 def validate_ref(instance: Scheduling, reading: Reading, memory: Memory) -> None:
     """Refuse what REF cannot do, before any work starts."""
     k = instance.organizations
@@ -242,7 +242,7 @@ def affordable(instance: Scheduling) -> bool:
     return True
 
 
-@checked
+@validate_options
 def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
     """REF's values and utilities, worked out once per instance and reading (the last 32 are
     kept).
@@ -278,7 +278,7 @@ def _plain(
     except (TimeoutError, KeyboardInterrupt) as error:
         stop = Stop.TIME_LIMIT if isinstance(error, TimeoutError) else Stop.INTERRUPTED
         schedule = simulate(instance, "FIFO").schedule
-        told = {
+        facts = {
             "reading": reading,
             "utility": utility,
             "decided_until": 0,
@@ -289,7 +289,7 @@ def _plain(
             None,
             Status.FEASIBLE,
             stop,
-            told | {"psi_sp": utilities(instance, schedule).tolist()},
+            facts | {"psi_sp": utilities(instance, schedule).tolist()},
         )
     whole = scale(instance.organizations)
     certificate = {

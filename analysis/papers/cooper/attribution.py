@@ -59,8 +59,8 @@ def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
         [(entry, swapped.paired("GR", entry, draw)) for draw, (entry, _) in enumerate(rows["GR"])]
     )
     rank, _ = linked(greedy_bars, given.demands)
-    said = "by type" if other == "index" else "at random"
-    yield compare(f"GR with tasks that come {said}", "", f"rank correlation {rank:.2f}", None,
+    order = "by type" if other == "index" else "at random"
+    yield compare(f"GR with tasks that come {order}", "", f"rank correlation {rank:.2f}", None,
         "the papers do not say in which order")  # fmt: skip
     negative = np.mean(
         [_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]]
@@ -115,9 +115,9 @@ def figure_8(
     yield from _printed_ranks(given, bars)
     for name in POLICIES:
         rank, link = linked(bars[name], given.demands)
-        said = "yes" if FAIR[name] else "no (unfair: unrelated)"
+        expected = "yes" if FAIR[name] else "no (unfair: unrelated)"
         ours = f"{'yes' if link else 'no'}: {spread(found[name])}"
-        yield compare(f"{name}, ranked penalties follow ranked demands", said, ours,
+        yield compare(f"{name}, ranked penalties follow ranked demands", expected, ours,
             link == FAIR[name], _why(name, rank, given))  # fmt: skip
     fairer = min(found[name].mean() for name in ("SMR", "SR")) > max(
         found[name].mean() for name in ("GR", "CO", "SMP")
@@ -295,11 +295,11 @@ def _ranks_chart(given: Setting, bars: dict[str, Floats]) -> Chart:
         ranks = rankdata(np.round(bars[policy][order], 12), nan_policy="omit")
         rows[policy] = ranks.tolist()
     rank = {policy: linked(bars[policy], given.demands)[0] for policy in POLICIES}
-    said = ", ".join(f"{policy} {value:.2f}" for policy, value in rank.items())
+    correlations = ", ".join(f"{policy} {value:.2f}" for policy, value in rank.items())
     return chart("colocation-figure-8-ranks", "Ranks of penalty and of demand",
         f"job type, {given.demand}", "rank (1 is least)", rows, x=given.ticks, style="points",
         styles={"demand": "line"}, strong=["demand"],
-        words=f"Rank correlations with the demand's: {said}.", note=given.note)  # fmt: skip
+        words=f"Rank correlations with the demand's: {correlations}.", note=given.note)  # fmt: skip
 
 
 def _correlation_chart(found: dict[str, Floats]) -> Chart:

@@ -23,8 +23,8 @@ from ....instances.colocation.instance import Colocation, Floats, Pairing
 from ....instances.colocation.workloads import WORKLOADS, ContentionModel
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.files import read
-from ....instances.problem.rules import AtLeast, checked
-from ....solvers.colocation import optimal, zero_blocking
+from ....instances.problem.option_types import AtLeast, validate_options
+from ....solvers.colocation import find_stable, optimal
 from ....solvers.outcome import Status
 from ..given import Figure, Yields, given_by
 
@@ -116,7 +116,7 @@ class Setting:
         )
 
 
-@checked
+@validate_options
 def setting(
     *,
     seed: int,
@@ -212,7 +212,7 @@ def unblocked(population: Colocation) -> Pairing | None:
     """A pairing without any blocking pair, of least mean penalty among these; None when it is
     proved that there is none.
     """
-    outcome = zero_blocking(population)
+    outcome = find_stable(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
 

@@ -102,13 +102,13 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
     ]
     blocking = [float(np.median(values[:, 1])) for values in (known, predicted)]
     penalty = [float(values[:, 2].mean()) for values in (known, predicted)]
-    said = "the same with oracular knowledge and with 25 % sampled"
+    expected = "the same with oracular knowledge and with 25 % sampled"
     fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
     return [
-        compare(f"{name}, fair attribution (rank correlation)", said,
+        compare(f"{name}, fair attribution (rank correlation)", expected,
             f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
             "the same: lower by at most 0.1"),
-        compare(f"{name}, stability (median blocking pairs)", said,
+        compare(f"{name}, stability (median blocking pairs)", expected,
             f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted", stable,
             "the same: at most half as many again; one wrong order counts for every agent of "
             "a type"),

@@ -10,7 +10,7 @@ import numpy as np
 from ....instances.colocation.instance import Floats
 from ....instances.colocation.objective import type_penalties
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import AtLeast, checked
+from ....instances.problem.option_types import AtLeast, validate_options
 from ...report.picture import Chart, Picture
 from ..charts import chart
 from ..registry import Finding, compare
@@ -21,7 +21,7 @@ _SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 @on_setting(draws=50, agents=10, fixed=("agents", "order", "ties"))
-@checked
+@validate_options
 def figure_13(
     given: Setting,
     *,

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ....instances.problem.rules import AtLeast, checked
+from ....instances.problem.option_types import AtLeast, validate_options
 from ....instances.scheduling import UTILITIES, Scheduling, utilities
 from ....instances.scheduling.feasibility import assign_machines
 from ....instances.scheduling.gadgets import (
@@ -133,7 +133,7 @@ def theorem_5_1(*, seed: int = 0) -> Iterator[Finding | Picture]:
         yield equal(what, str(right), count[jobs], note, cause if count[16] == right else "")
 
 
-@checked
+@validate_options
 def theorem_6_2(
     *, seed: int = 0, instances: Count = 60, time_limit: float = 10.0
 ) -> list[Finding | Picture]:
@@ -192,7 +192,7 @@ def theorem_6_2(
     return [first, *rows, picture]
 
 
-@checked
+@validate_options
 @experiment
 def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> Iterator[Finding]:
     """What organizations gain under each rule by splitting, merging, delaying or padding one job,

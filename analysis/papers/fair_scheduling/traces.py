@@ -11,10 +11,10 @@ import numpy as np
 
 from ....instances.problem.datasets import fetch
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import checked
+from ....instances.problem.option_types import validate_options
 from ....instances.scheduling.formats import read_swf
 from ....instances.scheduling.log import By, Log, Settings
-from ....solvers.scheduling.plain import Reading
+from ....solvers.scheduling.ref_reference import Reading
 from ...report.picture import Picture
 from ...scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
 from ..charts import chart
@@ -196,7 +196,7 @@ def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[fl
     return float(low), float(high)
 
 
-@checked
+@validate_options
 def open_log(trace: Trace, log: str | None) -> Log:
     """The trace named, from the user's file, or fetched where that is possible."""
     if log is None and trace != "LPC-EGEE":
@@ -213,7 +213,7 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
     """
     fast = [name for name in paper if name != "RAND15"]
 
-    def said(
+    def conclusion(
         what: str, text: str, holds: Callable[[dict[str, float]], bool], words: str
     ) -> Finding:
         own = "" if holds(paper) else "the printed column does not bear it out"
@@ -223,15 +223,15 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
         )
 
     ranked = ", ".join(sorted(ours, key=ours.__getitem__))
-    yield said(
+    yield conclusion(
         "fairest of all", "RAND", lambda row: min(row, key=row.__getitem__) == "RAND15", ranked
     )
-    yield said(
+    yield conclusion(
         "fairest of all but RAND", "DIRECTCONTR",
         lambda row: min(fast, key=row.__getitem__) == "DIRECTCONTR",
         min(fast, key=ours.__getitem__),
     )  # fmt: skip
-    yield said(
+    yield conclusion(
         "ROUNDROBIN", "the most unfair", lambda row: max(row, key=row.__getitem__) == "ROUNDROBIN",
         f"most unfair: {max(ours, key=ours.__getitem__)}",
     )  # fmt: skip

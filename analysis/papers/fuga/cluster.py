@@ -13,7 +13,7 @@ from ....instances.packing.formats import VmTrace, alibaba_nodes, alibaba_trace,
 from ....instances.packing.game import FairShare
 from ....instances.packing.generators import VM_TYPES, vm_types
 from ....instances.packing.instance import Integers, Packing
-from ....instances.problem.rules import AtLeast, checked
+from ....instances.problem.option_types import AtLeast, validate_options
 from ...packing.audits import audit
 from ...packing.simulation import Simulated, simulate
 from ...packing.sweeps import share, size_sweep
@@ -95,7 +95,7 @@ def figure_5(
     ]  # fmt: skip
 
 
-@checked
+@validate_options
 @experiment
 def figure_6(
     *,

@@ -14,8 +14,8 @@ from ....instances.packing.game import FairShare, min_utilization
 from ....instances.packing.generators import paper_example
 from ....instances.packing.instance import Integers
 from ....instances.problem.errors import InvalidInstance
-from ....instances.problem.rules import AtLeast, checked
-from ....solvers.packing.cluster import UNCAPPED
+from ....instances.problem.option_types import AtLeast, validate_options
+from ....solvers.packing.fixed_servers import UNCAPPED
 from ....solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ....solvers.packing.game.play import fuga
 from ....solvers.packing.game.result import utilities
@@ -105,7 +105,11 @@ def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
     worth = []
     for server, row in zip((1, 0), choice, strict=True):
-        used = 1 - (instance.capacity[server] - row @ instance.demand) / instance.start[server]
+        used = (
+            1
+            - (instance.capacity[server] - row @ instance.demand)
+            / instance.initial_capacity[server]
+        )
         worth.append(-float(variance + np.abs(used / used.mean() - 1).sum()))
     return worth
 
@@ -172,7 +176,7 @@ def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
     )
 
 
-@checked
+@validate_options
 def theorems(
     *,
     seed: int = 0,
@@ -266,7 +270,7 @@ def _combinations(instance: Packing) -> Chart:
     for server, name in enumerate(("server 1", "server 2")):
         table = pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))
         value = min_utilization(
-            instance.capacity[server], instance.start[server], table @ instance.demand
+            instance.capacity[server], instance.initial_capacity[server], table @ instance.demand
         )
         order = np.lexsort((*table.T[::-1], -value))
         rows[name] = {_angle(table[row].tolist()): round(float(value[row]), 6) for row in order}

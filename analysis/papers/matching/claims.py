@@ -14,8 +14,8 @@ from ....instances.admission import Admission, blocking_pairs, job_speeds
 from ....instances.admission.generators import uniform
 from ....instances.admission.instance import Floats, Integers
 from ....instances.admission.rules import SCHEMES, job_ranking, speed_on
-from ....instances.problem.rules import AtLeast, checked
-from ....solvers.admission.draft import Draft
+from ....instances.problem.option_types import AtLeast, validate_options
+from ....solvers.admission.partial_assignment import Draft
 from ...admission.completion import best_completion
 from ...admission.frontier import frontier
 from ..registry import Finding, compare
@@ -55,7 +55,7 @@ STABLE_NOT_UNIQUE = Admission(
 """One VM: giving the first job its slower core blocks nothing, no other VM offering it more."""
 
 
-@checked
+@validate_options
 def claims(
     *, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300
 ) -> list[Finding]:
@@ -94,7 +94,7 @@ def uses_most(instance: Admission) -> tuple[int, int]:
     any other VM has.
     """
     draft = Draft(instance)
-    held = used_most = 0
+    under_condition = used_most = 0
     for j in job_ranking(instance.threads).tolist():
         there = draft.speed(j)
         if there.max() <= 0:
@@ -102,13 +102,13 @@ def uses_most(instance: Admission) -> tuple[int, int]:
         v, free = int(there.argmax()), draft.free.sum(axis=1)
         wanted = int(instance.threads[j])
         if free[v] >= wanted or free[v] == free.max():
-            held += 1
+            under_condition += 1
             draft.place(j, v)
             used = int(free.sum() - draft.free.sum())
             used_most += used == min(wanted, int(free.max()))
         else:
             draft.place(j, v)
-    return held, used_most
+    return under_condition, used_most
 
 
 def _stability(seed: int, instances: int) -> list[Finding]:
@@ -130,12 +130,15 @@ def _stability(seed: int, instances: int) -> list[Finding]:
 
 
 def _utilization(seed: int, instances: int) -> list[Finding]:
-    held, most = np.sum([uses_most(one) for one in _drawn(seed, instances)], axis=0).tolist()
+    under_condition, most = np.sum(
+        [uses_most(one) for one in _drawn(seed, instances)], axis=0
+    ).tolist()
     used = int(proposed(UTILIZATION).cores.sum())
     conditions, _ = uses_most(UTILIZATION)
     return [
         compare("III.B.4: utilization is maximal in every iteration under its condition", "maximal",
-            f"in {most} of {held} iterations under the condition", most == held,
+            f"in {most} of {under_condition} iterations under the condition",
+            most == under_condition,
             "of that iteration's job"),
         compare("the same, all iterations together", "", f"{used} of 7 cores, 7 are possible", None,
             f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs "

@@ -14,7 +14,7 @@ from ....catalog import functions
 from ....instances.admission import Admission, Assignment, job_speeds
 from ....instances.admission.generators import TABLE_I, Comparison, table_i, uniform
 from ....instances.admission.rules import SCHEMES
-from ....instances.problem.rules import AtLeast, checked
+from ....instances.problem.option_types import AtLeast, validate_options
 from ....solvers.admission.optimal import optimal
 from ....solvers.outcome import Status, Stop
 from ...admission.frontier import frontier
@@ -137,7 +137,7 @@ SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
 """Section IV.D, of all three comparisons."""
 
 
-@checked
+@validate_options
 def table(
     comparison: Comparison,
     *,
@@ -225,7 +225,7 @@ def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[st
 _RANGED = ("machines", "jobs", "types", "cores", "threads")
 
 
-@checked
+@validate_options
 @experiment
 def frontier_table(
     *, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0
@@ -419,14 +419,14 @@ def _judged(printed: Sequence[float], ours: Sequence[float], speed: bool) -> tup
     close: list[str] = []
     for a in range(len(SCHEMES)):
         for b in range(a + 1, len(SCHEMES)):
-            apart, said = here[a] - here[b], paper[a] - paper[b]
+            apart, expected = here[a] - here[b], paper[a] - paper[b]
             least = EQUAL_SPEED * abs(here[b]) if speed else EQUAL_POINTS
-            told = EQUAL_SPEED * abs(paper[b]) if speed else EQUAL_POINTS
-            if apart * said >= 0:
+            tolerance = EQUAL_SPEED * abs(paper[b]) if speed else EQUAL_POINTS
+            if apart * expected >= 0:
                 continue
             size = f"{100 * abs(apart / here[b]):.1f} %" if speed else f"{abs(apart):.1f} points"
             text = f"{SCHEMES[a]} {'above' if apart > 0 else 'below'} {SCHEMES[b]} here by {size}"
-            (wrong if abs(apart) > least and abs(said) > told else close).append(text)
+            (wrong if abs(apart) > least and abs(expected) > tolerance else close).append(text)
     words = [
         "levels hold" if levels.all() else f"levels off: {', '.join(np.array(SCHEMES)[~levels])}"
     ]

@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from ....instances.market.generators import population
-from ....instances.problem.rules import AtLeast
+from ....instances.problem.option_types import AtLeast
 from ...market.clients import misreport
 from ...report.picture import Picture
 from ..charts import chart

@@ -21,7 +21,7 @@ from ....instances.market.instance import Allocation, Market, total_by
 from ....instances.market.sharing import Share, sharing_index
 from ....instances.market.utility import user_utilities
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import AtLeast, checked
+from ....instances.problem.option_types import AtLeast, validate_options
 from ....solvers.market import fisher, round_cores, utilitarian
 from ....solvers.outcome import Outcome
 from ...market.audits import NASH_ENVY_FREENESS, envy_audit, work_conserving
@@ -154,10 +154,10 @@ def figure_3_12(
             f"{envious.sum():g} of {users}, up to {envious.max():g} in a group, worst "
             f"index {envy.min():.3f}"
         )
-        said = "occasionally one or two users in a group with slight envy"
+        expected = "occasionally one or two users in a group with slight envy"
         slight = bool(envious.max() <= 2 and envy.min() > 0.9)
         what = f"FM in whole cores, {rule}: envious users"
-        yield compare(what, said, ours, slight, "how to round is not in the text")
+        yield compare(what, expected, ours, slight, "how to round is not in the text")
     free = {name: value > 1 - 1e-6 for name, value in index.items()}
     climb = (
         "XChange's first step and when it stops are not in the text; ours climbs nearly "
@@ -283,7 +283,7 @@ def _sharing_claims(table: dict[int, dict[str, float]]) -> Iterator[Finding]:
     )
 
 
-@checked
+@validate_options
 def _sizes(
     largest: Annotated[int, AtLeast(_POPULATIONS[0], "users")], draws: Annotated[int, AtLeast(1)]
 ) -> list[int]:

@@ -19,8 +19,8 @@ import numpy as np
 from ....instances.market.profile import Profile, fractions, karp_flatt, read_profile
 from ....instances.market.workloads import synthetic_profile
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.option_types import Above, validate_options
 from ....instances.problem.reading import read_text
-from ....instances.problem.rules import Above, checked
 from ...market.profiles import Holdout, prediction_errors
 from ...report.picture import Chart, Picture, Series
 from ..charts import chart
@@ -63,7 +63,7 @@ class _Given:
         )
 
 
-@checked
+@validate_options
 def _given(
     seed: int = 0,
     profile: str | None = None,

@@ -344,11 +344,11 @@ def _curves(
 ) -> Chart:
     """A ratio over accesses a byte, a curve a path."""
     crossing = [f"{path} {_crossing(values)}" for path, values in curves.items()]
-    said = "the thesis's bars are single points of these curves, at numbers it does not print"
+    remark = "the thesis's bars are single points of these curves, at numbers it does not print"
     return chart(name, title, "accesses for each byte of a page (D_access / D_page)", label,
         {path: [round(value, 5) for value in values] for path, values in curves.items()}, x=REUSE,
         style="line", words=f"Migration is the better beyond {', '.join(crossing)}.", x_scale="log",
-        y_scale="log", note=f"{said}; {note}" if note else said)  # fmt: skip
+        y_scale="log", note=f"{remark}; {note}" if note else remark)  # fmt: skip
 
 
 def _listed(keys: Sequence[str]) -> str:

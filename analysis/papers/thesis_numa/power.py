@@ -93,14 +93,14 @@ def figure_4_14(
         ours = ", ".join(f"{label} {100 * share[name]:.1f} %" for label, name in parts)
         for label, name in parts:
             bars.setdefault(label, {})[policy] = round(100 * share[name], 2)
-        said = claims.get(policy, "")
+        expected = claims.get(policy, "")
         holds = share["share_local"] > 0.5
         if policy == "IB":
             crossing = share["share_blade"]
             ours += f"; {100 * crossing:.0f} % over PCIe"
             holds = abs(crossing - 0.4) <= 0.1
         note = "saturated" if not run[1].stable else f"stable at {high:g}/s"
-        yield compare(policy, said, ours, holds if said else None, note)
+        yield compare(policy, expected, ours, holds if expected else None, note)
     title = f"Where tasks of S1 to S6 run at {high:g} tasks/s"
     yield chart("numa-figure-4.14", title, "policy", "share of the tasks [%]", bars)
 

@@ -14,9 +14,9 @@ from ....instances.numa.feasible import reach
 from ....instances.numa.generators import Data, blade_server
 from ....instances.numa.instance import Numa
 from ....instances.problem import EngineError, read
-from ....solvers.numa.draws import draw
 from ....solvers.numa.engine import simulate
 from ....solvers.numa.fluid import fluid, fluid_power
+from ....solvers.numa.random_inputs import draw
 from ....solvers.numa.simulation import tenth
 from ...numa.metrics import link_power
 from ...numa.sustained import MIXES, sustained_pair

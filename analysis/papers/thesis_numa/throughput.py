@@ -16,7 +16,7 @@ from ....instances.numa.generators import blade_server, chosen_benchmarks
 from ....instances.numa.instance import Law, Numa
 from ....instances.numa.workloads import Benchmark
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import Between, checked
+from ....instances.problem.option_types import Between, validate_options
 from ...numa.metrics import metrics
 from ...numa.sustained import burst, sustained_pair
 from ...report.picture import Chart, Picture
@@ -24,7 +24,7 @@ from ..charts import chart
 from ..registry import Finding, compare, experiment
 
 
-@checked
+@validate_options
 @experiment
 def figure_4_7(
     *,
@@ -44,7 +44,7 @@ def figure_4_7(
     tolerance : of the bisection, relative to 6400 tasks/s.
     points : arrival rates at which the curves are drawn, from runs of a tenth as many tasks.
     """
-    said = {("S6", "IB"): 4600.0, ("S6", "Local"): 6400.0}
+    expected = {("S6", "IB"): 4600.0, ("S6", "Local"): 6400.0}
     free = _local_without_limit(seed, tasks, runs, tolerance)
     for key in ("S6", "P12", "M10"):
         instance = blade_server(benchmark=key)
@@ -55,7 +55,7 @@ def figure_4_7(
             for policy in POLICIES
         }
         for policy, (empty, saturated) in pairs.items():
-            printed = said.get((key, policy))
+            printed = expected.get((key, policy))
             near = printed is not None and abs(empty.rate - printed) <= 0.02 * printed
             clears = saturated_throughput(instance, policy)
             reason = (
@@ -258,7 +258,7 @@ def _throughput_curves(
         ]
         served[policy] = [round(metrics(*run)["served_rate"], 1) for run in runs]
     name = chosen_benchmarks(key)[0].name
-    said = ", ".join(f"{policy} {rate:.0f}" for policy, rate in sustained.items())
+    sustained_rates = ", ".join(f"{policy} {rate:.0f}" for policy, rate in sustained.items())
     return chart(
         f"numa-figure-4.7-{key.lower()}",
         f"Throughput against arrivals, {name}",
@@ -267,7 +267,7 @@ def _throughput_curves(
         served,
         x=rates,
         style="line+points",
-        words=f"Sustained: {said}.",
+        words=f"Sustained: {sustained_rates}.",
         note=f"runs of {tasks} tasks from an empty server: just above what is sustained a short "
         "run still looks well",
     )

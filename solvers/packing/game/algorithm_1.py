@@ -8,14 +8,14 @@ import numpy as np
 
 from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
-from ....instances.problem.rules import checked
+from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
 from .result import played
 from .states import Space
 from .strategies import Eta, Game, Overload, game_of
 
 
-@checked
+@validate_options
 def fuga_algorithm_1(
     instance: Packing,
     *,
@@ -50,8 +50,8 @@ def fuga_algorithm_1(
     feasible 1.516
     """
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
-    told = {"equilibrium": "Algorithm 1 claims it; proved only for one or two servers"}
-    return played(game, algorithm_1_choice(game), Stop.FINISHED, told)
+    facts = {"equilibrium": "Algorithm 1 claims it; proved only for one or two servers"}
+    return played(game, algorithm_1_choice(game), Stop.FINISHED, facts)
 
 
 def algorithm_1_choice(game: Game) -> Integers:

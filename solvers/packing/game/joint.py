@@ -18,11 +18,11 @@ import numpy.typing as npt
 from ....instances.packing.game import Alpha, scale
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import checked
+from ....instances.problem.option_types import validate_options
 from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop, agree
-from ..cluster import fixed_cluster
+from ..fixed_servers import fixed_cluster
 from .algorithm_1 import algorithm_1_choice, reply
 from .play import followed
 from .radicals import root
@@ -41,7 +41,7 @@ FEW_STATES = 200_000
 """Total counts up to which a game that rounding leaves open is worked out by counts."""
 
 
-@checked
+@validate_options
 def joint_optimum(
     instance: Packing,
     *,
@@ -157,10 +157,10 @@ def least_disutility(
             there = int(np.searchsorted(after[0], key + moves.steps[a]))
             value[at], end[at], choice[at] = after[1][there] + moves.uneven[a], after[2][there], a
             mark[at] = (int(after[3][there]) + int(marks[c][a])) % 2**64
-            if watch.over:
+            if watch.expired:
                 raise OutOfTime
         chosen.insert(0, choice)
-        if watch.over and place:
+        if watch.expired and place:
             raise OutOfTime
     # forwards along the moves chosen
     result = followed(space, levels, chosen)
@@ -317,7 +317,7 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
             # no finer table of v is left, and rounding (most of it: players / 2^30) is all that
             # keeps the bound below
             break
-        if answer.stop is not Stop.FINISHED or clock.over:
+        if answer.stop is not Stop.FINISHED or clock.expired:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
     if stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit)):
@@ -359,7 +359,7 @@ def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:
 
 def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
     tables, skews = _tables(game)
-    servers = game.instance.available.astype(np.int64)
+    servers = game.instance.server_count.astype(np.int64)
     stuck = [
         len(table) > len(entry.combination)
         for table, entry in zip(tables, game.strategies, strict=True)
@@ -381,7 +381,7 @@ def _by_class(game: Game, choice: Integers) -> list[Integers]:
     result = [np.zeros(len(table), dtype=np.int64) for table in tables]
     for c, row in zip(game.kind.tolist(), choice, strict=True):
         result[c][int(np.argmax((tables[c] == row).all(axis=1)))] += 1
-    for c in np.flatnonzero(game.instance.available == 0):
+    for c in np.flatnonzero(game.instance.server_count == 0):
         result[c][:] = 0
     return result
 
@@ -448,7 +448,7 @@ def _unrestricted(game: Game, overload: float | None) -> Game:
     cap = fixed_cluster(instance).cap
     result = []
     for c in range(instance.classes):
-        free, start = instance.capacity[c], instance.start[c]
+        free, start = instance.capacity[c], instance.initial_capacity[c]
         table = pre_combination(instance.demand, free, cap)
         if len(table) > MOST_LISTED:
             raise InvalidOption(

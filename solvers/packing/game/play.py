@@ -6,7 +6,7 @@ import numpy as np
 
 from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
-from ....instances.problem.rules import checked
+from ....instances.problem.option_types import validate_options
 from ...outcome import Clock, Outcome, Report, Stop
 from .algorithm_1 import algorithm_1_choice
 from .result import played
@@ -14,7 +14,7 @@ from .states import MOST_STATES, OutOfTime, Space, States
 from .strategies import Eta, Game, Overload, game_of
 
 
-@checked
+@validate_options
 def fuga(
     instance: Packing,
     *,
@@ -74,12 +74,12 @@ def fuga(
         choice, states = equilibrium(game, clock, most_states)
     except (OutOfTime, KeyboardInterrupt) as reason:
         stop = Stop.TIME_LIMIT if isinstance(reason, OutOfTime) else Stop.INTERRUPTED
-        told = {"equilibrium": "not reached: these are the choices of Algorithm 1"}
-        return played(game, algorithm_1_choice(game), stop, told)
+        facts = {"equilibrium": "not reached: these are the choices of Algorithm 1"}
+        return played(game, algorithm_1_choice(game), stop, facts)
     return played(game, choice, Stop.FINISHED, {"equilibrium": "subgame perfect", "states": states})
 
 
-@checked
+@validate_options
 def equilibrium(
     game: Game, clock: Clock | None = None, most_states: int = MOST_STATES
 ) -> tuple[Integers, int]:
@@ -127,10 +127,10 @@ def equilibrium(
                 after[2][there[best]],
                 possible[best],
             )
-            if watch.over:
+            if watch.expired:
                 raise OutOfTime
         chosen.append(choice)
-        if watch.over and place:
+        if watch.expired and place:
             raise OutOfTime
     chosen.reverse()
     return followed(space, levels, chosen), sum(len(level) for level in levels)

@@ -9,13 +9,13 @@ import numpy as np
 
 from ....instances.packing.game import squared_skewness
 from ....instances.packing.instance import Integers, Placement
-from ....instances.problem.rules import checked
+from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Status, Stop
 from .radicals import MOST_DIGITS
 from .strategies import Game
 
 
-@checked
+@validate_options
 def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
     """v of a play (P, s), and each player's utility (eq. 14) in the order of moves."""
     instance = game.instance
@@ -24,18 +24,22 @@ def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
         np.column_stack([game.kind, choice @ instance.demand]), axis=0, return_inverse=True
     )
     uneven = [
-        math.sqrt(squared_skewness(instance.capacity[c], instance.start[c], np.array([load]))[0])
+        math.sqrt(
+            squared_skewness(instance.capacity[c], instance.initial_capacity[c], np.array([load]))[
+                0
+            ]
+        )
         for c, *load in rows.tolist()
     ]
     return variance, [-variance - uneven[at] for at in place.ravel().tolist()]
 
 
-def played(game: Game, choice: Integers, stop: Stop, told: dict[str, Any]) -> Outcome:
+def played(game: Game, choice: Integers, stop: Stop, facts: dict[str, Any]) -> Outcome:
     """An outcome from the players' choices, in the order of moves."""
     variance, worth = utilities(game, choice)
     leaves = game.leaves
     certificate = {
-        **told,
+        **facts,
         "order": game.player.tolist(),
         "choices": choice.tolist(),
         "utilities": worth,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....instances.packing.instance import Floats, Integers
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import AtLeast
+from ....instances.problem.option_types import AtLeast
 from ...outcome import Clock
 from .strategies import Game, Strategies
 from .worth import Worths
@@ -124,6 +124,6 @@ class Space:
                     " moves listed); use a smaller eta, fewer VM types or servers, more "
                     "memory (most_states), or FUGA-algorithm-1"
                 )
-            if clock.over:
+            if clock.expired:
                 raise OutOfTime
         return reached

@@ -22,8 +22,8 @@ from ....instances.packing.game import (
 )
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import Above, AtLeast, checked
-from ..cluster import UNCAPPED, fixed_cluster
+from ....instances.problem.option_types import Above, AtLeast, validate_options
+from ..fixed_servers import UNCAPPED, fixed_cluster
 from .worth import Worths
 
 Eta = Annotated[int, AtLeast(1, "a number of strategies")] | Literal["shrinking"]
@@ -35,7 +35,7 @@ MOST_COMBINATIONS = 2_000_000
 SHRINKING_LEAVES, SHRINKING_MOST, SHRINKING_LEAST = 100_000, 10, 2
 
 
-@checked
+@validate_options
 def pre_combination(demand: Integers, free: Integers, cap: Integers) -> Integers:
     """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty
     one.
@@ -125,7 +125,7 @@ class Strategies:
     @classmethod
     def of(cls, instance: Packing, c: int, combination: Integers) -> Strategies:
         """Combinations of a server of class c, measured."""
-        free, start = instance.capacity[c], instance.start[c]
+        free, start = instance.capacity[c], instance.initial_capacity[c]
         load = combination @ instance.demand
         least, common = whole_utilization(free, start, load)
         squared = tuple(squared_skewness(free, start, load))
@@ -206,7 +206,7 @@ class Game:
             if not set(map(tuple, rows.tolist())) <= known:
                 return False
             total += rows.sum(axis=0)
-            idle = len(rows) < self.instance.available[c] and table.any(axis=1).all()
+            idle = len(rows) < self.instance.server_count[c] and table.any(axis=1).all()
             if idle and (total + table <= self.cap).all(axis=1).any():
                 return False
         return True
@@ -227,11 +227,11 @@ class Game:
         nothing = np.zeros_like(instance.capacity[:1])
         return tuple(
             squared_skewness(free, start, nothing)[0]
-            for free, start in zip(instance.capacity, instance.start, strict=True)
+            for free, start in zip(instance.capacity, instance.initial_capacity, strict=True)
         )
 
 
-@checked
+@validate_options
 def game_of(
     instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Overload | None = None
 ) -> Game:
@@ -276,7 +276,7 @@ def game_of(
     )
 
 
-@checked
+@validate_options
 def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
     """The same game on strategy sets of one's own, one list of combinations per class, in the same
     order of moves.
@@ -299,9 +299,9 @@ def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
 def _strategies(
     instance: Packing, c: int, cap: Integers, eta: int, overload: float | None
 ) -> Strategies:
-    free, start = instance.capacity[c], instance.start[c]
+    free, start = instance.capacity[c], instance.initial_capacity[c]
     nothing = np.zeros((1, instance.types), dtype=np.int64)
-    if instance.available[c] == 0:
+    if instance.server_count[c] == 0:
         return Strategies.of(instance, c, nothing)
     table = pre_combination(instance.demand, free, cap)
     table = table[~rejected(free, start, table @ instance.demand, overload)]

@@ -10,7 +10,7 @@ import numpy as np
 from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.errors import InvalidOption
-from ....instances.problem.rules import checked
+from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
 from .result import played
 from .states import Space
@@ -19,7 +19,7 @@ from .strategies import Eta, Game, Overload, game_of
 MOST_NODES = 100_000
 
 
-@checked
+@validate_options
 def fuga_tree(
     instance: Packing,
     *,
@@ -58,8 +58,8 @@ def fuga_tree(
             child for _, child, played_here in tree.out_edges(node, data="played") if played_here
         )
         choice[place] = tree.nodes[node]["action"]
-    told = {"equilibrium": "subgame perfect", "nodes": tree.number_of_nodes()}
-    return played(game, choice, Stop.FINISHED, told)
+    facts = {"equilibrium": "subgame perfect", "nodes": tree.number_of_nodes()}
+    return played(game, choice, Stop.FINISHED, facts)
 
 
 def game_tree(game: Game) -> Any:

@@ -1,0 +1,197 @@
+"""The records of a comparison's rows by method, and what several seeds of one method say
+together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..run.rows import Row
+
+Record = Mapping[str, Any]
+Records = Mapping[str, Sequence[Record]]
+"""Each method's records, one per seed."""
+
+SHARES = tuple(round(step / 25, 2) for step in range(26))
+"""Shares of agents or users at which sorted values are kept."""
+
+_LEGEND = 20
+"""Letters of a line's name: longer ones make a legend wider than its picture."""
+
+
+def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]]:
+    """Each method's records, one per seed, in the order of the rows; rows without one (failed, no
+    answer) are left out.
+
+    A method that was run on predicted values, or with several sets of options, counts as several;
+    its name says so.
+
+    Parameters
+    ----------
+    needs : a key that a record must hold; one that failed or is of an older version does not.
+    """
+    listed = [row for row in rows if _has_record(row, needs)]
+    sets: dict[str, set[str]] = {}
+    for row in listed:
+        sets.setdefault(row["method"], set()).add(_options(row))
+    found: dict[str, list[Record]] = {}
+    for row in listed:
+        name = row["method"]
+        if len(sets[name]) > 1 and row.get("options"):
+            name += f" ({', '.join(f'{key}={value}' for key, value in row['options'].items())})"
+        if (share := row.get("predict")) is not None:
+            name += f" on {100 * share:g} % sampled"
+        found.setdefault(name, []).append(row["record"] or {})
+    return found
+
+
+def over_seeds(
+    values: Sequence[Sequence[float]],
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Mean, least and most of equally long lists, place by place; the last two empty when there is
+    one list.
+    """
+    columns = list(zip(*values, strict=True))
+    mean = tuple(sum(column) / len(column) for column in columns)
+    if len(values) == 1:
+        return mean, (), ()
+    return mean, tuple(map(min, columns)), tuple(map(max, columns))
+
+
+def means(by_method: Records, name: str) -> dict[str, tuple[float, ...]]:
+    """Each method's means over its seeds of an entry that is a list."""
+    return {
+        method: over_seeds([record[name] for record in records])[0]
+        for method, records in by_method.items()
+    }
+
+
+def mean(by_method: Records, name: str) -> dict[str, float]:
+    """Each method's mean over its seeds of an entry that is a number."""
+    return {
+        method: sum(record[name] for record in records) / len(records)
+        for method, records in by_method.items()
+    }
+
+
+def evenly(number: int, most: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The places of all of so many, or of `most` of them, evenly spaced, the first and the last
+    among them.
+    """
+    return np.linspace(0, number - 1, min(number, most)).round().astype(np.int64)
+
+
+def extremes(values: Mapping[str, float], form: str = "g") -> str:
+    """Who has the least and who has the most, in words, for a picture's alternative text."""
+    least, most = min(values.values()), max(values.values())
+    if least == most:
+        return (
+            f"all the same, {least:{form}}"
+            if len(values) > 1
+            else f"{next(iter(values))} has {least:{form}}"
+        )
+    who = [[name for name, value in values.items() if value == end] for end in (least, most)]
+    return f"least {_listed(who[0])} with {least:{form}}, most {_listed(who[1])} with {most:{form}}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Methods whose first seeds left the same numbers, and so share a line.
+
+    Attributes
+    ----------
+    methods : their names.
+    record : of the first one.
+    """
+
+    methods: tuple[str, ...]
+    record: Record
+
+    @property
+    def name(self) -> str:
+        """Short enough for a legend."""
+        joined = ", ".join(self.methods)
+        return joined if len(joined) < _LEGEND else f"{self.methods[0]} +{len(self.methods) - 1}"
+
+
+def alike(by_method: Records, numbers: Callable[[Record], Any]) -> list[Group]:
+    """The methods in groups, by the numbers of their first record that are drawn."""
+    groups: list[tuple[Any, list[str], Record]] = []
+    for method, records in by_method.items():
+        own = numbers(records[0])
+        group = next((methods for drawn, methods, _ in groups if drawn == own), None)
+        if group is None:
+            groups.append((own, [method], records[0]))
+        else:
+            group.append(method)
+    return [Group(tuple(methods), record) for _, methods, record in groups]
+
+
+def curves(
+    by_method: Records, numbers: Callable[[Record], Sequence[float]]
+) -> list[tuple[Group, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
+    """Each method's numbers over its seeds (mean, least, most, as of `over_seeds`), methods with
+    the same ones together.
+
+    Least and most are empty where all seeds agree.
+    """
+    spread: dict[str, list[Record]] = {}
+    for method, records in by_method.items():
+        mean, low, high = over_seeds([numbers(record) for record in records])
+        spread[method] = [{"spread": (mean, (), ()) if low == high else (mean, low, high)}]
+    return [
+        (group, *group.record["spread"]) for group in alike(spread, lambda record: record["spread"])
+    ]
+
+
+def sharing(groups: Iterable[Group]) -> str:
+    """Which methods share a line, for a picture's note; "" when none do."""
+    return " ".join(
+        f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1
+    )
+
+
+def shown_of(shown: int, total: int, words: str) -> str:
+    """How many of all are shown, for a note: `words` follow the numbers; "" when none is left
+    out.
+    """
+    return f"{shown} of {total} {words}." if shown < total else ""
+
+
+def joined(*sentences: str) -> str:
+    """The sentences there are, for a note."""
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def file_name(text: str) -> str:
+    """Lower-case ASCII words joined by hyphens, for the name of a picture."""
+    letters = "".join(
+        letter if letter.isalnum() and letter.isascii() else " " for letter in text.lower()
+    )
+    return "-".join(letters.split()) or "unnamed"
+
+
+def rounded(values: Iterable[float], digits: int = 4) -> list[float]:
+    """Floats to so many significant digits, for a record that stays small."""
+    return [float(f"{value:.{digits}g}") for value in values]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first three names."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _has_record(row: Row, needs: str) -> bool:
+    record = row.get("record")
+    if row.get("error") or row.get("kind", "run") != "run" or not isinstance(record, Mapping):
+        return False
+    return needs in record
+
+
+def _options(row: Row) -> str:
+    return json.dumps(row.get("options") or {}, sort_keys=True, default=str)

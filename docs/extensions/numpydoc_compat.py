@@ -1,0 +1,156 @@
+"""This package's docstrings for numpydoc and Sphinx: names with their texts, formulas set as they are
+written, short array types.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+SECTIONS = ("Attributes", "Parameters", "Other Parameters")
+_ENTRY = re.compile(r"^(\**\w[\w*, ]*?) : (.*)$")
+_STARS = re.compile(r"\*\*(?=\w+(?![\w*]))|(?<=[ (])\*(?=[,) ])")
+_OURS = re.compile(r"^cotenant(\.\w+)+$")
+_AT = r"~?(?:\w+\.)*"
+_ARRAY = re.compile(rf"{_AT}ndarray\[tuple\[{_AT}Any, \.\.\.\], {_AT}dtype\[{_AT}(\w+)\]\]")
+_LIKE = re.compile(rf"{_AT}_Buffer \| .*?\| {_AT}_NestedSequence\[complex \| bytes \| str\]")
+_RANGE = re.compile(rf"{_AT}Annotated\[(\w+), {_AT}Range\(least=.*?, infinite=(?:True|False)\)\]")
+_NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
+
+
+def named_entries(lines: list[str]) -> list[str]:
+    """The lines with each entry's text put below its name, where numpydoc takes it for a
+    description.
+    """
+    result: list[str] = []
+    inside = False
+    for place, line in enumerate(lines):
+        if _is_title(lines, place):
+            inside = line.strip() in SECTIONS
+        found = _ENTRY.match(line) if inside else None
+        below = lines[place + 1].strip() if place + 1 < len(lines) else ""
+        if found and below[:1].isupper() and found[2][-1:] not in ".,;:":
+            found = None  # a type after the colon, and the text below: as numpydoc has it
+        result += [found[1], f"    {found[2]}"] if found else [line]
+    return result
+
+
+def formulas(lines: list[str]) -> list[str]:
+    """The lines with every indented block of the text before the sections as a literal block: a
+    formula or a drawing.
+    """
+    result: list[str] = []
+    quoted = False
+    for place, line in enumerate(lines):
+        if _is_title(lines, place):
+            return result + lines[place:]
+        before = next((entry for entry in reversed(result) if entry.strip()), "")
+        if line.startswith("    ") and not quoted and result and not result[-1].strip():
+            quoted = True
+            if not before.startswith((" ", "- ", ">>>")) and not before.endswith("::"):
+                result += ["::", ""]
+        elif line.strip() and not line.startswith("    "):
+            quoted = False
+        result.append(line)
+    return result
+
+
+def plain_marks(lines: list[str]) -> list[str]:
+    """The lines with |x|, *, and **options as they stand outside formulas and code, not as
+    markup.
+    """
+    result = []
+    quoted = False
+    for line in lines:
+        quoted = (
+            (quoted and (line.startswith("    ") or not line.strip()))
+            or line.strip() == "::"
+            or line.endswith("::")
+        )
+        if ("|" in line or "*" in line) and not quoted and not line.lstrip().startswith(">>>"):
+            parts = line.split("`")
+            parts[::2] = [_STARS.sub(r"\\\g<0>", part.replace("|", "\\|")) for part in parts[::2]]
+            line = "`".join(parts)
+        result.append(line)
+    return result
+
+
+def _is_title(lines: list[str], place: int) -> bool:
+    below = lines[place + 1] if place + 1 < len(lines) else ""
+    return (
+        bool(re.fullmatch(r"-{3,}", below.strip()))
+        and bool(lines[place].strip())
+        and not lines[place].startswith(" ")
+    )
+
+
+def short_types(text: str | None) -> str | None:
+    """A signature with array types as people write them, no ranges, and "..." for a default that is
+    made anew.
+    """
+    if text is None:
+        return None
+    text = _RANGE.sub(r"\1", text)
+    return _LIKE.sub("ArrayLike", _ARRAY.sub(r"ndarray[\1]", text)).replace("<factory>", "...")
+
+
+def _shorten(
+    app: Sphinx,
+    what: str,
+    name: str,
+    thing: Any,
+    options: Any,
+    signature: str | None,
+    returns: str | None,
+) -> Any:
+    return short_types(signature), short_types(returns)
+
+
+def _prepare(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = plain_marks(formulas(named_entries(lines)))
+
+
+def _name_role(
+    role: str,
+    rawtext: str,
+    text: str,
+    line: int,
+    inliner: Any,
+    options: Any = None,
+    content: Any = None,
+) -> Any:
+    """`name` in a docstring: a link where it is a name of the package, else as it stands."""
+    if _NAME.match(text):
+        from sphinx.domains.python import PyXRefRole
+
+        return PyXRefRole()(
+            "py:obj", f":py:obj:`{text}`", text, line, inliner, options or {}, content or []
+        )
+    return [nodes.literal(rawtext, text)], []
+
+
+def _link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """`cotenant.some.name` in the text of a page: a link to where it is described."""
+    from sphinx.addnodes import pending_xref
+
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext()
+        if _OURS.match(text) and isinstance(literal.parent, nodes.paragraph | nodes.entry):
+            found = pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=text, refexplicit=False
+            )
+            found["refdoc"] = app.env.docname
+            literal.replace_self(found)
+            found += literal
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Read docstrings before numpydoc does."""
+    app.connect("autodoc-process-docstring", _prepare, priority=300)
+    app.connect("autodoc-process-signature", _shorten)
+    app.connect("doctree-read", _link_names)
+    app.add_role("name", _name_role)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,216 @@
+"""The reader of plain tables: virtual machines and hosts, as name, amounts of each resource and
+count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..problem.base import repeated
+from ..problem.csv_headers import name_of, tables_of
+from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.option_types import AtLeast, validate_options
+from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
+from .instance import Packing
+
+_ELASTIC = {"inf": np.inf}
+_UNLIMITED = {"inf": np.inf, "": np.inf}
+_RULES = ("zone", "allowed", "most_per_server", "apart", "skew", "server")
+_NOT_RESOURCES = ("name", "count", "cost", *_RULES)
+
+MOST_DECIMALS = 6
+"""Of an amount: more would be a matter of units."""
+
+
+@validate_options
+def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
+    """Virtual machines as `name,cpu,mem[,count]`, and hosts as the same, perhaps with `cost`.
+
+    Hosts may also have their `zone`; VMs `most_per_server`, `skew`, `allowed` and `apart` (names of
+    hosts on which they may run, and of VMs with which they share no host, separated by
+    semicolons), and `server`, the hosts that they run on now, one name for each VM (of the third
+    host of a row with a count: `name/3`). A blank cell says nothing.
+
+    Every other column but name, count and cost is a resource, and both tables have the same ones.
+    Without a column `count` each row is one; "inf" stands for as many VMs as fit, or as many hosts
+    as needed. Amounts with decimals are counted in tenths, hundredths, ..., which the resource's
+    name then says: amounts of instances are whole.
+
+    Parameters
+    ----------
+    path : the table of VMs, or a folder that holds `vms.csv` and `hosts.csv`.
+    hosts : path of the table of hosts.
+
+    Raises
+    ------
+    InvalidOption
+        No table of hosts.
+    InvalidFile
+        A table that cannot be read, with its line; resources that differ.
+    """
+    main, others = tables_of(path, "vms.csv", hosts=hosts)
+    vms = _table(main)
+    if "hosts" not in others:
+        raise InvalidOption(
+            f"{main} has VMs only; expected hosts as well: write -o hosts=PATH of a table "
+            "name,cpu,mem[,count]"
+        )
+    servers = _table(others["hosts"])
+    if odd := sorted(set(vms.resources) ^ set(servers.resources)):
+        raise InvalidFile(
+            f"{main} and {others['hosts']} do not have the same resources: {', '.join(odd)} "
+            f"{'is' if len(odd) == 1 else 'are'} in only one of them"
+        )
+    scale = [
+        10 ** max(_decimals(table.amounts[name]) for table in (vms, servers))
+        for name in vms.resources
+    ]
+    resources = [
+        name if times == 1 else f"{name} [1/{times}]"
+        for name, times in zip(vms.resources, scale, strict=True)
+    ]
+    remarks = [f"VMs of {main.name} on hosts of {others['hosts'].name}", vms.written]
+    if not servers.counted:
+        remarks.append(
+            f"one host of each of {len(servers.names)} rows (a column count says how many; inf as "
+            "many as needed)"
+        )
+    return Packing(
+        capacity=servers.whole(vms.resources, scale),  # type: ignore[arg-type]
+        demand=vms.whole(vms.resources, scale),  # type: ignore[arg-type]
+        request=vms.count,  # type: ignore[arg-type]
+        servers=servers.count,  # type: ignore[arg-type]
+        cost=servers.cost,  # type: ignore[arg-type]
+        resources=tuple(resources),
+        names=vms.names,
+        class_names=servers.names,
+        name=name_of(path),
+        **_rules(vms, servers),
+        source="; ".join(filter(None, remarks)),
+    )
+
+
+def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
+    """Where VMs may run and where they run now, as fields of the instance."""
+    fields: dict[str, Any] = {}
+    if any(row["zone"] for row in hosts.rows):
+        fields["zone"] = tuple(row["zone"] for row in hosts.rows)
+    for column in ("most_per_server", "skew"):
+        if any(row[column] for row in vms.rows):
+            fields[column] = [_whole(row, column, _UNLIMITED) for row in vms.rows]
+    places = {name: place for place, name in enumerate(hosts.names)}
+    allowed = [[_place(row, "allowed", n, places) for n in _list(row, "allowed")]
+               for row in vms.rows]  # fmt: skip
+    if any(allowed):
+        fields["allowed"] = np.array(
+            [[not row or c in row for c in range(len(places))] for row in allowed]
+        )
+    types = {name: place for place, name in enumerate(vms.names)}
+    apart = {
+        tuple(sorted((i, _place(row, "apart", name, types))))
+        for i, row in enumerate(vms.rows)
+        for name in _list(row, "apart")
+    }
+    if apart:
+        fields["apart"] = np.array(sorted(apart))
+    if np.isfinite(hosts.count).all():
+        names = [
+            name if number == 1 else f"{name}/{each}"
+            for name, number in zip(hosts.names, map(int, hosts.count), strict=True)
+            for each in range(1, number + 1)
+        ]
+        servers = {name: place for place, name in enumerate(names)}
+        placed = Counter(
+            (_place(row, "server", name, servers), i)
+            for i, row in enumerate(vms.rows)
+            for name in _list(row, "server")
+        )
+        if placed:
+            fields["placed"] = [(m, i, number) for (m, i), number in sorted(placed.items())]
+            fields["server_names"] = tuple(names)
+    elif any(row["server"] for row in vms.rows):
+        raise InvalidFile(
+            f"{vms.path} says on which server VMs run, and {hosts.path} has as many hosts as "
+            "needed; expected a number of each"
+        )
+    return fields
+
+
+def _list(row: CsvRow, column: str) -> list[str]:
+    return [name.strip() for name in row[column].split(";") if name.strip()]
+
+
+def _place(row: CsvRow, column: str, name: str, places: dict[str, int]) -> int:
+    if name not in places:
+        what = "a VM" if column == "apart" else "a host"
+        raise row.wrong(column, f"names of {what} of the tables, separated by ;", text=name)
+    return places[name]
+
+
+class _Things:
+    """The rows of a table: VMs or hosts, each with its amounts, as they are written."""
+
+    def __init__(self, table: CsvTable) -> None:
+        rows = self.rows = list(table)
+        self.path = table.path
+        self.names = tuple(row.word("name") for row in rows)
+        if (twice := repeated(self.names)) is not None:
+            raise InvalidFile(f"{table.path} names {twice!r} twice; write its number as count")
+        if price := {"price", "price_per_hour", "hourly_price"} & set(table.columns):
+            raise InvalidFile(
+                f"{table.path}, line 1: column {min(price)!r} is no resource; name it cost, "
+                "a whole number for each host"
+            )
+        self.resources = [name for name in table.columns if name not in _NOT_RESOURCES]
+        self.amounts = {name: [_amount(row, name) for row in rows] for name in self.resources}
+        self.counted = "count" in table.places
+        self.count = (
+            [_whole(row, "count", _ELASTIC) for row in rows] if self.counted else [1.0] * len(rows)
+        )
+        self.cost = [row.whole("cost") for row in rows] if "cost" in table.places else None
+        self.written = table.written
+
+    def whole(self, resources: list[str], scale: list[int]) -> list[list[int]]:
+        """One row for each thing, one amount for each resource, in whole units."""
+        columns = [
+            [int(amount * times) for amount in self.amounts[name]]
+            for name, times in zip(resources, scale, strict=True)
+        ]
+        if any(amount >= LARGEST for column in columns for amount in column):
+            raise InvalidFile(f"{self.path} has an amount of 2**53 or more; choose a larger unit")
+        return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _table(path: Path) -> _Things:
+    table = CsvTable(path, "name", lower=True)
+    if not set(table.columns) - set(_NOT_RESOURCES):
+        raise InvalidFile(
+            f"{table.path}, line 1: the columns are {', '.join(table.columns)}; expected name, "
+            "resources such as cpu and mem, and perhaps count"
+        )
+    return _Things(table)
+
+
+def _amount(row: CsvRow, column: str) -> Decimal:
+    value = Decimal(repr(row.number(column, AMOUNT))).normalize()
+    if _decimals([value]) > MOST_DECIMALS:
+        raise row.wrong(column, f"at most {MOST_DECIMALS} decimals", "Choose a smaller unit")
+    return value
+
+
+def _whole(row: CsvRow, column: str, blank: dict[str, float]) -> float:
+    cure = "Write inf for as many as there can be" if column == "count" else ""
+    value = row.number(column, AtLeast(0), blank, cure)
+    if value % 1 and value != np.inf:
+        raise row.wrong(column, "a whole number, 0 or more, or inf for as many as there can be")
+    return value
+
+
+def _decimals(values: list[Decimal]) -> int:
+    """The most digits behind the point."""
+    return max([0, *(-int(value.as_tuple().exponent) for value in values)])

@@ -1,0 +1,492 @@
+"""Where VMs may run: eligible servers, limits, conflicts and zones, and the placement there is.
+
+The fields of `Packing` that say so are validated, brought into one form, and checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.base import repeated, set_field, to_json_value
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import given_names, raise_first_invalid, set_array, set_names
+
+Integers = npt.NDArray[np.int64]
+Within = Literal["server", "zone"]
+Group = TypeVar("Group", "Limit", "Spread")
+
+RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads")
+"""The fields that forbid placements."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most `most` VMs of some types together on any one server, or in any one zone.
+
+    Attributes
+    ----------
+    types : the VM types that are counted together.
+    most : at least 1.
+    within : "server" or "zone".
+    """
+
+    types: tuple[int, ...]
+    most: int
+    within: Within = "server"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """No zone that counts has over `skew` more VMs of some types, together, than another one has.
+
+    Attributes
+    ----------
+    types : the VM types that are counted together.
+    skew : at least 1.
+    zones : those that count, empty ones too; when none are given, every zone with a server on which
+        one of the types is allowed. VMs elsewhere are not counted.
+    """
+
+    types: tuple[int, ...]
+    skew: int
+    zones: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The rules of an instance in one form, without fields that are short for others.
+
+    Attributes
+    ----------
+    allowed : (s, p) whether a type may run on a class.
+    limits, zone_limits : VM types and how many of them one server, or one zone, may hold.
+    apart : pairs of types of which no server holds both.
+    spreads : VM types, their largest skew, and the zones that count.
+    zone : (p,) number of each class's zone, -1 for none.
+    zones : names of the zones.
+    """
+
+    allowed: npt.NDArray[np.bool_]
+    limits: tuple[tuple[tuple[int, ...], int], ...]
+    zone_limits: tuple[tuple[tuple[int, ...], int], ...]
+    apart: tuple[tuple[int, int], ...]
+    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    zone: Integers
+    zones: tuple[str, ...]
+
+
+def given_rules(instance: Any, names: Iterable[str] = RULES) -> list[str]:
+    """Those of the fields that are given."""
+    return [n for n in names if getattr(instance, n) is not None and len(getattr(instance, n))]
+
+
+def refuse_rules(instance: Any) -> None:
+    """Raise InvalidInstance where an instance has rules, for a method that does not know them."""
+    if given := given_rules(instance):
+        raise InvalidInstance(
+            given[0], "given", "nothing: this method does not know rules on where VMs may run",
+            "Ask min-servers, min-cost, cp-sat, fewest-moves, or a greedy packer (FFD, dot, ...)",
+        )  # fmt: skip
+
+
+def rules_of(instance: Any) -> Rules:
+    """The rules of an instance; where it has none, everything is allowed."""
+    types, classes = instance.types, instance.classes
+    allowed = instance.allowed
+    if allowed is None:
+        allowed = np.ones((types, classes), dtype=np.bool_)
+    zones = tuple(dict.fromkeys(name for name in instance.zone if name))
+    number = {name: place for place, name in enumerate(zones)}
+    zone = np.array([number.get(name, -1) for name in instance.zone] or [-1] * classes)
+    own = [] if instance.most_per_server is None else instance.most_per_server.tolist()
+    alone = [] if instance.skew is None else instance.skew.tolist()
+    spreads = [Spread((i,), int(skew)) for i, skew in enumerate(alone) if np.isfinite(skew)]
+    spreads += instance.spreads
+    there = allowed & (instance.server_count > 0) & (zone >= 0)
+    limits = [((i,), int(most)) for i, most in enumerate(own) if np.isfinite(most)]
+    return Rules(
+        allowed=allowed,
+        limits=(
+            *limits,
+            *((rule.types, rule.most) for rule in instance.limits if rule.within == "server"),
+        ),
+        zone_limits=tuple(
+            (rule.types, rule.most) for rule in instance.limits if rule.within == "zone"
+        ),
+        apart=() if instance.apart is None else tuple(map(tuple, instance.apart.tolist())),
+        spreads=tuple(
+            (
+                rule.types,
+                rule.skew,
+                tuple(sorted(number[name] for name in rule.zones))
+                or tuple(np.unique(zone[there[list(rule.types)].any(axis=0)]).tolist()),
+            )
+            for rule in spreads
+        ),
+        zone=zone,
+        zones=zones,
+    )
+
+
+def set_rules(instance: Any) -> None:
+    """Validate the fields that say where VMs may run, and what the servers hold now.
+
+    Raises
+    ------
+    InvalidInstance
+        Naming the field, the value seen, and the cure.
+    """
+    types, classes = instance.types, instance.classes
+    _set_zone(instance, classes)
+    if instance.allowed is not None:
+        _set_allowed(instance, types, classes)
+    for name, what in (("most_per_server", "VMs on one server"), ("skew", "VMs of skew")):
+        if getattr(instance, name) is None:
+            continue
+        values = set_array(instance, name, float, 1, types, "one per type of VM")
+        wrong = ~(values >= 1) | (np.isfinite(values) & (values != np.floor(values)))
+        raise_first_invalid(
+            name, values, wrong, f"a whole number of {what}, at least 1, or infinity (null)"
+        )
+    if instance.apart is not None:
+        pairs = set_array(instance, "apart", np.int64, 2)
+        if pairs.shape[1:] != (2,) and pairs.size:
+            raise InvalidInstance(
+                "apart", f"of shape {pairs.shape}", "pairs of types, two numbers each"
+            )
+        if not pairs.size:
+            set_field(instance, "apart", None)
+        _refuse_numbers("apart", pairs, types, "a VM type")
+        if (same := np.flatnonzero((pairs[:, :1] == pairs[:, 1:]).all(axis=1))).size:
+            raise InvalidInstance(
+                f"apart[{same[0]}]", str(pairs[same[0]].tolist()), "two different types",
+                "Write most_per_server 1 where no two VMs of a type may share a server",
+            )  # fmt: skip
+    set_field(instance, "limits", _groups(instance, "limits", Limit, "most", types))
+    set_field(instance, "spreads", _groups(instance, "spreads", Spread, "skew", types))
+    for place, rule in enumerate(instance.limits):
+        if rule.within not in get_args(Within):
+            raise InvalidInstance(
+                f"limits[{place}].within", repr(rule.within), "'server' or 'zone'"
+            )
+    for place, rule in enumerate(instance.spreads):
+        if unknown := sorted(set(rule.zones) - set(filter(None, instance.zone))):
+            raise InvalidInstance(
+                f"spreads[{place}].zones", f"naming {unknown[0]!r}",
+                f"zones of the servers: {', '.join(sorted(set(filter(None, instance.zone))))}",
+            )  # fmt: skip
+    needing = given_rules(instance, ("skew", "spreads"))
+    if any(rule.within == "zone" for rule in instance.limits):
+        needing.append("limits")
+    if needing and not instance.zone:
+        raise InvalidInstance(
+            needing[0], "given without zones", "zone, the zone of each server class",
+            "Give zone, or drop the rule",
+        )  # fmt: skip
+    _set_placed(instance, types)
+
+
+def rules_document(instance: Any) -> dict[str, Any]:
+    """The fields that are given, as JSON values."""
+    content: dict[str, Any] = {}
+    for name in ("allowed", "most_per_server", "apart", "skew", "placed"):
+        if (values := getattr(instance, name)) is not None:
+            content[name] = to_json_value(values)
+    for name in ("most_per_server", "skew"):
+        if name in content:
+            content[name] = [None if v is None else int(v) for v in content[name]]
+    if instance.limits:
+        content["limits"] = [
+            {"types": list(rule.types), "most": rule.most, "within": rule.within}
+            for rule in instance.limits
+        ]
+    if instance.spreads:
+        content["spreads"] = [
+            {"types": list(rule.types), "skew": rule.skew, "zones": list(rule.zones)}
+            for rule in instance.spreads
+        ]
+    return content | given_names(instance, "zone", "server_names")
+
+
+def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
+    """Decide whether a placement keeps the rules, from the fields as they are given.
+
+    Parameters
+    ----------
+    count, kind : (n, s) VMs on each server, and (n,) its class.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first rule that is broken, and where.
+    """
+    names = instance.names
+    if instance.allowed is not None:
+        wrong = (count > 0) & ~instance.allowed.T[kind]
+        if wrong.any():
+            m, i = (int(entry) for entry in np.argwhere(wrong)[0])
+            raise InfeasibleSolution(
+                f"server {m} (class {kind[m]}) holds VMs of type {names[i]!r}, which are not "
+                "allowed there"
+            )
+    if instance.most_per_server is not None:
+        over = count > instance.most_per_server
+        if over.any():
+            m, i = (int(entry) for entry in np.argwhere(over)[0])
+            raise InfeasibleSolution(
+                f"server {m} holds {count[m, i]} VMs of type {names[i]!r}; at most "
+                f"{instance.most_per_server[i]:.0f} may share a server"
+            )
+    for i, other in () if instance.apart is None else instance.apart.tolist():
+        both = (count[:, i] > 0) & (count[:, other] > 0)
+        if both.any():
+            raise InfeasibleSolution(
+                f"server {int(np.argmax(both))} holds VMs of types {names[i]!r} and "
+                f"{names[other]!r}, which are to be apart"
+            )
+    where = np.array([instance.zone[c] if instance.zone else "" for c in kind.tolist()], dtype=str)
+    zones = sorted(set(filter(None, instance.zone)))
+    for place, rule in enumerate(instance.limits):
+        by_server = count[:, list(rule.types)].sum(axis=1)
+        totals = {f"server {m}": int(number) for m, number in enumerate(by_server)}
+        if rule.within == "zone":
+            totals = {f"zone {name!r}": int(by_server[where == name].sum()) for name in zones}
+        for what, number in totals.items():
+            if number > rule.most:
+                raise InfeasibleSolution(
+                    f"{what} holds {number} VMs of limits[{place}]; at most {rule.most} may be"
+                )
+    alone = [] if instance.skew is None else instance.skew.tolist()
+    spreads = [
+        (f"type {names[i]!r}", Spread((i,), int(s))) for i, s in enumerate(alone) if s < np.inf
+    ]
+    spreads += [(f"spreads[{place}]", rule) for place, rule in enumerate(instance.spreads)]
+    for what, rule in spreads:
+        by_server = count[:, list(rule.types)].sum(axis=1)
+        numbers = {
+            name: int(by_server[where == name].sum())
+            for name in rule.zones or counted_zones(instance, rule.types)
+        }
+        if not numbers:
+            continue
+        most, least = max(numbers, key=numbers.__getitem__), min(numbers, key=numbers.__getitem__)
+        if numbers[most] - numbers[least] > rule.skew:
+            raise InfeasibleSolution(
+                f"zone {most!r} holds {numbers[most]} VMs of {what}, zone {least!r} "
+                f"{numbers[least]}; the largest skew is {rule.skew}"
+            )
+
+
+def present_counts(instance: Any) -> Integers:
+    """(n, s) VMs of each type on each server now."""
+    count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
+    if instance.placed is not None:
+        count[instance.placed[:, 0], instance.placed[:, 1]] = instance.placed[:, 2]
+    return count
+
+
+def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int]:
+    """On which servers a placement leaves most VMs where they are, and how many move.
+
+    Servers of a class are interchangeable, so each is matched with one of what runs now
+    (Kuhn 1955); VMs that do not run now are no moves.
+
+    Parameters
+    ----------
+    count, kind : of the placement.
+
+    Returns
+    -------
+    (n,) number of the server that each row is on, and the VMs that run now and leave their server.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    present, of = present_counts(instance), instance.server_class
+    server, stay = np.zeros(len(kind), dtype=np.int64), 0
+    for c in np.unique(kind).tolist():
+        rows, there = np.flatnonzero(kind == c), np.flatnonzero(of == c)
+        overlap = np.zeros((len(rows), len(there)), dtype=np.int64)
+        for place, m in enumerate(there.tolist()):
+            present_types = np.flatnonzero(present[m])
+            overlap[:, place] = np.minimum(
+                count[np.ix_(rows, present_types)], present[m, present_types]
+            ).sum(axis=1)
+        row, place = linear_sum_assignment(overlap, maximize=True)
+        server[rows[row]] = there[place]
+        stay += int(overlap[row, place].sum())
+    return server, int(present.sum()) - stay
+
+
+def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
+    """The zones with a server on which one of the types is allowed: those that count for its skew
+    where none are given.
+    """
+    found = {
+        name
+        for c, name in enumerate(instance.zone)
+        if name
+        and instance.server_count[c] > 0
+        and (instance.allowed is None or any(instance.allowed[i, c] for i in types))
+    }
+    return sorted(found)
+
+
+def cordoned_fields(instance: Any, servers: Iterable[str | int]) -> dict[str, Any]:
+    """The fields of an instance in which these servers are classes that allow nothing."""
+    if not np.isfinite(instance.server_count).all():
+        raise InvalidInstance("servers", "as many as needed", "a number of servers of every class")
+    of = instance.server_class
+    places = {name: m for m, name in enumerate(instance.server_names)}
+    shut = np.zeros(len(of), dtype=np.bool_)
+    for server in [servers] if isinstance(servers, str | int) else servers:
+        m = places.get(server, server) if isinstance(server, str) else int(server)
+        if isinstance(m, str) or not 0 <= m < len(of):
+            raise InvalidInstance(
+                "server_names", f"without {server!r}", "the name or number of a server",
+                f"Name one of {', '.join(instance.server_names[:5]) or f'0 to {len(of) - 1}'}, ...",
+            )  # fmt: skip
+        shut[m] = True
+    classes = instance.classes
+    kinds = np.unique(of[shut])
+    source = np.concatenate([np.arange(classes), kinds])  # the class that each new one is like
+    moved = np.where(shut, classes + np.searchsorted(kinds, of), of)
+    order = np.argsort(moved, kind="stable")
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    found = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    for name in ("capacity", "initial", "cost"):
+        found[name] = found[name][source]
+    found["servers"] = np.bincount(moved, minlength=len(source)).astype(float)
+    allowed = rules_of(instance).allowed[:, source].copy()
+    allowed[:, classes:] = False
+    found["allowed"] = allowed
+    if instance.zone:
+        found["zone"] = tuple(instance.zone[c] for c in source.tolist())
+    if instance.class_names:
+        shut_names = (f"{instance.class_names[c]} (cordoned)" for c in kinds.tolist())
+        found["class_names"] = (*instance.class_names, *shut_names)
+    if instance.server_names:
+        found["server_names"] = tuple(instance.server_names[m] for m in order.tolist())
+    if instance.placed is not None:
+        placed = instance.placed.copy()
+        placed[:, 0] = number[placed[:, 0]]
+        found["placed"] = placed
+    return {key: value for key, value in found.items() if key not in ("name", "source")}
+
+
+def _set_zone(instance: Any, classes: int) -> None:
+    given = instance.zone
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInstance("zone", repr(given), "a list of names, one per server class")
+    zone = tuple(given)
+    if zone and len(zone) != classes:
+        raise InvalidInstance(
+            "zone", f"of length {len(zone)}", f"{classes} entries, one per server class"
+        )
+    for place, name in enumerate(zone):
+        if not isinstance(name, str):
+            raise InvalidInstance(
+                f"zone[{place}]", repr(name), "a name, or an empty one for a class in no zone"
+            )
+    set_field(instance, "zone", zone if any(zone) else ())
+
+
+def _set_allowed(instance: Any, types: int, classes: int) -> None:
+    raw = set_array(instance, "allowed", float, 2)
+    if raw.shape != (types, classes):
+        raise InvalidInstance(
+            "allowed", f"of shape {raw.shape}",
+            f"({types}, {classes}), a row per VM type and an entry per server class",
+        )  # fmt: skip
+    raise_first_invalid("allowed", raw, (raw != 0) & (raw != 1), "true or false")
+    set_array(instance, "allowed", np.bool_, 2)
+
+
+def _groups(instance: Any, name: str, made: type[Group], number: str, types: int) -> Any:
+    """The rules of a list: made of mappings, or as they are."""
+    given = getattr(instance, name)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInstance(name, repr(given), f"a list of {made.__name__}")
+    keys = [field.name for field in fields(made)]
+    found = []
+    for place, entry in enumerate(given):
+        if isinstance(entry, Mapping) and set(keys[:2]) <= set(entry) <= set(keys):
+            entry = made(**entry)
+        if not isinstance(entry, made):
+            raise InvalidInstance(
+                f"{name}[{place}]", repr(entry), f"a {made.__name__} of {', '.join(keys)}"
+            )
+        members = np.array(entry.types if np.iterable(entry.types) else [])
+        if not members.size or members.dtype.kind not in "iu" or members.ndim != 1:
+            raise InvalidInstance(
+                f"{name}[{place}].types", repr(entry.types), "a list of VM types, by number"
+            )
+        _refuse_numbers(f"{name}[{place}].types", members, types, "a VM type")
+        if (twice := repeated(members.tolist())) is not None:
+            raise InvalidInstance(f"{name}[{place}].types", f"naming {twice} twice", "each once")
+        value = getattr(entry, number)
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InvalidInstance(
+                f"{name}[{place}].{number}", repr(value), "a whole number of VMs, at least 1"
+            )
+        rest = {keys[2]: getattr(entry, keys[2])}
+        if keys[2] == "zones":
+            rest = {"zones": tuple(rest["zones"])}
+        found.append(made(tuple(members.tolist()), int(value), **rest))
+    return tuple(found)
+
+
+def _set_placed(instance: Any, types: int) -> None:
+    """What the servers hold now, and their names: both need a number of servers."""
+    named = np.size(instance.server_names) > 0
+    if instance.placed is None and not named:
+        set_field(instance, "server_names", ())
+        return
+    if not np.isfinite(instance.server_count).all():
+        raise InvalidInstance(
+            "server_names" if instance.placed is None else "placed",
+            "given where servers are as many as needed",
+            "a number of servers of every class",
+        )
+    servers = int(instance.server_count.sum())
+    set_names(instance, "server_names", servers, "server")
+    if instance.placed is None:
+        return
+    placed = set_array(instance, "placed", np.int64, 2)
+    if placed.size == 0:
+        placed = placed.reshape(0, 3)
+        set_field(instance, "placed", placed)
+    if placed.shape[1] != 3:
+        raise InvalidInstance(
+            "placed", f"of shape {placed.shape}", "three numbers a row: server, VM type, VMs"
+        )
+    _refuse_numbers("placed", placed[:, 0], servers, "a server", ", 0")
+    _refuse_numbers("placed", placed[:, 1], types, "a VM type", ", 1")
+    raise_first_invalid(
+        "placed", placed, (np.arange(3) == 2) & (placed < 1), "a number of VMs, at least 1"
+    )
+    if (twice := repeated(map(tuple, placed[:, :2].tolist()))) is not None:
+        raise InvalidInstance(
+            "placed", f"naming server {twice[0]} and VM type {twice[1]} twice", "one row for both"
+        )
+    total = np.bincount(placed[:, 1], weights=placed[:, 2], minlength=types)
+    if (total > instance.requested).any():
+        i = int(np.argmax(total > instance.requested))
+        raise InvalidInstance(
+            "placed", f"{total[i]:.0f} VMs of type {instance.names[i]!r}",
+            f"at most request[{i}] = {instance.requested[i]:.0f}",
+        )  # fmt: skip
+
+
+def _refuse_numbers(name: str, values: Integers, number: int, what: str, behind: str = "") -> None:
+    wrong = (values < 0) | (values >= number)
+    if wrong.any():
+        place = ", ".join(map(str, np.argwhere(wrong)[0].tolist()))
+        raise InvalidInstance(
+            f"{name}[{place}{behind}]", values[wrong][0], f"{what}, 0 to {number - 1}"
+        )

@@ -1,0 +1,99 @@
+"""An answer with names: a sentence, and rows that a person and a program can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from .base import Instance, Solution
+from .registry import check, problem_named, resolve
+
+if TYPE_CHECKING:
+    import pandas
+
+SHOWN = 12
+"""Rows of an answer that a terminal shows."""
+
+KEPT = 10_000
+"""Rows of an answer that a file keeps; its `solution` holds all of it."""
+
+MAX_IN_SENTENCE = 3
+"""Decisions that a sentence tells."""
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """An answer in the words of its instance.
+
+    Attributes
+    ----------
+    sentence : the decision in a line; its first few parts where there are many.
+    columns : names of the columns.
+    rows : the first rows, the most telling first: texts, numbers and None.
+    total : how many rows there are in all.
+    """
+
+    sentence: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    total: int
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "sentence": self.sentence,
+            "columns": list(self.columns),
+            "rows": [list(row) for row in self.rows],
+            "total": self.total,
+        }
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are not here."""
+        return self.total - len(self.rows)
+
+
+def answer_table(instance: Instance, solution: Solution, most: int | None = None) -> AnswerTable:
+    """An answer in the words of its instance, with at most `most` rows (all of them when None).
+
+    Raises
+    ------
+    InfeasibleSolution
+        It is no answer to this instance.
+    """
+    check(instance, solution)
+    path = problem_named(instance.problem).answer_table
+    if path is None:
+        fields = solution.document()
+        return AnswerTable("", tuple(fields), (tuple(map(str, fields.values())),), 1)
+    found: AnswerTable = resolve(path)(instance, solution, most)
+    return found
+
+
+def to_frame(instance: Instance, solution: Solution) -> pandas.DataFrame:
+    """All rows of an answer, labeled by the names of its instance."""
+    import pandas
+
+    found = answer_table(instance, solution)
+    frame = pandas.DataFrame(list(found.rows), columns=list(found.columns))
+    for place, name in enumerate(found.columns):
+        values = [row[place] for row in found.rows]
+        if None in values and all(type(value) in (int, type(None)) for value in values):
+            frame[name] = pandas.array(values, dtype="Int64")  # pandas would make floats of them
+    return frame
+
+
+def labels(kind: str, names: Sequence[str], length: int) -> list[str]:
+    """What people call `length` things: their names, and "VM 3" where a name is only a number."""
+    given = names or [str(place) for place in range(length)]
+    return [f"{kind} {name}" if name.isdigit() else name for name in given]
+
+
+def join_first(parts: Sequence[str], total: int, rest: str) -> str:
+    """The first few decisions as one sentence; `rest` is what the others are."""
+    first = list(islice(parts, MAX_IN_SENTENCE))
+    more = total - len(first)
+    others = [f"and {more} more{f' {rest}' if more > 1 else ''}"] if more > 0 else []
+    return "; ".join([*first, *others])

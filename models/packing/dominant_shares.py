@@ -1,0 +1,167 @@
+"""Programs over what servers of a fixed cluster can hold: most utilization, and leximin dominant
+shares.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..program import LinearProgram, ProgramBuilder
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def _served(
+    builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
+) -> tuple[list[Integers], Integers]:
+    """Columns: servers of each class by combination; VMs each user gets, at most what they hold and
+    what is wanted.
+    """
+    number = []
+    types = combination[0].shape[1]
+    for c, table in enumerate(combination):
+        columns = builder.columns(len(table), upper=float(servers[c]), integer=True)
+        builder.row(columns, upper=float(servers[c]))
+        number.append(columns)
+    most = np.sum(
+        [
+            table.max(axis=0, initial=0) * count
+            for table, count in zip(combination, servers, strict=True)
+        ],
+        axis=0,
+    )
+    served = builder.columns(types, upper=np.minimum(cap, most), integer=True)
+    for user in range(types):
+        serving = np.concatenate(
+            [
+                columns[table[:, user] > 0]
+                for columns, table in zip(number, combination, strict=True)
+            ]
+        )
+        values = np.concatenate([table[table[:, user] > 0, user] for table in combination])
+        builder.row(np.append(serving, served[user]), np.append(values, -1.0), lower=0.0)
+    return number, served
+
+
+def utilization_program(
+    combination: list[Integers],
+    servers: Integers,
+    cap: Floats,
+    weight: Floats,
+    owed: Integers,
+    *,
+    whole: bool = False,
+) -> tuple[LinearProgram, list[Integers], Integers]:
+    """Most weighted VMs (minimized with the sign changed).
+
+    Parameters
+    ----------
+    combination : per class (e, s) maximal combinations.
+    servers, cap, weight : (p,) servers, (s,) most VMs and worth of one VM of each user.
+    owed : (s,) fewest VMs of each user.
+    whole : weights are whole numbers, and the program has no other columns than such.
+
+    Returns the program, the columns of the servers by combination, and those of the VMs served.
+    """
+    builder = ProgramBuilder()
+    number, served = _served(builder, combination, servers, cap)
+    for user, fewest in enumerate(owed.tolist()):
+        if fewest > 0:
+            builder.row([served[user]], [1.0], lower=float(fewest))
+    if whole:
+        program = builder.build()
+        program.cost[served] = -weight
+        return program, number, served
+    extra = builder.columns(1)
+    builder.row(np.append(served, extra), np.append(weight, -1.0), lower=0.0, upper=0.0)
+    program = builder.build()
+    program.cost[extra] = -1.0
+    return program, number, served
+
+
+def level_program(
+    combination: list[Integers], servers: Integers, cap: Floats, steps: list[tuple[Integers, int]]
+) -> tuple[LinearProgram, list[Integers], Integers]:
+    """Whether there is a placement that gives so many users so many VMs, in whole numbers only.
+
+    Parameters
+    ----------
+    combination, servers, cap : as for `utilization_program`.
+    steps : (s,) VMs and a number of users each: at least so many users have as many VMs of theirs
+        as that. VMs do not decrease from step to step, and numbers do not increase; VMs of 0 are
+        had by all.
+    """
+    builder = ProgramBuilder()
+    number, served = _served(builder, combination, servers, cap)
+    users = [column for column in range(len(served)) if steps[-1][0][column] > 0]
+    before = np.zeros(len(served), dtype=np.int64)
+    user_terms = {user: [(int(served[user]), 1.0)] for user in users}
+    last: Integers | None = None
+    for owed, wanted in steps:
+        reached = builder.columns(len(users), upper=1.0, integer=True)
+        builder.row(reached, lower=float(wanted))
+        for place, user in enumerate(users):
+            user_terms[user].append((int(reached[place]), -float(owed[user] - before[user])))
+            if last is not None:
+                builder.row([last[place], reached[place]], [1.0, -1.0], lower=0.0)
+        before, last = owed, reached
+    for terms in user_terms.values():
+        builder.row([column for column, _ in terms], [value for _, value in terms], lower=0.0)
+    return builder.build(), number, served
+
+
+def share_program(
+    combination: list[Integers],
+    servers: Integers,
+    cap: Floats,
+    unit: Floats,
+    reached: list[float],
+    tolerance: float,
+) -> tuple[LinearProgram, list[Integers], Integers]:
+    """The most that the k + 1 users with the least shares can have together, given what the least 1
+    ... k have.
+
+    The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
+    2003), so that levels 1, 2, ... maximized one after the other give the leximin of the shares.
+
+    Parameters
+    ----------
+    combination, servers, cap : as for `utilization_program`.
+    unit : (s,) share of one VM of each user; users who want nothing are not among them (unit 0 is
+        left out).
+    reached : the optima of the levels before, each kept to `tolerance`.
+    """
+    builder = ProgramBuilder()
+    number, served = _served(builder, combination, servers, cap)
+    users = np.flatnonzero(unit > 0)
+    top = float((unit * np.where(np.isfinite(cap), cap, 0)).max(initial=0.0))
+    top = max(
+        top,
+        float(
+            sum(
+                unit @ (table.max(axis=0, initial=0) * count)
+                for table, count in zip(combination, servers, strict=True)
+            )
+        ),
+    )
+    last = -1
+    for level in range(len(reached) + 1):
+        least = builder.columns(1, lower=0.0, upper=top)[0]
+        short = builder.columns(len(users), upper=top)
+        for place, user in enumerate(users):
+            builder.row([short[place], served[user], least], [1.0, unit[user], -1.0], lower=0.0)
+        total = builder.columns(1, lower=0.0)[0]
+        builder.row(
+            np.array([total, least, *short]),
+            np.array([1.0, -(level + 1.0), *np.ones(len(users))]),
+            lower=0.0,
+            upper=0.0,
+        )
+        if level < len(reached):
+            builder.row([total], [1.0], lower=reached[level] - tolerance)
+        last = int(total)
+    program = builder.build()
+    program.cost[last] = -1.0
+    return program, number, served

@@ -1,0 +1,125 @@
+"""Types of a queue that a store does not know: refused, or measured first."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ..instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from .dispatch import machines_of, programs_of
+from .jobs import Job
+from .measure import measure
+from .measurement_run import Summary
+from .profiles import JobProfiles, profile_of
+from .queue import QueuedJob
+from .queue_store import QueueStore
+from .remote import RemoteMachine
+from .store import opened
+
+
+def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
+    """Raise InvalidInstance for a job of a type that is not among these."""
+    for job in jobs:
+        if job.job.name not in names:
+            raise InvalidInstance(
+                f"job {job.name!r}: type", repr(job.job.name),
+                f"a type that the store knows ({', '.join(names[:8])})",
+                f"Measure it first (cotenant measure, or --unknown measure); "
+                f"{suggest(job.job.name, names)}",
+            )  # fmt: skip
+
+
+def measure_unmeasured(
+    jobs: Sequence[QueuedJob],
+    store: Path,
+    *,
+    dask: str | None = None,
+    pressure: float | None = None,
+    other_machine: bool = False,
+    overlap: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Summary | None:
+    """Measure the types that the store does not know, beside those that it does; None when it knows
+    all.
+
+    Parameters
+    ----------
+    dask : a scheduler, on a worker of which it is done; on this computer when not given.
+    other_machine : whether all types are measured anew where no worker is the measured machine.
+
+    Raises
+    ------
+    InvalidInstance
+        No job of such a type may be run again.
+    InvalidOption
+        Groups of an earlier command still run there.
+    InvalidFile
+        The store was measured on a machine that is not among the workers.
+    """
+    known: list[Job] = []
+    settings: dict[str, Any] = {}
+    profile: JobProfiles | None = None
+    busy = False
+    if os.path.exists(store):
+        with opened(store) as rows:
+            profile = profile_of(rows)
+            known = [rows.job_of(row) for row in profile.settings["jobs"]]
+            settings = profile.settings
+            queue_store = QueueStore(rows)
+            busy = queue_store.exists() and bool(queue_store.running())
+    new: dict[str, Job] = {}
+    known_names = {one.name for one in known}
+    for job in jobs:
+        if job.job.name not in known_names and job.rerun:
+            new.setdefault(job.job.name, job.job)
+    for job in jobs:
+        if job.job.name not in {*known_names, *new}:
+            raise InvalidInstance(
+                f"job {job.name!r}: type", f"{job.job.name!r}, which the store does not know",
+                'a job of this type with rerun = "yes", to measure it by',
+                "Or measure it first by a command of its own: cotenant measure",
+            )  # fmt: skip
+    if not new:
+        return None
+    if dask is not None and busy:
+        raise InvalidOption(
+            "unknown is 'measure', but groups of an earlier command are not finished; first go on "
+            "with the queue as it was, without the new types"
+        )
+    given: dict[str, Any] = {"half_width": 0.05, "time": "cpu", "confidence": 0.95} | {
+        name: settings[name] for name in ("half_width", "time", "confidence") if name in settings
+    }
+    given["pressure"] = pressure if pressure is not None else settings.get("pressure", 0.1)
+    if progress is not None:
+        tell = progress
+        given["progress"] = lambda status: tell(
+            f"measuring {status.now}, {status.done} of {status.cells}"
+        )
+    with ExitStack() as stack:
+        if dask is None:
+            given["cpus"] = profile and profile.facts["seats"].replace(" | ", ",")
+        else:
+            # of two seats, and known to the workers by the store's place: it may not be there yet
+            token = hashlib.sha256(os.fsencode(os.path.abspath(store))).hexdigest()[:32]
+            programs = programs_of([*known, *new.values()])
+            fleet = stack.enter_context(
+                machines_of(dask=dask, local=None, token=token, programs=programs, overlap=overlap)
+            )
+            facts = {
+                name: dict(registration.facts) for name, registration in sorted(fleet.all().items())
+            }
+            before = None if profile is None else profile.facts
+            same = [name for name in facts if before in (None, facts[name])]
+            if not same and not other_machine:
+                raise InvalidFile(
+                    f"{store} was measured on a machine that is none of the Dask workers; measure "
+                    "the new types there, or give --other-machine to measure all of them anew on a "
+                    "worker"
+                )
+            given |= {"machine": RemoteMachine(fleet, (same or list(facts))[0])}
+            given["other_machine"] = other_machine
+        return measure([*known, *new.values()], store, control=False, **given)

@@ -1,0 +1,101 @@
+"""What came of running one job alone, or some beside each other, and the machine that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from .jobs import Job
+
+Time = Literal["cpu", "wall"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One whole run of a job.
+
+    Attributes
+    ----------
+    begin : seconds since 1970.
+    wall, cpu : seconds on the clock and of the processor (its own children's too).
+    covered : share of its wall time in which the other member ran; of several others the mean; 0
+        alone.
+    exit : exit code.
+    preemptions : involuntary context switches.
+    memory : most resident memory [bytes].
+    """
+
+    begin: float
+    wall: float
+    cpu: float
+    covered: float = 0.0
+    exit: int = 0
+    preemptions: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True)
+class JobRuns:
+    """One side of a visit: its whole runs in order, or why there is none that counts; and how many
+    processes it left behind, which were killed.
+    """
+
+    runs: tuple[Run, ...] = ()
+    error: str = ""
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One job alone or some together, once.
+
+    Attributes
+    ----------
+    members : as they were asked for.
+    begin, seconds : when, and how long it took.
+    pressure : share of that time in which somebody waited for a processor of this machine (PSI,
+        "some"); None where the system does not tell.
+    steal : processor seconds that a hypervisor gave to others; None where it does not tell.
+    frequency : of the first seat's first CPU [MHz]; None where it does not tell.
+    """
+
+    members: tuple[JobRuns, ...]
+    begin: float
+    seconds: float
+    pressure: float | None = None
+    steal: float | None = None
+    frequency: float | None = None
+
+    @property
+    def error(self) -> str:
+        """Why it does not count; "" when it does."""
+        return next((member.error for member in self.members if member.error), "")
+
+
+@dataclass(frozen=True)
+class MeasurementRequest:
+    """What a machine is to run at the same time.
+
+    Attributes
+    ----------
+    members : one or two, None for the control that only spins.
+    timeouts : seconds for each run of each member.
+    swapped : whether the first member takes the second seat.
+    keep_errors : whether the last words of a run that fails are told.
+    """
+
+    members: Sequence[Job | None]
+    timeouts: Sequence[float]
+    swapped: bool = False
+    keep_errors: bool = False
+
+
+class Machine(Protocol):
+    """What runs jobs: this computer, a worker of a cluster, or a simulated one in tests."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+
+    def visit(self, order: MeasurementRequest) -> Measurement:
+        """Run the members of an order until each has ended once."""

@@ -1,0 +1,410 @@
+"""One command's measuring: first runs, rounds of visits, and every reason to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ..instances.problem.errors import InvalidOption
+from .estimates import Estimates, estimate_penalties
+from .jobs import Job
+from .measurement import Machine, Measurement, MeasurementRequest, Time
+from .plan import ALONE, LEAST_LOOKS, MOST_LOOKS, Cell, CellProgress, Plan, first_pairs
+from .statistics import CONTROL, Observations
+from .store import Store
+
+FIRST_TIMEOUT = 600.0
+"""Seconds that the first run of a job without timeout may take."""
+
+LEAST_SECONDS = 0.05
+"""A run that ends sooner is mostly its own start."""
+
+SHORT_SECONDS = 1.0
+"""Runs below are told to be short: what restarting and starting take is seen in them."""
+
+MOSTLY_WAITING = 0.5
+"""Share of its time on a processor below which a job is told to be mostly waiting."""
+
+BUSY_ROUNDS = 3
+"""Rounds without anything that counts after which the machine is called busy."""
+
+ROUND_GAP = 600.0
+"""Seconds of standstill after which a round that was cut is left as it is, and a new one begun."""
+
+COLD = 1.5
+"""By which a first run, its caches cold, may be longer than those that follow."""
+
+_MARGIN = 1.2  # of a co-run over the longer run alone, for what is expected
+
+Stop = Literal["reached", "budget", "hopeless", "busy", "interrupted"]
+
+
+@dataclass(frozen=True)
+class MeasurementStatus:
+    """Where a campaign stands, for whoever waits.
+
+    Attributes
+    ----------
+    now : what runs.
+    done, cells : cells as narrow as wished, and all.
+    widest : half width of the widest one; inf while one has no interval.
+    busy : share of visits that pressure made useless.
+    left : seconds that are left, of the budget or of what is expected; None while nobody knows.
+    """
+
+    now: str
+    done: int
+    cells: int
+    widest: float
+    busy: float
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a campaign came to.
+
+    Attributes
+    ----------
+    stop : "reached" (every wanted cell is as narrow as wished), "budget" (the time is up),
+        "hopeless" (what is open needs more rounds than there is time for), "busy" (nothing that
+        was seen counts), or "interrupted".
+    why : a sentence.
+    done, cells, rounds : cells as narrow as wished, all of them, rounds so far.
+    widest : half width of the widest cell.
+    busy, failed : visits of this command that did not count, by reason.
+    visits : of this command.
+    seconds : it took.
+    notes : what is worth knowing of single jobs.
+    """
+
+    stop: Stop
+    why: str
+    done: int
+    cells: int
+    rounds: int
+    widest: float
+    busy: int
+    failed: int
+    visits: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of `measure` that a campaign goes by."""
+
+    half_width: float
+    budget: float | None
+    pairs: float
+    time: Time
+    pressure: float
+    confidence: float
+    alpha: float
+    control: bool
+    seed: int
+
+
+@dataclass
+class _Counts:
+    visits: int = 0
+    good: int = 0
+    busy: int = 0
+    failed: int = 0
+
+
+@dataclass
+class MeasurementRun:
+    """One command's work: which visits, in which order, and when it stops.
+
+    Parameters
+    ----------
+    jobs, rows, machine, settings, progress : see `measure.measure`.
+    place : the machine's row of the store.
+    """
+
+    jobs: Sequence[Job]
+    rows: Store
+    place: int
+    machine: Machine
+    settings: Settings
+    progress: Callable[[MeasurementStatus], None] | None
+    counts: _Counts = field(default_factory=_Counts)
+
+    def __post_init__(self) -> None:
+        self.begin = self.machine.now()
+        self.ids = [self.rows.job(job) for job in self.jobs]
+        self.seen = Observations(self.ids, self.settings.time)
+        for look in self.rows.looks(self.place):
+            self.seen.add(look)
+        counts = [job.count for job in self.jobs]
+        chosen = first_pairs(
+            counts, self.settings.pairs, np.random.default_rng([self.settings.seed, 0])
+        )
+        self.plan = Plan(counts, chosen, self.settings.control, self.settings.half_width)
+        self.typical: list[float] = []
+        self.timeouts: list[float] = []
+        self.notes: list[str] = []
+        self.number, last = self.rows.last_visit(self.place)
+        self.cut = self.number > 0 and self.begin - last < ROUND_GAP
+        self.session = self.rows.begin_session(
+            self.place,
+            self.begin,
+            asdict(self.settings)
+            | {
+                "jobs": self.ids,
+                "names": [job.name for job in self.jobs],
+                "counts": counts,
+                "bandwidth": [job.bandwidth for job in self.jobs],
+            },
+        )
+
+    def run(self) -> Summary:
+        """Everything, until it stops."""
+        stop: Stop
+        try:
+            self._first_runs()
+            stop, why = self._rounds()
+        except KeyboardInterrupt:
+            stop, why = "interrupted", "the run in progress is lost, and nothing else"
+        self.rows.end_session(self.session, self.machine.now(), stop)
+        standings = self._progress(self._estimates())
+        return Summary(
+            stop=stop,
+            why=why,
+            done=sum(one.done for one in standings.values()),
+            cells=len(standings),
+            rounds=self.number,
+            widest=max((one.half for one in standings.values()), default=math.inf),
+            busy=self.counts.busy,
+            failed=self.counts.failed,
+            visits=self.counts.visits,
+            seconds=self.machine.now() - self.begin,
+            notes=tuple(self.notes),
+        )
+
+    def _first_runs(self) -> None:
+        """Run every job once alone, which fills its caches and shows whether it can be measured."""
+        for place, job in enumerate(self.jobs):
+            self._tell(f"{job.name}, first run")
+            limit = job.timeout or FIRST_TIMEOUT
+            visit = self.machine.visit(MeasurementRequest([job], [limit], keep_errors=True))
+            self._add(visit, (place, ALONE), 0, False)
+            if visit.error:
+                cure = (
+                    "give it a longer timeout, or less work"
+                    if visit.error.startswith("timeout")
+                    else "mend its command: a run has to end with exit code 0"
+                )
+                raise InvalidOption(f"job {job.name!r}, run alone: {visit.error}; {cure}")
+            run = visit.members[0].runs[0]
+            if run.wall < LEAST_SECONDS:
+                raise InvalidOption(
+                    f"job {job.name!r} ends after {run.wall:.3f} s; expected at least "
+                    f"{LEAST_SECONDS:g} s. Give it more work: 5 s measure well"
+                )
+            by_cpu = self.settings.time == "cpu"
+            if by_cpu and run.cpu < LEAST_SECONDS / 2:
+                raise InvalidOption(
+                    f"job {job.name!r} uses its processor for {run.cpu:.3f} of {run.wall:.1f} s; "
+                    "so processor seconds do not measure it. Give --time wall"
+                )
+            if by_cpu and run.cpu < MOSTLY_WAITING * run.wall:
+                self.notes.append(
+                    f"{job.name} had its processor for {run.cpu / run.wall:.0%} of its time: "
+                    "others ran, or it waited, which only --time wall sees"
+                )
+            if run.wall < SHORT_SECONDS:
+                self.notes.append(
+                    f"{job.name} runs for {run.wall:.2f} s: its start is part of what is measured; "
+                    "5 s measure better"
+                )
+            self.typical.append(run.wall)
+            self.timeouts.append(job.timeout or max(60.0, 10 * run.wall))
+        self._require_time()
+
+    def _require_time(self) -> None:
+        """Raise InvalidOption when not even the least number of rounds fits into the budget."""
+        if self.settings.budget is None:
+            return
+        cells = [
+            c for c, one in self._progress(self._estimates()).items() if one.samples < LEAST_LOOKS
+        ]
+        least = LEAST_LOOKS * self._seconds(self._with_alone(cells))
+        if cells and self.number == 0 and least > COLD * self._left():
+            raise InvalidOption(
+                f"budget is {self.settings.budget:g} s, which is too short: {LEAST_LOOKS} rounds "
+                f"of {len(cells)} cells take about {least:.0f} s. Give more time, fewer --pairs or "
+                "shorter jobs"
+            )
+
+    def _rounds(self) -> tuple[Stop, str]:
+        """Rounds until there is a reason to stop."""
+        for taken in range(1, MOST_LOOKS + 1):
+            estimates = self._estimates()
+            standings = self._progress(estimates)
+            opened = [cell for cell, one in standings.items() if not one.done]
+            if not opened:
+                if self.plan.extend(estimates, self.settings.alpha):
+                    continue
+                return "reached", "every wanted pair is as narrow as wished"
+            worth, why = self._worth(opened, standings)
+            if not worth:
+                return "hopeless", why
+            if not self._round(worth):
+                return "budget", f"the budget of {self.settings.budget:g} s is used up"
+            if taken >= BUSY_ROUNDS and self.counts.busy and not self.counts.good:
+                return "busy", (
+                    f"in {taken} rounds somebody waited for a processor of this machine for more "
+                    f"than {self.settings.pressure:.0%} of every run: nothing counts. Run it when "
+                    "the machine is idle; --pressure sets the limit"
+                )
+        return "hopeless", f"{MOST_LOOKS} rounds did not do"
+
+    def _worth(
+        self, opened: list[Cell], standings: dict[Cell, CellProgress]
+    ) -> tuple[list[Cell], str]:
+        """The open cells that can still be done in the time that is left, and what is said of the
+        worst of the others.
+        """
+        seconds = self._seconds(self._with_alone(opened))
+        rounds = MOST_LOOKS
+        if self.settings.budget is not None:
+            rounds = max(1, math.floor(self._left() / max(seconds, 1e-9)))
+        worth = [
+            cell for cell in opened if standings[cell].needed - standings[cell].samples <= rounds
+        ]
+        worst = max(opened, key=lambda cell: standings[cell].needed)
+        one = standings[worst]
+        return worth, (
+            f"not worth going on: {self._name(worst)} needs {one.needed} rounds for "
+            f"+-{100 * self.settings.half_width:g} points and has {one.samples} (+-"
+            f"{100 * one.half:.1f}); there is time for {rounds} more. Give a wider --half-width, "
+            "longer jobs, or a quieter machine"
+        )
+
+    def _round(self, cells: list[Cell]) -> bool:
+        """One round of these cells; False when the budget ended it."""
+        done: set[Cell] = set()
+        if self.cut:
+            done = self._done_in(self.number)
+        else:
+            self.number += 1
+        self.cut = False
+        rng = np.random.default_rng([self.settings.seed, 1, self.number])
+        todo = self._with_alone(cells)
+        order = [todo[place] for place in rng.permutation(len(todo))]
+        swaps = rng.integers(2, size=len(order)).astype(bool).tolist()
+        again: list[tuple[Cell, bool]] = []
+        for attempt, part in enumerate((list(zip(order, swaps, strict=True)), again)):
+            for cell, swapped in part:
+                if cell in done:
+                    continue
+                if self._left() < self._expected(cell):
+                    return False
+                self._tell(self._name(cell))
+                visit = self._visit(cell, swapped, keep_errors=attempt > 0)
+                state = self._add(visit, cell, self.number, swapped)
+                if state == "failed" and attempt == 0:
+                    again.append((cell, swapped))
+                elif state == "failed":
+                    self.plan.voids[cell] = visit.error
+                    self.notes.append(f"{self._name(cell)} failed twice: {visit.error}")
+        return True
+
+    def _visit(self, cell: Cell, swapped: bool, *, keep_errors: bool) -> Measurement:
+        first, second = cell
+        places = [first] if second in (ALONE, CONTROL) else [first, second]
+        members: list[Job | None] = [self.jobs[place] for place in places]
+        limits = [self.timeouts[place] for place in places]
+        if second == CONTROL:
+            members.append(None)
+            limits.append(math.inf)
+        return self.machine.visit(MeasurementRequest(members, limits, swapped, keep_errors))
+
+    def _add(self, visit: Measurement, cell: Cell, number: int, swapped: bool) -> str:
+        """Keep what came of a visit; returns its state."""
+        first, second = cell
+        kind = {ALONE: "alone", CONTROL: "control"}.get(second, "pair")
+        jobs = [self.ids[first]] + ([self.ids[second]] if kind == "pair" else [])
+        pressed = (visit.pressure or 0.0) > self.settings.pressure
+        state = "failed" if visit.error else "busy" if pressed else "ok"
+        look = self.rows.add(
+            visit, jobs, session=self.session, machine=self.place, round=number, kind=kind,
+            swapped=swapped, state=state,
+        )  # fmt: skip
+        self.counts.visits += 1
+        self.counts.good += state == "ok" and number > 0
+        self.counts.busy += state == "busy" and number > 0
+        self.counts.failed += state == "failed"
+        if state == "ok" and number > 0:
+            self.seen.add(look)
+        return state
+
+    def _done_in(self, number: int) -> set[Cell]:
+        """The cells that a round has already."""
+        place = {job: at for at, job in enumerate(self.ids)}
+        found = set()
+        for look in self.rows.looks(self.place):
+            if look.round == number and look.first in place:
+                second = {"alone": ALONE, "control": CONTROL}.get(look.kind)
+                if second is None:
+                    second = place.get(look.second or 0, ALONE)
+                found.add((place[look.first], second))
+        return found
+
+    def _with_alone(self, cells: list[Cell]) -> list[Cell]:
+        """Cells with those alone of every job in them."""
+        jobs = sorted({job for cell in cells for job in cell if job >= 0})
+        return [*cells, *((job, ALONE) for job in jobs)]
+
+    def _estimates(self) -> Estimates:
+        return estimate_penalties(self.seen, self.settings.confidence)
+
+    def _progress(self, estimates: Estimates) -> dict[Cell, CellProgress]:
+        return self.plan.progress(self.seen, estimates)
+
+    def _expected(self, cell: Cell) -> float:
+        """Seconds that a visit may take."""
+        jobs = [job for job in cell if job >= 0]
+        return max(self.typical[job] for job in jobs) * (_MARGIN if len(jobs) == 2 else 1.0)
+
+    def _seconds(self, cells: list[Cell]) -> float:
+        return sum(map(self._expected, cells))
+
+    def _left(self) -> float:
+        """Seconds of the budget that are left."""
+        if self.settings.budget is None:
+            return math.inf
+        return self.settings.budget - (self.machine.now() - self.begin)
+
+    def _name(self, cell: Cell) -> str:
+        first, second = cell
+        beside = {ALONE: "alone", CONTROL: "beside the control"}.get(second)
+        return f"{self.jobs[first].name} {beside or f'beside {self.jobs[second].name}'}"
+
+    def _tell(self, now: str) -> None:
+        if self.progress is None:
+            return
+        standings = self._progress(self._estimates())
+        opened = [one for one in standings.values() if not one.done]
+        left = self._left()
+        if math.isinf(left) and len(self.typical) == len(self.jobs):
+            rounds = max((max(one.needed, LEAST_LOOKS) - one.samples for one in opened), default=0)
+            cells = [cell for cell, one in standings.items() if not one.done]
+            left = max(1, rounds) * self._seconds(self._with_alone(cells))
+        self.progress(
+            MeasurementStatus(
+                now=now,
+                done=len(standings) - len(opened),
+                cells=len(standings),
+                widest=max((one.half for one in standings.values()), default=math.inf),
+                busy=self.counts.busy / max(1, self.counts.visits),
+                left=None if math.isinf(left) else max(0.0, left),
+            )
+        )

@@ -1,0 +1,142 @@
+"""The part of a market that moves prices: jobs that can use a second core, scaled, and how an
+answer is put together.
+
+Jobs of work 0 get nothing. Jobs of f = 0 run at full speed on any core at all, so each user that
+has some spends the fraction `EPSILON_BUDGET` of its budget on them, equally, whatever the prices:
+enough for a positive amount of a core, too little to be felt (a user without other jobs keeps the
+rest of its money). A server whose tenants are all of work 0 has price 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+
+from ...instances.market.instance import (
+    Allocation,
+    Booleans,
+    Floats,
+    Integers,
+    Market,
+    ratio,
+    total_by,
+)
+from ...instances.market.memory import require_memory
+from ...instances.problem.option_types import Above
+
+EPSILON_BUDGET = 1e-10
+"""Share of a user's budget that goes to its jobs with f = 0."""
+
+_BYTES_PER_JOB = (
+    400  # arrays of eight bytes alive at the widest point of the Newton method, counted generously
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledMarket:
+    """Jobs with 0 < f and work > 0, and what the others spend.
+
+    Attributes
+    ----------
+    market : the whole of it.
+    job : (j,) which of its jobs these are.
+    user, server, fraction, work : (j,) theirs; work scaled so that a user's largest is 1 (only
+        ratios within a user matter).
+    budget : (n,) money for these jobs, in units of the mean budget; 0 for a user without such jobs.
+    unit : the mean budget.
+    fixed : (m,) money spent on slivers.
+    serial, epsilon_budget : indices of the jobs with f = 0, and the money each spends.
+    """
+
+    market: Market
+    job: Integers
+    user: Integers
+    server: Integers
+    fraction: Floats
+    work: Floats
+    budget: Floats
+    unit: float
+    fixed: Floats
+    serial: Integers
+    epsilon_budget: Floats
+
+    @classmethod
+    def of(cls, market: Market, unit: float | None = None) -> ScaledMarket:
+        """The arena of a market; refuses one that needs more memory than there is.
+
+        Parameters
+        ----------
+        unit : in which money is counted; the mean budget when not given.
+        """
+        require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
+        moving = market.useful & (market.parallel_fraction > 0)
+        job, serial = np.flatnonzero(moving), np.flatnonzero(market.useful & ~moving)
+        all_move = len(job) == market.jobs  # then nothing is copied
+        user = market.user if all_move else market.user[job]
+        server = market.server if all_move else market.server[job]
+        work = market.work if all_move else market.work[job]
+        fraction = market.parallel_fraction if all_move else market.parallel_fraction[job]
+        largest = np.zeros(market.users)
+        np.maximum.at(largest, user, work)
+        unit = float(market.budget.mean()) if unit is None else unit
+        number = np.bincount(market.user[serial], minlength=market.users)
+        sliver = (
+            EPSILON_BUDGET * (market.budget / unit / np.maximum(number, 1))[market.user[serial]]
+        )
+        budget = np.where(
+            largest > 0, market.budget / unit * np.where(number > 0, 1 - EPSILON_BUDGET, 1.0), 0.0
+        )
+        fixed = total_by(market.server[serial], sliver, market.servers)
+        return cls(
+            market,
+            job,
+            user,
+            server,
+            fraction,
+            work / largest[user],
+            budget,
+            unit,
+            fixed,
+            serial,
+            sliver,
+        )
+
+    @cached_property
+    def root_work(self) -> Floats:
+        """(j,) the square root of the jobs' work."""
+        return np.sqrt(self.work)
+
+    @cached_property
+    def serial_share(self) -> Floats:
+        """(j,) 1 - f."""
+        return 1 - self.fraction
+
+    @property
+    def priced_servers(self) -> Booleans:
+        """(m,) servers that somebody would pay for."""
+        return (np.bincount(self.server, minlength=self.market.servers) > 0) | (self.fixed > 0)
+
+    def price_of(self, bids: Floats) -> Floats:
+        """(m,) money bid over cores (thesis section 3.3.2)."""
+        total = total_by(self.server, bids, self.market.servers) + self.fixed
+        return total / self.market.capacity
+
+    def allocation(self, cores: Floats, price: Floats) -> Allocation:
+        """The whole market's allocation from the arena's cores; every traded server then gives
+        exactly all it has.
+        """
+        market = self.market
+        whole = np.zeros(market.jobs)
+        whole[self.job] = cores
+        paid = price[market.server[self.serial]]
+        whole[self.serial] = ratio(self.epsilon_budget, paid)
+        given = total_by(market.server, whole, market.servers)
+        scale = ratio(market.capacity, given)
+        return Allocation(cores=whole * scale[market.server], price=price * self.unit)
+
+
+Tolerance = Annotated[float, Above(0, "a relative error", most=1e-3)]
+"""How far from an equilibrium may still be called one."""

@@ -1,0 +1,199 @@
+"""The most Nash welfare of Amdahl utilities, by Newton steps along a central path as in `interior`.
+
+At the answer all jobs with cores on a server have the same p = q_i w s'(x), q_i = B_i / u_i, and no
+other job would pay more. These are the conditions of `interior`, where a user's rule was to spend
+its budget and now is q_i u_i = B_i; a user's jobs of f = 0 stand in u_i as a constant. The path
+begins at cores that are all given and multipliers that exceed what any job would pay, so that
+little is left to mend; and mu is a job's share of its server where that is less than its share of
+its user's money, so that servers worth next to nothing are settled too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
+from ...instances.market.utility import marginal_speedup, speedup, user_utilities
+from ...instances.market.welfare import nash_welfare as welfare_of
+from ..outcome import AGREE, Clock, Stop
+from .interior import Point, step_length
+from .linear import UserBlocks, solve_blocks
+from .proportional import equal_bids, respond
+from .scaled_market import ScaledMarket
+from .welfare_bounds import welfare_bound
+
+_ATTEMPTS = 3  # paths, each from where the last one ended
+_MOST_STEPS = 100  # of a path; about twenty are usual
+# mean x z, relative to all money, from which welfare and bound are compared after every step
+_LOOK = 1e-6
+_ENOUGH = 0.3 * AGREE  # of the welfare: where welfare and bound agree without doubt
+
+
+def most_welfare(market: Market, clock: Clock) -> tuple[Allocation, float, float, Stop, int]:
+    """Cores and multipliers, their welfare, a bound on any welfare, why it stopped, and how many
+    steps it took.
+    """
+    scaled_market = ScaledMarket.of(market)
+    bids = equal_bids(scaled_market)
+    price = scaled_market.price_of(bids)
+    best = _judged(scaled_market, bids / price[scaled_market.server], price)
+    stop, steps = Stop.FINISHED, 0
+    path: WelfarePath | None = None
+    try:
+        for _ in range(5):
+            price, bids = respond(scaled_market, bids)
+        cores = bids / scaled_market.price_of(bids)[scaled_market.server]
+        for attempt in range(_ATTEMPTS):
+            path = WelfarePath(scaled_market, cores, least=1e-6 * 0.01**attempt)
+            for _ in range(_MOST_STEPS):
+                if clock.expired or not path.step():
+                    break
+                steps += 1
+                if path.barrier < _LOOK:
+                    best = _better(best, _judged(scaled_market, path.at.cores, path.at.price))
+                    if best[2] - best[1] <= _ENOUGH * best[1]:
+                        return *best, stop, steps
+            best = _better(best, _judged(scaled_market, path.at.cores, path.at.price))
+            if clock.expired:
+                return *best, Stop.TIME_LIMIT, steps
+            cores = path.at.cores
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+        if path is not None:
+            best = _better(best, _judged(scaled_market, path.at.cores, path.at.price))
+    return *best, stop, steps
+
+
+def _judged(
+    scaled_market: ScaledMarket, cores: Floats, price: Floats
+) -> tuple[Allocation, float, float]:
+    allocation = scaled_market.allocation(cores, np.where(scaled_market.priced_servers, price, 0.0))
+    worth = user_utilities(scaled_market.market, allocation.cores)
+    return (
+        allocation,
+        welfare_of(scaled_market.market, worth),
+        welfare_bound(scaled_market.market, worth),
+    )
+
+
+def _better(
+    one: tuple[Allocation, float, float], other: tuple[Allocation, float, float]
+) -> tuple[Allocation, float, float]:
+    """The one that proves more of itself, with the lower of the two bounds."""
+    found = other if other[2] - other[1] < one[2] - one[1] else one
+    return found[0], found[1], float(np.fmin(one[2], other[2]))
+
+
+class WelfarePath:
+    """Newton steps towards the most welfare.
+
+    Parameters
+    ----------
+    cores : (j,) to begin with; `least` is the share of a server that a job gets at least.
+
+    Attributes
+    ----------
+    at : cores, slack z, money per utility q and multipliers p, the last as prices in units of the
+        mean budget.
+    barrier : mean x z when the last step was taken, relative to all money.
+    """
+
+    def __init__(self, scaled_market: ScaledMarket, cores: Floats, least: float = 1e-6) -> None:
+        self.scaled_market = scaled_market
+        market, budget = scaled_market.market, scaled_market.budget
+        largest = np.zeros(market.users)
+        np.maximum.at(largest, scaled_market.user, market.work[scaled_market.job])
+        self._serial = ratio(
+            total_by(
+                market.user[scaled_market.serial], market.work[scaled_market.serial], market.users
+            ),
+            largest,
+        )
+        cores = np.maximum(cores, least * market.capacity[scaled_market.server])
+        cores = (
+            cores
+            * ratio(market.capacity, total_by(scaled_market.server, cores, market.servers))[
+                scaled_market.server
+            ]
+        )
+        money = np.where(budget > 0, ratio(budget, self._worth(cores), 1.0), 1.0)
+        paid = (
+            money[scaled_market.user]
+            * scaled_market.work
+            * marginal_speedup(cores, scaled_market.fraction)
+        )
+        price = np.zeros(market.servers)
+        np.maximum.at(price, scaled_market.server, paid)
+        price = np.where(
+            price > 0,
+            1.1 * price,
+            np.where(scaled_market.fixed > 0, scaled_market.fixed / market.capacity, 1.0),
+        )
+        self.at = Point(cores, price[scaled_market.server] - paid, money, price)
+        self.barrier = np.inf
+        users = np.bincount(scaled_market.user, minlength=market.users)
+        servers = np.bincount(scaled_market.server, minlength=market.servers)
+        share = (budget / np.maximum(users, 1))[scaled_market.user]
+        self._weight = np.minimum(
+            share, (price * market.capacity / np.maximum(servers, 1))[scaled_market.server]
+        )
+
+    def _worth(self, cores: Floats) -> Floats:
+        """(n,) utilities in the arena's units of work."""
+        return self._serial + total_by(
+            self.scaled_market.user,
+            self.scaled_market.work * speedup(cores, self.scaled_market.fraction),
+            self.scaled_market.market.users,
+        )
+
+    def step(self) -> bool:
+        """Move one step; whether there was one to take."""
+        scaled_market, at, market = self.scaled_market, self.at, self.scaled_market.market
+        user, server = scaled_market.user, scaled_market.server
+        paid, money = at.price[server], at.money[user]
+        marginal = scaled_market.work * marginal_speedup(at.cores, scaled_market.fraction)
+        worth = self._worth(at.cores)
+        open_slack = paid - money * marginal - at.slack
+        open_budget = np.where(
+            scaled_market.budget > 0, scaled_market.budget - at.money * worth, 0.0
+        )
+        given = total_by(server, at.cores, market.servers) + scaled_market.fixed / at.price
+        open_cores = np.where(scaled_market.priced_servers, market.capacity - given, 0.0)
+        product = at.cores * at.slack
+        self.barrier = float(product.sum() / scaled_market.budget.sum())
+        if self.barrier <= 1e-16:
+            # what gaps remain are the linear solver's, and further steps do not close them
+            return False
+        mean = product / self._weight
+        centering = 0.1 if mean.min() > 1e-2 * mean.mean() else 0.4
+        curve = (
+            2
+            * (1 - scaled_market.fraction)
+            / (scaled_market.fraction + (1 - scaled_market.fraction) * at.cores)
+            * marginal
+        )  # -w s''
+        resistance = at.slack / at.cores + money * curve
+        pull = centering * self.barrier * self._weight / at.cores - at.slack - open_slack
+        users, servers = market.users, market.servers
+        weight = worth + at.money * total_by(user, marginal**2 / resistance, users)
+        per_weight = at.money / np.where(weight > 0, weight, 1.0)
+        own = ratio(
+            open_budget - at.money * total_by(user, marginal * pull / resistance, users), weight
+        )
+        tie = paid * marginal / resistance
+        diagonal = total_by(server, paid**2 / resistance, servers) + scaled_market.fixed
+        blocks = UserBlocks(diagonal, -tie, per_weight[user] * tie, user, server, users)
+        pushed = total_by(server, (pull + marginal * own[user]) / resistance, servers) - open_cores
+        log_price = solve_blocks(
+            blocks, np.where(scaled_market.priced_servers, at.price * pushed, 0.0), 1e-12
+        )
+        price = at.price * log_price
+        money_step = own + per_weight * total_by(user, tie * log_price[server], users)
+        cores = (pull - price[server] + marginal * money_step[user]) / resistance
+        slack = open_slack + price[server] - marginal * money_step[user] + money * curve * cores
+        by = Point(cores, slack, money_step, price)
+        length = step_length(at, by)
+        if not length >= 1e-9:
+            return False
+        self.at = at.moved(by, length)
+        return True

@@ -1,0 +1,385 @@
+"""Instances with rules on where VMs may run, reduced: types and classes that no rule tells apart
+are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.packing.instance import Integers, Packing, Placement, check
+from ...instances.packing.placement_constraints import Rules
+from ...instances.problem.errors import InfeasibleSolution
+from .fitting import Counts
+from .presolve import UNLIMITED, Reduced, require_whole
+
+Group = tuple[tuple[int, ...], int]
+"""VM types, and how many of them there may be."""
+
+NO_CAP = 2**62
+
+Array = np.ndarray[Any, Any]
+
+
+class RuleArrays(NamedTuple):
+    """An instance and its rules as arrays.
+
+    demand (s, k), capacity (p, k), most (s, p) VMs of a type on a server of a class, zone (p,).
+    Groups of types of which a server holds `group_most` at most: those of type i are `group_item`
+    from `group_start[i]` to `group_start[i + 1]`; types apart from i, and rows (limits within a
+    zone, spreads over zones) that i is in, likewise. Of a row: `row_cap` most VMs by zone,
+    `row_skew` and the zones `row_counted` for it; the last zone is "none".
+    """
+
+    demand: Array
+    capacity: Array
+    most: Array
+    zone: Array
+    group_start: Array
+    group_item: Array
+    group_most: Array
+    apart_start: Array
+    apart_item: Array
+    row_start: Array
+    row_item: Array
+    row_cap: Array
+    row_skew: Array
+    row_counted: Array
+
+
+class Room(NamedTuple):
+    """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
+    total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
+    """
+
+    vms: Array
+    kind: Array
+    free: Array
+    group_count: Array
+    total: Array
+    left: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A reduced instance as the aggregate program reads it.
+
+    Attributes
+    ----------
+    least : (q,) 1 for a server that some VM forces into use.
+    size : (q,) servers that are one large server here; 1 for a class of servers.
+    of : (p,) the class here of each class of the reduction. The others as in `Ruled`, by class
+        here.
+    """
+
+    demand: Integers
+    request: Integers
+    capacity: Integers
+    price: Integers
+    limit: Integers
+    most: Integers
+    limits: tuple[Group, ...]
+    zone_limits: tuple[Group, ...]
+    apart: tuple[tuple[int, int], ...]
+    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    zone: Integers
+    zones: int
+    least: Integers
+    size: Integers
+    of: Integers
+
+    def kinds(self, servers: Integers) -> Integers:
+        """(n,) classes of the reduction of so many servers (q,) of each class here."""
+        number = np.where(self.size[self.of] > 1, 1, servers[self.of])
+        return np.repeat(np.arange(len(self.of)), number)
+
+
+@dataclass(frozen=True, eq=False)
+class Ruled(Reduced):
+    """A reduced instance with its rules, in the numbers of the merged types and classes.
+
+    Attributes
+    ----------
+    merged_classes : for each class here, the instance's classes merged in it.
+    most : (s, p) VMs of a type that one server of a class holds at most, by all rules.
+    limits, zone_limits, apart, spreads, zone, zones : as in `Rules`; what cannot be broken is left
+        out. zones is how many there are.
+    """
+
+    merged_classes: tuple[tuple[int, ...], ...]
+    most: Integers
+    limits: tuple[Group, ...]
+    zone_limits: tuple[Group, ...]
+    apart: tuple[tuple[int, int], ...]
+    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    zone: Integers
+    zones: int
+
+    @property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """For each class here, the instance's classes merged in it."""
+        return self.merged_classes
+
+    def able(self, count: Integers, kind: Integers) -> npt.NDArray[np.bool_]:
+        """As for `Reduced`, within the rules: where some are on zones, in the same one."""
+        fits = super().able(count, kind) & (count[:, :, None] <= self.most[None]).all(axis=1)
+        if self.zone_limits or self.spreads:
+            fits &= self.zone[kind][:, None] == self.zone[None]
+        return fits
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The classes for the aggregate program: servers that some VM forces into use, because it
+        may run on no other, are one large server to a zone and set of eligible types.
+
+        A relaxation: what fits on servers that are all in use fits on one as large as all of them.
+        """
+        eligible = self.most > 0
+        bound = eligible.sum(axis=1) == 1
+        forced = (self.limit == 1) & eligible[bound].any(axis=0)
+        groups = _alike(
+            range(len(self.price)),
+            lambda c: (int(self.zone[c]), eligible[~bound, c].tobytes()) if forced[c] else (c,),
+        )
+        of = np.zeros(len(self.price), dtype=np.int64)
+        for place, group in enumerate(groups):
+            of[list(group)] = place
+        size = np.bincount(of)
+        first = np.array([group[0] for group in groups], dtype=np.int64)
+
+        def together(values: Integers, most: npt.ArrayLike) -> Integers:
+            total = np.zeros((len(groups), values.shape[1]), dtype=np.int64)
+            np.add.at(total, of, values)
+            alone = size[:, None] == 1
+            return np.where(alone, values[first], np.minimum(total, most))
+
+        wanted = (self.demand * self.request[:, None]).sum(axis=0)
+        price = np.zeros(len(groups), dtype=np.int64)
+        np.add.at(price, of, self.price)
+        return Pooled(
+            demand=self.demand,
+            request=self.request,
+            capacity=together(self.capacity, wanted),
+            price=np.where(size == 1, self.price[first], price),
+            limit=self.limit[first],
+            most=together(self.most.T, self.request).T,
+            limits=self.limits,
+            zone_limits=self.zone_limits,
+            apart=self.apart,
+            spreads=self.spreads,
+            zone=self.zone[first],
+            zones=self.zones,
+            least=forced[first].astype(np.int64),
+            size=size,
+            of=of,
+        )
+
+    @property
+    def compatible(self) -> npt.NDArray[np.bool_]:
+        """(s, s) whether rules let VMs of two types (or two of one) share some server."""
+        here = (self.most > 0).astype(np.int64)
+        together = here @ here.T > 0
+        for i, other in self.apart:
+            together[i, other] = together[other, i] = False
+        for members, most in self.limits:
+            if most == 1:
+                together[np.ix_(members, members)] = False
+        together[np.arange(self.types), np.arange(self.types)] &= (self.most > 1).any(axis=1)
+        return together
+
+    def placement(self, count: Integers, kind: Integers) -> Placement:
+        """The instance's placement; the servers of merged classes go to its classes in order."""
+        given = np.zeros(len(kind), dtype=np.int64)
+        for place, members in enumerate(self.kinds):
+            numbers = self.instance.server_count[list(members)]
+            ends = np.cumsum(numbers)
+            here = np.flatnonzero(kind == place)
+            given[here] = np.array(members)[np.searchsorted(ends, np.arange(len(here)), "right")]
+        return Placement(self.handed_out(count), given)
+
+    def now(self) -> Counts | None:
+        """What runs now, if that is an answer."""
+        given = self.instance
+        if given.placed is None:
+            return None
+        server, kind, number = given.placed.T
+        if (np.bincount(kind, number, given.types) != given.requested).any():
+            return None
+        count = np.zeros((int(given.server_count.sum()), given.types), dtype=np.int64)
+        count[server, kind] = number
+        used = np.unique(server)
+        placement = Placement(count[used], given.server_class[used])
+        try:
+            check(given, placement)
+        except InfeasibleSolution:
+            return None
+        return self.counts(placement)
+
+    @cached_property
+    def arrays(self) -> RuleArrays:
+        """The rules as the kernels read them."""
+        groups = [members for members, _ in self.limits]
+        rows = [rule[0] for rule in self.zone_limits] + [rule[0] for rule in self.spreads]
+        pairs: list[list[int]] = [[] for _ in range(self.types)]
+        for i, other in self.apart:
+            pairs[i].append(other)
+            pairs[other].append(i)
+        columns = self.zones + 1  # the last: servers in no zone
+        cap = np.full((len(rows), columns), NO_CAP)
+        skew = np.full(len(rows), NO_CAP)
+        counted = np.zeros((len(rows), columns), dtype=np.bool_)
+        for place, (_, most) in enumerate(self.zone_limits):
+            cap[place, : self.zones] = most
+        for place, (_, largest, zones) in enumerate(self.spreads, start=len(self.zone_limits)):
+            skew[place] = largest
+            counted[place, list(zones)] = True
+        return RuleArrays(
+            demand=self.demand,
+            capacity=self.capacity,
+            most=self.most,
+            zone=np.where(self.zone < 0, self.zones, self.zone),
+            group_start=_starts(groups, self.types)[0],
+            group_item=_starts(groups, self.types)[1],
+            group_most=np.array([most for _, most in self.limits], dtype=np.int64),
+            apart_start=np.cumsum([0, *map(len, pairs)]),
+            apart_item=np.array([other for row in pairs for other in row], dtype=np.int64),
+            row_start=_starts(rows, self.types)[0],
+            row_item=_starts(rows, self.types)[1],
+            row_cap=cap,
+            row_skew=skew,
+            row_counted=counted,
+        )
+
+
+def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) -> Ruled:
+    """Merge VM types, and classes, that are equal by size and by every rule; drop what is absent.
+
+    Parameters
+    ----------
+    costs : count a server at its class's cost, not as one.
+    merge : merge VM types; classes are merged anyway.
+
+    Raises
+    ------
+    InvalidInstance
+        A request is elastic, or may be served in part.
+    """
+    require_whole(instance)
+    rules = instance.rules
+    wanted = instance.requested.astype(np.int64)
+    rules_that_bind = _binding(rules, wanted)
+    limits, zone_limits, spreads = rules_that_bind
+    # classes that nothing tells apart
+    price = instance.server_cost if costs else np.ones(instance.classes, dtype=np.int64)
+    kinds = _alike(
+        (c for c in range(instance.classes) if instance.server_count[c] > 0),
+        lambda c: (
+            instance.capacity[c].tobytes(), int(price[c]), int(rules.zone[c]),
+            rules.allowed[:, c].tobytes(),
+        ),
+    )  # fmt: skip
+    first = [members[0] for members in kinds]
+    capacity = instance.capacity[first]
+    # types that nothing tells apart
+    others: list[set[int]] = [set() for _ in range(instance.types)]
+    for i, other in rules.apart:
+        others[i].add(other)
+        others[other].add(i)
+    inside: list[list[tuple[int, int]]] = [[] for _ in range(instance.types)]
+    binding = ([rule[0] for rule in rules] for rules in rules_that_bind)
+    for number, groups in enumerate(binding):
+        for place, group in enumerate(groups):
+            for i in group:
+                inside[i].append((number, place))
+    members = _alike(
+        np.flatnonzero(wanted).tolist(),
+        lambda i: (
+            instance.demand[i].tobytes(), rules.allowed[i].tobytes(), tuple(sorted(others[i])),
+            tuple(inside[i]), None if merge else i,
+        ),
+    )  # fmt: skip
+    size = (instance.demand / np.maximum(capacity.max(axis=0), 1)).sum(axis=1)
+    members = sorted(members, key=lambda group: (-size[group[0]], group[0]))
+    merged = {i: place for place, group in enumerate(members) for i in group}
+    own = [group[0] for group in members]
+    request = np.array([wanted[list(group)].sum() for group in members], dtype=np.int64)
+    demand = instance.demand[own]
+    # how many of a type one server holds
+    most = np.where(rules.allowed[np.ix_(own, first)], request[:, None], 0)
+    for j in range(demand.shape[1]):
+        needs = np.flatnonzero(demand[:, j])
+        most[needs] = np.minimum(most[needs], capacity[None, :, j] // demand[needs, j, None])
+    for group, number in limits:
+        here = sorted({merged[i] for i in group if i in merged})
+        most[here] = np.minimum(most[here], number)
+
+    def renumbered(group: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted({merged[i] for i in group if i in merged}))
+
+    available = [instance.server_count[list(group)].sum() for group in kinds]
+    return Ruled(
+        demand=demand,
+        request=request,
+        capacity=capacity,
+        servers=np.array([UNLIMITED if np.isinf(n) else int(n) for n in available], dtype=np.int64),
+        price=price[first],
+        classes=np.array(first, dtype=np.int64),
+        members=tuple(members),
+        instance=instance,
+        merged_classes=tuple(kinds),
+        most=most,
+        limits=tuple((renumbered(group), n) for group, n in limits),
+        zone_limits=tuple((renumbered(group), n) for group, n in zone_limits),
+        apart=tuple(
+            sorted(
+                {
+                    (min(merged[i], merged[j]), max(merged[i], merged[j]))
+                    for i, j in rules.apart
+                    if i in merged and j in merged
+                }
+            )
+        ),
+        spreads=tuple((renumbered(group), skew, zones) for group, skew, zones in spreads),
+        zone=rules.zone[first],
+        zones=len(rules.zones),
+    )
+
+
+def _binding(
+    rules: Rules, wanted: Integers
+) -> tuple[list[Group], list[Group], list[tuple[tuple[int, ...], int, tuple[int, ...]]]]:
+    """The limits and spreads that so few VMs could break."""
+
+    def number(group: Sequence[int]) -> int:
+        return int(wanted[list(group)].sum())
+
+    return (
+        [(group, most) for group, most in rules.limits if number(group) > most],
+        [(group, most) for group, most in rules.zone_limits if number(group) > most],
+        [rule for rule in rules.spreads if number(rule[0]) > rule[1] and len(rule[2]) > 1],
+    )
+
+
+def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[int, ...]]:
+    """The places by equal keys, in the order of the first of each."""
+    found: dict[Hashable, list[int]] = {}
+    for place in places:
+        found.setdefault(key(place), []).append(place)
+    return [tuple(group) for group in found.values()]
+
+
+def _starts(groups: Sequence[Sequence[int]], types: int) -> tuple[Integers, Integers]:
+    """For each type the groups it is in: where they start, and their numbers."""
+    inside: list[list[int]] = [[] for _ in range(types)]
+    for place, group in enumerate(groups):
+        for i in group:
+            inside[i].append(place)
+    return (
+        np.cumsum([0, *map(len, inside)]),
+        np.array([place for row in inside for place in row], dtype=np.int64),
+    )

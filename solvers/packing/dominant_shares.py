@@ -1,0 +1,544 @@
+"""Fixed servers shared exactly: max-min-share (leximin dominant shares) and max-utilization."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+
+from ...instances.packing.game import FairShare, scale
+from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.problem.option_types import AtLeast, validate_options
+from ...models.packing.dominant_shares import level_program, share_program, utilization_program
+from ...models.program import LinearProgram
+from ..engines import EngineAnswer, solve_in_subprocess, solve_program
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from .fixed_servers import Cluster, evenly_filled, fixed_cluster
+
+MOST_COLUMNS = 50_000
+"""Maximal combinations of one server class; where there are more, no program is made."""
+
+NOT_LISTED = (
+    f"none: a server has more than {MOST_COLUMNS} maximal combinations of VMs, or there was no "
+    "time to list them; the answer is an even filling or the start, the bound that of requests "
+    "and of what all servers hold together"
+)
+
+KEEPS_TIME = 2_000
+"""Columns up to which HiGHS keeps its time limit."""
+
+MOST_STEPS, STEPS = 10**8, 10**6
+"""Steps that the listing of one class's combinations may take, a few seconds, and those between two
+looks at the clock.
+"""
+
+Share = Annotated[float, AtLeast(0, "a dominant share")]
+
+TOLERANCE = 1e-6
+"""Sums of shares that an engine reports may be wrong by this part of themselves and of the least
+share of one VM.
+"""
+
+PRECISION = 1e-9
+"""The utilization that HiGHS reports may be wrong by this part of itself and of what one VM adds at
+most.
+"""
+
+MOST_SECONDS = 30.0
+"""For CP-SAT to decide between utilizations that differ by less than that, where time is not
+limited.
+"""
+
+
+@validate_options
+def max_utilization(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+    least_share: Share = 0.0,
+) -> Outcome:
+    """The placement that uses most of the cluster: the mean over resources of the share in use.
+
+    Parameters
+    ----------
+    least_share : dominant share that every user who wants something must have (see `vms_owed`); 0
+        for whatever they get.
+
+    Raises
+    ------
+    InvalidInstance
+        Servers are not of fixed number, or a finite request must be served whole.
+    InvalidOption
+        `least_share` is no number of 0 or more.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "max-utilization")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.985
+    """
+    clock = Clock(time_limit, report)
+    search = _Utilization(instance, least_share)
+    # 1. an answer and a bound before anything that may take long
+    for given in (start, evenly_filled(instance, search.cluster)):
+        search.offer(given)
+    top = search.together()
+    if search.best is not None and search.worth(search.best) == top:
+        return search.outcome(top, Status.OPTIMAL, Stop.FINISHED, "none")
+    # 2. maximal combinations of VMs for each server class
+    try:
+        tables = combinations(instance, search.cluster, clock)
+    except KeyboardInterrupt:
+        tables = Stop.INTERRUPTED
+    if isinstance(tables, Stop):
+        return search.outcome(top, Status.UNKNOWN, tables, NOT_LISTED)
+    # 3. the program in floats
+    answer = search.solved(tables, lambda program: _solved(program, clock, report))
+    status, stop, trace = answer.status, answer.stop, answer.trace
+    if search.best is None and status is Status.INFEASIBLE:
+        return search.outcome(None, status, stop, answer.message, trace)
+    if search.best is None or answer.bound is None:
+        near = top if answer.bound is None else Fraction(-answer.bound) * search.unit
+        known = Status.UNKNOWN if search.best is None else Status.FEASIBLE
+        return search.outcome(near, known, stop, answer.message, trace)
+    # 4. its bound, rounded down to whole steps: VMs are worth whole steps
+    near = Fraction(-answer.bound) * search.unit
+    error = Fraction(PRECISION * (1 + abs(answer.bound))) * search.unit
+    highest = (near + error) // search.step * search.step
+    # 5. too near for floats: once more in whole numbers
+    below = search.worth(search.best) < highest
+    if below and stop is Stop.FINISHED and search.whole_fits(tables):
+        limit = clock.time_slice() or MOST_SECONDS
+        again = search.solved(
+            tables, partial(solve_program, engine="cp-sat", time_limit=limit), whole=True
+        )
+        stop = again.stop
+        if again.bound is not None:
+            most = math.floor(-again.bound + 0.5) * search.step
+            near, highest = min(near, most), min(highest, most)
+    # 6. what is proved
+    value = search.worth(search.best)
+    bound = value if highest <= value else max(near, value)
+    unit = scale(instance, "utilization")
+    met = agree(float(search.begin + value), float(search.begin + bound), unit)
+    proved = highest <= value or (status is Status.OPTIMAL and met)
+    stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
+    known = Status.OPTIMAL if proved else Status.FEASIBLE
+    return search.outcome(bound, known, stop, answer.message, trace)
+
+
+class _Utilization:
+    """The best placement so far, and what utilization is worth, exactly.
+
+    Attributes
+    ----------
+    begin : utilization by what is in use before any VM is placed.
+    weight : what a VM of each type adds to it.
+    step : every placement is worth a whole number of these.
+    unit : the largest weight, in which programs in floats count.
+    """
+
+    def __init__(self, instance: Packing, least_share: Share) -> None:
+        self.instance = instance
+        self.best: Placement | None = None
+        self.cluster = fixed_cluster(instance)
+        self.owed = vms_owed(instance, least_share)
+        self.servers = instance.server_count.astype(np.int64)
+        self._free = self._all(instance.capacity)
+        self._space = self._all(instance.initial_capacity)
+        self._there = [j for j, amount in enumerate(self._space) if amount > 0]
+        self.begin = self._mean(np.subtract(self._space, self._free, dtype=object).tolist())
+        self.weight = [self._mean(row) for row in instance.demand.tolist()]
+        self.step = Fraction(
+            math.gcd(*(part.numerator for part in self.weight)),
+            math.lcm(*(part.denominator for part in self.weight)),
+        )
+        self.unit = max(self.weight)
+        self._whole = [int(part / self.step) for part in self.weight]
+
+    def _all(self, amount: Integers) -> list[int]:
+        """(k,) of each resource on all servers together."""
+        return [int(each) for each in (amount * self.servers[:, None]).sum(axis=0)]
+
+    def _mean(self, amount: Sequence[int]) -> Fraction:
+        """The mean over resources of the share that amounts (k,) are of what is there."""
+        shares = (Fraction(amount[j], self._space[j]) for j in self._there)
+        return sum(shares, Fraction(0)) / len(self._there)
+
+    def worth(self, placement: Placement) -> Fraction:
+        """Utilization that its VMs add."""
+        total = placement.totals(self.instance.types).tolist()
+        return sum((n * part for n, part in zip(total, self.weight, strict=True)), Fraction(0))
+
+    def offer(self, placement: Placement | None, *, ties: bool = False) -> None:
+        """Keep a placement that gives users what they are owed, if it is worth more; with `ties`
+        also one that is worth as much.
+        """
+        if placement is None or (placement.totals(self.instance.types) < self.owed).any():
+            return
+        value = self.worth(placement)
+        best = None if self.best is None else self.worth(self.best)
+        if best is None or value > best or (ties and value == best):
+            self.best = placement
+
+    def together(self) -> Fraction:
+        """What all servers together could add: of each resource all that is asked for, or free."""
+        cap, demand = self.cluster.cap, self.instance.demand
+        asked = [
+            sum(min(int(n), space + 1) * int(row[j]) for n, row in zip(cap, demand, strict=True))
+            for j, space in enumerate(self._space)
+        ]
+        return self._mean([min(pair) for pair in zip(self._free, asked, strict=True)])
+
+    def whole_fits(self, tables: list[Integers]) -> bool:
+        """Whether the program in whole steps has no number that a float would not hold."""
+        row = np.concatenate(tables).max(axis=0, initial=0).tolist()
+        most = sum(n * vms for n, vms in zip(self._whole, row, strict=True))
+        return bool(most * int(self.servers.sum()) < 2**53)
+
+    def solved(
+        self,
+        tables: list[Integers],
+        engine: Callable[[LinearProgram], EngineAnswer],
+        *,
+        whole: bool = False,
+    ) -> EngineAnswer:
+        """What an engine makes of the program over maximal combinations, in whole steps or in
+        floats; the better placement of its own and that in hand is kept.
+        """
+        shares = self._whole if whole else [float(part / self.unit) for part in self.weight]
+        cap = self.instance.requested.astype(float)
+        program, number, _ = utilization_program(
+            tables, self.servers, cap, np.array(shares, dtype=float), self.owed, whole=whole
+        )
+        answer = engine(program)
+        found = _placement(self.instance, tables, number, answer, self.cluster)
+        self.offer(found, ties=not whole)
+        return answer
+
+    def outcome(
+        self,
+        bound: Fraction | None,
+        status: Status,
+        stop: Stop,
+        engine: str,
+        trace: tuple[tuple[float, float | None, float | None], ...] = (),
+    ) -> Outcome:
+        """The outcome, with a bound on what VMs add."""
+        if self.best is not None and status is Status.UNKNOWN:
+            status = Status.FEASIBLE
+        known = None if bound is None else float(self.begin + bound)
+        return Outcome(self.best, known, status, stop, {"engine": engine}, trace)
+
+
+@validate_options
+def max_min_share(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+    levels: Annotated[int, AtLeast(1, "levels to settle")] | None = None,
+) -> Outcome:
+    """Leximin dominant shares on whole VMs: the least share as large as can be, then the second
+    least, and so on.
+
+    The exact counterpart of `DRF`, which fills greedily. Shares are of what the cluster has free in
+    all, and are compared as the rationals they are: a program over sums of shares leads to a
+    placement and a bound, and where some user's whole VMs would make a share between the two, a
+    program in whole numbers says whether that is possible. The bound belongs to the least share;
+    the further levels (sums of the k least) stand in `certificate["levels"]`.
+
+    Parameters
+    ----------
+    levels : how many of the least shares to settle, one after the other; all when not given.
+
+    Raises
+    ------
+    InvalidInstance
+        Servers are not of fixed number, or a finite request must be served whole.
+    InvalidOption
+        `levels` is no whole number of 1 or more.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/paper-example"), "max-min-share")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.25
+    """
+    clock = Clock(time_limit, report)
+    search = _Leximin(instance, clock, start, report)
+    users = len(search.users)
+    level_facts: list[dict[str, Any]] = []
+    bound = None
+    for level in range(users if levels is None else min(levels, users)):
+        # level after level: the largest next share that the ones settled before it allow
+        highest = search.settle(level)
+        settled = highest == search.shares[level]
+        before = sum(search.shares[:level], Fraction(0))
+        level_facts.append(
+            {
+                "objective": f"sum of the {level + 1} least dominant shares",
+                "value": float(before + search.shares[level]),
+                "bound": float(before + highest),
+                "status": (Status.OPTIMAL if settled else Status.FEASIBLE).value,
+            }
+        )
+        if level == 0:
+            bound = float(highest)
+        # a level that is not proved leaves those above it open
+        if not settled:
+            break
+    # the status is that of the first level
+    facts = {"engine": NOT_LISTED} if isinstance(search.tables, Stop) else {}
+    complete = len(level_facts) == users and level_facts[-1]["status"] == Status.OPTIMAL
+    status = Status(level_facts[0]["status"])
+    stop = Stop.FINISHED if level_facts[-1]["status"] == Status.OPTIMAL else search.stop
+    return Outcome(
+        search.best, bound, status, stop, {"levels": level_facts, "leximin": complete, **facts},
+        tuple(clock.trace),
+    )  # fmt: skip
+
+
+def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]:
+    """What `max_min_share` compares: the dominant shares of the users who want something, the least
+    first, negative so that less is better.
+    """
+    total, unit = placement.totals(instance.types).tolist(), FairShare.of(instance).unit
+    users = np.flatnonzero(instance.requested > 0).tolist()
+    return tuple(-share for share in sorted(total[user] * unit[user] for user in users))
+
+
+def sharing_enough(
+    instance: Packing, placement: Placement, *, least_share: Share = 0.0
+) -> tuple[()] | None:
+    """Whether a placement does for `max_utilization`: nothing to compare, or None where a user has
+    less than the `least_share`.
+    """
+    enough = (placement.totals(instance.types) >= vms_owed(instance, least_share)).all()
+    return () if enough else None
+
+
+class _Leximin:
+    """The best placement so far, its shares in increasing order, and the programs that improve on
+    it level by level.
+    """
+
+    def __init__(
+        self, instance: Packing, clock: Clock, start: Placement | None, report: Report | None
+    ) -> None:
+        self.instance, self.clock, self.report = instance, clock, report
+        self.cluster = fixed_cluster(instance)
+        self.servers = instance.server_count.astype(np.int64)
+        self.tables: list[Integers] | Stop = Stop.INTERRUPTED
+        self.unit = FairShare.of(instance).unit
+        self.users = np.flatnonzero(instance.requested > 0).tolist()
+        self.smallest = min(self.unit[user] for user in self.users)
+        self.cap = instance.requested.astype(float)
+        self.stop = Stop.TIME_LIMIT
+        # an answer before anything that may take long
+        self.best = evenly_filled(instance, self.cluster)
+        self.shares = self._shares(self.best)
+        self._offer(start)
+        with suppress(KeyboardInterrupt):
+            self.tables = combinations(instance, self.cluster, clock)
+        if isinstance(self.tables, Stop):
+            self.stop = self.tables
+
+    def settle(self, level: int) -> Fraction:
+        """Improve the share of this level, those before it kept; returns what it cannot pass."""
+        highest = self._simple(level)
+        if isinstance(self.tables, Stop) or self.shares[level] >= highest:
+            return highest
+        estimate = self._estimate(self.tables, self.shares[:level])
+        highest = highest if estimate is None else min(highest, estimate)
+        while self.shares[level] < highest and not self.clock.expired:
+            if self.stop is Stop.INTERRUPTED:
+                break
+            program, number, _ = level_program(
+                self.tables, self.servers, self.cap, self._steps(self.shares[: level + 1])
+            )
+            answer = self._solved(program)
+            if answer.status is Status.INFEASIBLE:
+                highest = self.shares[level]
+            elif not self._offer(
+                _placement(self.instance, self.tables, number, answer, self.cluster)
+            ):
+                break
+        return highest
+
+    def _simple(self, level: int) -> Fraction:
+        """A bound on the share of this level: what the users with the smallest needs may ask for,
+        and what all servers together hold.
+        """
+        total = [int(amount) for amount in FairShare.of(self.instance).total]
+        demand = self.instance.demand.tolist()
+        sharing = len(self.users) - level  # users who have as large a share as this level's
+
+        def possible(share: Fraction) -> bool:
+            vms = {user: math.ceil(share / self.unit[user]) for user in self.users}
+            able = [user for user in self.users if vms[user] <= self.cap[user]]
+            return len(able) >= sharing and all(
+                sum(sorted(vms[user] * demand[user][j] for user in able)[:sharing]) <= room
+                for j, room in enumerate(total)
+            )
+
+        best = Fraction(0)
+        for user in self.users:  # a share is of whole VMs of its user
+            low, high = 0, 1
+            while possible(high * self.unit[user]):
+                low, high = high, 2 * high
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if possible(middle * self.unit[user]) else (low, middle)
+            best = max(best, low * self.unit[user])
+        return best
+
+    def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> Fraction | None:
+        """A placement by the program over sums of shares; returns the most its bound leaves for the
+        next share.
+        """
+        unit = np.zeros(self.instance.types)
+        unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
+        sums = [
+            float(sum(reached[: place + 1], Fraction(0)) / self.smallest)
+            for place in range(len(reached))
+        ]
+        slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
+        program, number, _ = share_program(tables, self.servers, self.cap, unit, sums, slack)
+        answer = self._solved(program)
+        self._offer(_placement(self.instance, tables, number, answer, self.cluster))
+        if answer.bound is None:
+            return None
+        most = Fraction(-answer.bound + TOLERANCE * (1 + abs(answer.bound))) * self.smallest - sum(
+            reached, Fraction(0)
+        )
+        return max(
+            math.floor(most / self.unit[user]) * self.unit[user] for user in self.users
+        )  # shares are of whole VMs
+
+    def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
+        """What users must have for shares as large as these in order, and a larger one in the place
+        of the last.
+        """
+        steps = []
+        for place, share in enumerate(reached[:-1]):
+            if place == 0 or share > reached[place - 1]:
+                steps.append((self._vms(share), len(self.users) - place))
+        return [*steps, (self._vms(reached[-1], above=True), len(self.users) - len(reached) + 1)]
+
+    def _vms(self, share: Fraction, above: bool = False) -> Integers:
+        """(s,) the fewest VMs that give a user this share, or more than it."""
+        owed = np.zeros(self.instance.types, dtype=np.int64)
+        for user in self.users:
+            owed[user] = (
+                math.floor(share / self.unit[user]) + 1
+                if above
+                else math.ceil(share / self.unit[user])
+            )
+        return owed
+
+    def _solved(self, program: LinearProgram) -> EngineAnswer:
+        answer = _solved(program, self.clock, self.report)
+        if answer.stop is Stop.INTERRUPTED:
+            self.stop = Stop.INTERRUPTED
+        return answer
+
+    def _offer(self, placement: Placement | None) -> bool:
+        """Keep a placement whose shares are the larger in the order of leximin."""
+        if placement is None or (shares := self._shares(placement)) <= self.shares:
+            return False
+        self.best, self.shares = placement, shares
+        return True
+
+    def _shares(self, placement: Placement) -> list[Fraction]:
+        """The users' dominant shares, in increasing order."""
+        total = placement.totals(self.instance.types).tolist()
+        return sorted(total[user] * self.unit[user] for user in self.users)
+
+
+@validate_options
+def vms_owed(instance: Packing, least_share: Share) -> Integers:
+    """(s,) fewest VMs that give every user who wants something a dominant share.
+
+    A share is large enough when the float it rounds to is: 3 of 10 VMs are .3 of them.
+
+    Raises
+    ------
+    InvalidOption
+        The share is no number of 0 or more.
+    """
+    owed = np.zeros(instance.types, dtype=np.int64)
+    for user, unit in enumerate(FairShare.of(instance).unit):
+        if instance.requested[user] > 0:
+            vms = math.ceil(Fraction(least_share) / unit)
+            owed[user] = min(vms - (vms > 0 and float((vms - 1) * unit) >= least_share), 2**53)
+    return owed
+
+
+def _solved(program: LinearProgram, clock: Clock, report: Report | None) -> EngineAnswer:
+    """What HiGHS makes of a program; in a process of its own where it may look at no clock for
+    long.
+    """
+    if program.columns > KEEPS_TIME:
+        return solve_in_subprocess(program, time_limit=clock.time_slice())
+    return solve_program(program, time_limit=clock.time_slice(), report=report)
+
+
+def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | Stop:
+    """Maximal combinations per class; or why not: the time is up, or there are more than
+    `MOST_COLUMNS` for a class, or than `MOST_STEPS` can list.
+    """
+    from .combination_kernels import maximal_combinations
+
+    # the type that fits least often is counted first, the most frequent one is filled in at once
+    reach = np.array([(instance.capacity // np.maximum(row, 1)).max() for row in instance.demand])
+    order = np.argsort(np.minimum(reach, cluster.cap), kind="stable")
+    demand, cap, tables = instance.demand[order], cluster.cap[order], []
+    for c in range(instance.classes):
+        count, left = np.zeros(instance.types, dtype=np.int64), instance.capacity[c].copy()
+        table = np.zeros((MOST_COLUMNS + 1, instance.types), dtype=np.int64)
+        number, whole, steps = 0, False, 0
+        while not whole:
+            if clock.expired:
+                return Stop.TIME_LIMIT
+            number, whole = maximal_combinations(demand, cap, count, left, table, number, STEPS)
+            steps += STEPS
+            if number > MOST_COLUMNS or (steps > MOST_STEPS and not whole):
+                return Stop.ITERATION_LIMIT
+        listed = np.zeros((number, instance.types), dtype=np.int64)
+        listed[:, order] = table[:number]
+        listed = listed[listed.any(axis=1)]
+        tables.append(listed[np.lexsort(listed.T[::-1])])
+    return tables
+
+
+def _placement(
+    instance: Packing,
+    tables: list[Integers],
+    number: list[Integers],
+    answer: EngineAnswer,
+    cluster: Cluster,
+) -> Placement | None:
+    """The servers a point stands for, without VMs beyond the requests."""
+    if answer.point is None:
+        return None
+    rows, kinds = [], []
+    for c, (table, columns) in enumerate(zip(tables, number, strict=True)):
+        times = np.round(answer.point[columns]).astype(np.int64)
+        rows.append(np.repeat(table, times, axis=0))
+        kinds.append(np.full(int(times.sum()), c, dtype=np.int64))
+    count, kind = np.concatenate(rows), np.concatenate(kinds)
+    before = np.cumsum(count, axis=0) - count
+    return Placement(np.clip(np.minimum(cluster.cap, 2**53) - before, 0, count), kind)

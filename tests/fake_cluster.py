@@ -1,0 +1,93 @@
+"""A cluster on paper: machines that run groups for whole steps of a clock, and no processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from cotenant.running.dispatch import Ended
+from cotenant.running.jobs import Job
+from cotenant.running.measurement import JobRuns, Measurement, Run
+from cotenant.running.worker_runtime import Registered
+
+
+class SimulatedMachines:
+    """See `cotenant.running.dispatch.Machines`; time goes on only by `step`.
+
+    Parameters
+    ----------
+    number : of machines.
+    seconds : of a group of jobs, by their types.
+    error : of a job of a group, by its type and how many groups were begun; "" when it is done.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        seconds: Callable[[tuple[str, ...]], float],
+        error: Callable[[str, int], str] = lambda kind, begun: "",
+    ) -> None:
+        self.clock = 1e9
+        self.begun: list[tuple[str, tuple[str, ...]]] = []
+        self.acknowledged: list[str] = []
+        self.killed = False
+        self._seconds, self._error = seconds, error
+        self._running: dict[str, tuple[float, str, tuple[str, ...], int]] = {}
+        # of the kind of the machine of `fake_machine`
+        self._machines = {
+            f"m{place:05}": Registered("", {"machine": f"m{place}"}, (), "", (), {})
+            for place in range(number)
+        }
+
+    def now(self) -> float:
+        return self.clock
+
+    def all(self) -> Mapping[str, Registered]:
+        return self._machines
+
+    def lose(self, machine: str) -> list[Ended]:
+        """A machine that dies; what it ran is lost."""
+        del self._machines[machine]
+        lost = [group for group, entry in self._running.items() if entry[1] == machine]
+        return [self._ended(group, f"{machine} was lost") for group in lost]
+
+    def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
+        assert all(entry[1] != machine for entry in self._running.values())
+        kinds = tuple(job.name for job in jobs)
+        self.begun.append((machine, kinds))
+        self._running[group] = (self.clock, machine, kinds, len(self.begun))
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """What ended; when nothing did, the clock goes on to the next end, so far at most."""
+        due = [begin + self._seconds(kinds) for begin, _, kinds, _ in self._running.values()]
+        if due and min(due) > self.clock:
+            self.clock = min(min(due), self.clock + seconds)
+        elif not due:
+            self.clock += seconds
+        return self.due()
+
+    def due(self) -> list[Ended]:
+        """What has ended by now."""
+        over = [
+            group
+            for group, (begin, _, kinds, _) in self._running.items()
+            if begin + self._seconds(kinds) <= self.clock
+        ]
+        return [self._ended(group) for group in over]
+
+    def acknowledge(self, groups: Mapping[str, str]) -> None:
+        self.acknowledged += groups
+
+    def end_all(self) -> None:
+        self.killed = True
+
+    def _ended(self, group: str, lost: str = "") -> Ended:
+        begin, _, kinds, number = self._running.pop(group)
+        if lost:
+            return Ended(group, None, lost)
+        spent = self._seconds(kinds)
+        members = []
+        for kind in kinds:
+            why = self._error(kind, number)
+            run = Run(begin, spent, spent, float(len(kinds) > 1))
+            members.append(JobRuns(error=why) if why else JobRuns((run,)))
+        return Ended(group, Measurement(tuple(members), begin, spent, 0.0))

@@ -1,0 +1,255 @@
+"""Answers with names: who runs where, in a sentence, in rows, in files, in notebooks; and instances
+from labeled pandas.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from terminal import run
+
+import cotenant
+from cotenant.analysis.run.result import fingerprint
+from cotenant.analysis.run.verify_result import recheck
+from cotenant.instances.admission import Admission
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.market import Market
+from cotenant.instances.numa import Numa
+from cotenant.instances.packing import Packing, Placement
+from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
+from cotenant.instances.problem.answer_table import answer_table
+from cotenant.instances.scheduling import Schedule, Scheduling
+
+METHODS = {
+    "admission": "SM",
+    "colocation": "GR",
+    "market": "PRD",
+    "numa": "fluid",
+    "packing": "FF",
+    "scheduling": "FIFO",
+}
+
+
+@pytest.mark.parametrize(("problem", "method"), METHODS.items())
+def test_every_problem_says_its_answer_in_rows_and_a_sentence(problem: str, method: str) -> None:
+    instance = cotenant.read(f"{problem}/tiny")
+    result = cotenant.solve(instance, method)
+    found = answer_table(instance, result.solution)
+    assert found.total == len(found.rows) > 0
+    assert all(len(row) == len(found.columns) for row in found.rows)
+    assert found.sentence
+    assert answer_table(instance, result.solution, 1).rows == found.rows[:1]
+    assert answer_table(instance, result.solution, 1).total == found.total
+    assert answer_table(instance, result.solution, 1).sentence == found.sentence
+    frame = result.solution.to_frame(instance)
+    assert list(frame.columns) == list(found.columns)
+    assert len(frame) == found.total
+    assert json.loads(json.dumps(found.document(), allow_nan=False)) == found.document()
+
+
+def test_a_pairing_names_who_runs_beside_whom_and_who_runs_alone() -> None:
+    instance = Colocation(
+        penalty=[[0.5, 0.1, 0.2], [0.3, 0.5, 0.4], [0.2, 0.1, 0.5]],  # type: ignore[arg-type]
+        count=[4, 3, 2],  # type: ignore[arg-type]
+        names=("web", "batch", "db"),
+        machines=6.0,
+    )
+    pairing = Pairing([0, 1, 0], [1, 2, 2], [2, 1, 1], [1, 0, 0])  # type: ignore[arg-type]
+    found = answer_table(instance, pairing)
+    assert found.rows == (
+        ("web", "batch", 2, 0.1, 0.3),
+        ("web", "db", 1, 0.2, 0.2),
+        ("batch", "db", 1, 0.4, 0.1),
+        ("web", None, 1, 0.0, None),
+    )
+    sentence = "put web beside batch (2x); web beside db (1x); batch beside db (1x); and 1 more"
+    assert found.sentence == sentence
+    assert answer_table(instance, pairing, 3).rows == found.rows[:3]
+    with pytest.raises(InfeasibleSolution):
+        answer_table(instance.replace(count=[2, 3, 2]), pairing)
+
+
+def test_an_allocation_sums_to_what_each_user_has_on_each_server() -> None:
+    jobs = pandas.DataFrame({"user": ["ann", "bob", "ann"], "server": ["s1", "s2", "s1"]}).assign(
+        parallel_fraction=0.9, work=1.0
+    )
+    instance = Market.from_frame(jobs, capacity=pandas.Series({"s2": 8.0, "s1": 4.0}))
+    result = cotenant.solve(instance, "ES")
+    frame = result.solution.to_frame(instance).set_index(["user", "server"])
+    assert frame["cores"].to_dict() == pytest.approx({("ann", "s1"): 4.0, ("bob", "s2"): 8.0})
+    assert frame["jobs"].to_dict() == {("ann", "s1"): 2, ("bob", "s2"): 1}
+    assert repr(result).startswith("Result(ES on market, feasible,")
+    assert "give ann 4 cores; bob 8 cores" in repr(result)
+
+
+def test_a_placement_names_the_vms_of_every_server() -> None:
+    demand = pandas.DataFrame({"cpu": [2, 1], "mem": [1, 2]}, index=["web", "db"])
+    capacity = pandas.DataFrame({"mem": [4], "cpu": [4]}, index=["big"])
+    instance = Packing.from_frame(demand, capacity=capacity, request={"db": 1, "web": 2})
+    assert instance.capacity.tolist() == [[4, 4]]
+    assert instance.request is not None
+    assert instance.request.tolist() == [2.0, 1.0]
+    found = answer_table(instance, Placement([[1, 1], [1, 0]], [0, 0]))  # type: ignore[arg-type]
+    assert found.rows == ((0, "big", "web", 1), (0, "big", "db", 1), (1, "big", "web", 1))
+    assert found.sentence == "put 1 x web + 1 x db on server 0 (big); 1 x web on server 1 (big)"
+
+
+def test_an_assignment_and_a_schedule_say_what_does_not_run() -> None:
+    speed = pandas.DataFrame({"fast": [3.0, 2.0], "slow": [1.0, 1.0]}, index=["etl", "ml"])
+    cores = pandas.DataFrame({"slow": [1], "fast": [1]}, index=["vm-a"])
+    instance = Admission.from_frame(speed, cores=cores, threads=2)
+    assert instance.cores.tolist() == [[1, 1]]
+    frame = cotenant.solve(instance, "SM").solution.to_frame(instance)
+    assert frame["job"].tolist() == ["etl", "ml"]
+    assert frame["VM"].tolist()[0] == "vm-a"
+    assert pandas.isna(frame["VM"].tolist()[1])
+    jobs = pandas.DataFrame({"organization": ["b", "a"], "release": [0, 1], "processing": [3, 9]})
+    two = Scheduling.from_frame(jobs, machines=pandas.Series({"a": 1, "b": 0}), horizon=3)
+    assert two.names == ("a", "b")
+    assert two.organization.tolist() == [1, 0]
+    found = answer_table(two, Schedule([0, -1], [0, -1]))  # type: ignore[arg-type]
+    assert found.rows == ((0, "b", 0, 0, 0, 3), (1, "a", None, 1, None, None))
+    assert found.sentence.endswith("job 1 of a never: 1 of 2 start before 3")
+    starts = Schedule([0, -1], [0, -1]).to_frame(two)["start"]  # type: ignore[arg-type]
+    assert str(starts.dtype) == "Int64", "whole numbers stay whole beside what is missing"
+
+
+def test_the_shares_of_a_policy_are_of_all_its_tasks() -> None:
+    tiny = cotenant.read("numa/tiny")
+    assert isinstance(tiny, Numa)
+    classes = pandas.DataFrame(
+        {
+            name: getattr(tiny, name)
+            for name in ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
+        },
+        index=list(tiny.names),
+    )
+    rest = ("blades", "rows", "columns", "cores", "location_share", "rate", "refusal_limit")
+    again = Numa.from_frame(classes, **{name: getattr(tiny, name) for name in rest})
+    assert again.names == tiny.names
+    assert np.array_equal(again.slowdown, tiny.slowdown)
+    frame = cotenant.solve(tiny, "Local").solution.to_frame(tiny).set_index("class")
+    assert frame.drop(columns="tasks/s").sum(axis=1).tolist() == pytest.approx([1.0, 1.0])
+    assert list(frame.index) == list(tiny.names)
+
+
+def test_labels_decide_and_not_their_order() -> None:
+    penalty = pandas.DataFrame([[0.2, 0.1], [0.4, 0.3]], index=["web", "db"], columns=["db", "web"])
+    instance = Colocation.from_frame(
+        penalty, count=pandas.Series({"db": 4, "web": 2}), bandwidth={"web": 1.0, "db": 2.0}
+    )
+    assert instance.penalty.tolist() == [[0.1, 0.2], [0.3, 0.4]]
+    assert instance.count.tolist() == [2, 4]
+    assert instance.bandwidth is not None
+    assert instance.bandwidth.tolist() == [1.0, 2.0]
+    assert instance.names == ("web", "db")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"penalty": pandas.DataFrame([[0.1]], index=["a"], columns=["b"])}, "without 'a'"),
+        ({"penalty": [[0.1]]}, "a list; expected a pandas.DataFrame"),
+        ({"count": {"a": 2}}, "count is without 'b'"),
+        ({"count": {"a": 2, "b": 2, "c": 1}}, "count is with 'c'"),
+        ({"count": [1, 2, 3]}, "of length 3"),
+        ({"count": pandas.Series([1, 2], index=["a", "a"])}, "'a' twice"),
+    ],
+)
+def test_a_label_that_is_missing_or_unknown_is_told(changed: dict[str, Any], words: str) -> None:
+    penalty = pandas.DataFrame([[0.1, 0.2], [0.3, 0.4]], index=["a", "b"], columns=["a", "b"])
+    given = {"penalty": penalty, "count": {"a": 2, "b": 2}} | changed
+    with pytest.raises(InvalidInstance, match=words):
+        Colocation.from_frame(**given)
+    jobs = pandas.DataFrame({"organization": ["x"], "release": [0], "processing": [1]})
+    with pytest.raises(InvalidInstance, match="'x'"):
+        Scheduling.from_frame(jobs, machines=pandas.Series({"a": 1}), horizon=3)
+    with pytest.raises(InvalidInstance, match="without the column 'release'"):
+        Scheduling.from_frame(
+            jobs.drop(columns="release"), machines=pandas.Series({"x": 1}), horizon=3
+        )
+
+
+def test_names_are_optional_kept_in_files_and_no_content_where_nobody_gave_them(
+    tmp_path: Path,
+) -> None:
+    market = cotenant.read("market/tiny")
+    assert fingerprint(market) == "fadee66967f91174", "rows of older versions are found again"
+    assert "names" not in market.document()
+    named = market.replace(names=("ann", "bob", "cid"), server_names=("s1", "s2"))
+    assert cotenant.read(cotenant.write(named, tmp_path / "m.json")) == named
+    jobs = cotenant.read("admission/tiny")
+    named = jobs.replace(names=tuple("abcd"), machine_names=("v", "w"))
+    assert isinstance(named, Admission)
+    assert cotenant.read(cotenant.write(named, tmp_path / "a.json")) == named
+    assert named.only([2, 0]).names == ("c", "a")
+    vms = cotenant.read("packing/tiny").replace(class_names=("small", "large"))
+    assert cotenant.read(cotenant.write(vms, tmp_path / "p.json")) == vms
+    with pytest.raises(InvalidInstance, match="server_names"):
+        market.replace(server_names=("s1",))
+
+
+def test_a_result_keeps_names_in_its_file_and_check_holds_them_to_the_solution(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "result.json"
+    done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(file))
+    assert done.returncode == 0
+    assert "put x264 beside regression; fluidanimate beside decisiontree" in done.stdout
+    content = json.loads(file.read_text())
+    assert content["named"]["rows"][0][:3] == ["x264", "regression", 1]
+    tiny = cotenant.read("colocation/tiny")
+    stored = cotenant.Result.read(file)
+    assert stored.described() == cotenant.solve(tiny, "optimal").described()
+    assert recheck(tiny, stored).broken == ()
+    content["named"]["rows"][0][1] = "decisiontree"
+    (found,) = recheck(tiny, cotenant.Result.from_document(content)).broken
+    assert found.startswith("named.rows is")
+    del content["named"]
+    old = cotenant.Result.from_document(content)
+    assert old.described() is None
+    assert recheck(tiny, old).broken == (), "files of older versions have no names"
+
+
+@pytest.mark.parametrize("problem", METHODS)
+def test_a_notebook_shows_a_few_lines_and_no_markup_of_others(problem: str) -> None:
+    instance = cotenant.read(f"{problem}/tiny").replace(name="<b>x</b>")
+    result = cotenant.solve(instance, METHODS[problem])
+    for shown in (instance, result.solution, result):
+        assert len(repr(shown)) < 400
+        page = shown._repr_html_()
+        assert page.startswith("<table>")
+        assert "<b>" not in page
+    assert len(repr(result)) < 400
+    assert repr(result).startswith(f"Result({METHODS[problem]} on <b>x</b>, ")
+
+
+def test_a_comparison_is_short_in_a_notebook() -> None:
+    proved = cotenant.solve(cotenant.read("colocation/tiny"), "optimal")
+    assert "<th>gap</th><td>0</td>" in proved._repr_html_(), "its name is in the other cell"
+    assert ", gap 0, " in repr(proved)
+    done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "GR"])
+    assert repr(done) == "Comparison(runs 2, instances 1, methods 2, failed 0)"
+    assert "<table" in done._repr_html_()
+    large = cotenant.read("colocation/cooper-1000")
+    assert len(repr(large)) < 400
+    assert len(repr(cotenant.solve(large, "CO").solution)) < 200
+
+
+@pytest.mark.parametrize(("problem", "method"), METHODS.items())
+def test_solve_prints_the_answer_with_names_on_a_narrow_terminal(problem: str, method: str) -> None:
+    done = run("solve", f"{problem}/tiny", "-m", method, COLUMNS="80")
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    _, _, answer = done.stdout.partition("the answer")
+    instance = cotenant.read(f"{problem}/tiny")
+    result = cotenant.solve(instance, method)
+    found = answer_table(instance, result.solution)
+    assert " ".join(found.sentence.split()) in " ".join(answer.split())
+    for row in found.rows[:12]:
+        assert all(text in answer for text in row if isinstance(text, str))

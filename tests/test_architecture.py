@@ -1,0 +1,481 @@
+"""The architecture: folders, layers, lazy imports, names, and a catalogue whose every row is real."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import runpy
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import networkx as nx
+import pytest
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.papers.registry import EXPERIMENTS
+from cotenant.analysis.registry import analysis_of
+from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.outcome import Clock
+
+ROOT = Path(__file__).resolve().parents[1]
+LAYERS = {
+    "verify": 0,
+    "instances": 1,
+    "catalog": 2,
+    "models": 3,
+    "solvers": 4,
+    "baselines": 5,
+    "analysis": 6,
+    "advice": 7,
+    "running": 7,
+    "cli": 8,
+}
+PACKAGES = ("ground", "run", "report", "problems", "papers")
+"""The packages of `analysis/`, the lowest first; its loose files are the ground."""
+COMMON = {
+    "problem",
+    "engines",
+    "outcome",
+    "filtering",
+    "compare",
+    "compiled",
+    "deferred_acceptance",
+    "roommates",
+    "program",
+}
+
+
+_HOLDS_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+def sources() -> list[Path]:
+    found = [path for folder in LAYERS for path in (ROOT / folder).rglob("*.py")]
+    return [*found, ROOT / "catalog.py", ROOT / "verify.py", ROOT / "__init__.py"]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Every import of a file, wherever it stands; expressions, which hold none, are not walked."""
+    found, left = [], list[ast.AST](tree(path).body)
+    for node in left:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        inside = ast.iter_child_nodes(node)
+        left += [child for child in inside if isinstance(child, _HOLDS_STATEMENTS)]
+    return found
+
+
+def imported_modules(path: Path) -> list[str]:
+    """Relative imports of a file as dotted paths from the package's root."""
+    inside = path.relative_to(ROOT).parts[:-1]
+    found = []
+    for node in imports(path):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = inside[: len(inside) - node.level + 1]
+            module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            found += (
+                [module]
+                if node.module
+                else [f"{module}.{alias.name}".strip(".") for alias in node.names]
+            )
+    return found
+
+
+def imported_files(path: Path) -> set[Path]:
+    """The files of this package that a file imports: when it is loaded, when its functions run, or
+    for type checkers.
+
+    Functions named by text ("module:function") are resolved when they are called, and are not
+    followed.
+    """
+    found = set()
+    for node in imports(path):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+        inside = {alias.name: place / f"{alias.name}.py" for alias in node.names}
+        found |= {file for file in inside.values() if file.exists()}
+        found |= {
+            place / name / "__init__.py"
+            for name in inside
+            if (place / name / "__init__.py").exists()
+        }
+        if not all(
+            file.exists() or (file.with_suffix("") / "__init__.py").exists()
+            for file in inside.values()
+        ):
+            found.add(
+                place.with_suffix(".py")
+                if place.with_suffix(".py").exists()
+                else place / "__init__.py"
+            )
+    return found
+
+
+def package_of(module: str) -> str | None:
+    """The package of `analysis/` that a dotted module is in; None outside."""
+    layer, _, rest = module.partition(".")
+    name = rest.partition(".")[0]
+    if layer != "analysis" or not name:
+        return None
+    return name if name in PACKAGES else "problems" if name in PROBLEM_NAMES else "ground"
+
+
+def test_the_package_list_names_exactly_the_folders_with_modules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed: list[str] = []
+    stub = SimpleNamespace(setup=lambda *, packages, **_: listed.extend(packages))
+    monkeypatch.setitem(
+        sys.modules, "setuptools", stub
+    )  # not installed where Python no longer brings it
+    runpy.run_path(str(ROOT / "setup.py"))
+    folders = {path.parent.relative_to(ROOT) for path in sources() if path.parent != ROOT}
+    assert set(listed) == {"cotenant"} | {
+        "cotenant." + ".".join(folder.parts) for folder in folders
+    }
+
+
+def test_every_folder_with_modules_has_an_init_file() -> None:
+    assert all((path.parent / "__init__.py").exists() for path in sources())
+
+
+def test_a_layer_imports_only_from_layers_below_or_its_own() -> None:
+    up = []
+    for path in sources():
+        own = LAYERS.get(path.relative_to(ROOT).parts[0].removesuffix(".py"))
+        if own is None:
+            continue
+        for module in imported_modules(path):
+            layer = LAYERS.get(module.partition(".")[0])
+            if layer is not None and layer > own:
+                up.append(f"{path.relative_to(ROOT)} -> {module}")
+    assert up == []
+
+
+def test_a_package_of_the_analysis_imports_only_from_packages_below_or_its_own() -> None:
+    up, seen = [], set()
+    for path in (ROOT / "analysis").rglob("*.py"):
+        own = package_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        assert own is not None
+        for module in imported_modules(path):
+            package = package_of(module)
+            if package is None:
+                continue
+            seen.add((own, package))
+            if PACKAGES.index(package) > PACKAGES.index(own):
+                up.append(f"{path.relative_to(ROOT)} ({own}) -> {module} ({package})")
+    assert up == []
+    assert {
+        ("papers", "problems"),
+        ("problems", "report"),
+        ("report", "run"),
+        ("run", "ground"),
+    } <= seen
+
+
+def test_only_the_command_line_imports_the_papers() -> None:
+    papers = ROOT / "analysis" / "papers"
+    others = [path for path in sources() if not path.is_relative_to(papers)]
+    named = re.compile(r"""["']analysis\.papers""")
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in others
+        if any(module.startswith("analysis.papers") for module in imported_modules(path))
+        or named.search(path.read_text())
+    }
+    assert users == {"cli/commands.py"}
+
+
+def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in sources()
+        if not path.is_relative_to(ROOT / "running")
+        and any(module.startswith("running") for module in imported_modules(path))
+    }
+    assert users == {"cli/advice.py", "cli/measuring.py", "cli/running.py"}
+
+
+def test_only_the_command_line_imports_the_advice() -> None:
+    users = {
+        path.relative_to(ROOT).parts[0]
+        for path in sources()
+        if any(module.split(".")[0] == "advice" for module in imported_modules(path))
+    }
+    assert users == {"advice", "cli"}
+    judge = imported_modules(ROOT / "advice" / "scheduler_filters.py")
+    assert not {"advice.to_packing", "advice.optimum", "advice.plan"} & set(judge)
+    assert not any(module.startswith(("instances.packing", "solvers")) for module in judge)
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    graph = nx.DiGraph((path, other) for path in sources() for other in imported_files(path))
+    assert graph.number_of_edges() > 1000
+    circles = [
+        sorted(str(path.relative_to(ROOT)) for path in ring)
+        for ring in nx.strongly_connected_components(graph)
+    ]
+    assert [ring for ring in circles if len(ring) > 1] == []
+    assert list(nx.selfloop_edges(graph)) == []
+
+
+def test_a_paper_is_of_one_problem() -> None:
+    for folder in (
+        path for path in (ROOT / "analysis" / "papers").iterdir() if (path / "__init__.py").exists()
+    ):
+        parts = {
+            part
+            for path in folder.glob("*.py")
+            for module in imported_modules(path)
+            for part in module.split(".")
+        }
+        assert len(parts & set(PROBLEM_NAMES)) == 1, folder.name
+
+
+def test_a_problem_never_imports_another_problem() -> None:
+    across = []
+    for path in sources():
+        parts = [part.removesuffix(".py") for part in path.relative_to(ROOT).parts]
+        own = next((part for part in parts if part in PROBLEM_NAMES), None)
+        for module in imported_modules(path):
+            other = next((part for part in module.split(".") if part in PROBLEM_NAMES), None)
+            if own is not None and other is not None and own != other:
+                across.append(f"{path.relative_to(ROOT)} -> {module}")
+    assert across == []
+
+
+def test_imports_inside_the_package_are_relative() -> None:
+    absolute = []
+    for path in sources():
+        for node in imports(path):
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            named += (
+                [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
+            )
+            absolute += [
+                f"{path}: {name}" for name in named if name.partition(".")[0] == "cotenant"
+            ]
+    assert absolute == []
+
+
+def test_models_never_run_a_solver() -> None:
+    for path in (ROOT / "models").rglob("*.py"):
+        assert not any(module.startswith("solvers") for module in imported_modules(path)), path
+        names = {
+            getattr(node, "id", getattr(node, "attr", None))
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Name | ast.Attribute)
+        }
+        assert not names & {"SolverFactory", "highspy", "CpSolver", "solve"}, path
+
+
+def test_only_the_seam_imports_the_solver_libraries() -> None:
+    for path in sources():
+        if path.is_relative_to(ROOT / "solvers" / "engines"):
+            continue
+        assert not re.search(
+            r"^\s*(import|from) (highspy|clarabel)\b", path.read_text(), re.MULTILINE
+        ), path
+
+
+ONE_WAY = {
+    r"\bsys\.executable\b": "solvers/engines/interpreter.py",
+    r"\bcsv\.writer\b|\bDictWriter\b|\.to_csv\(": "instances/problem/emitted.py",
+    r"\bshlex\b": "instances/problem/emitted.py",
+}
+"""What is dangerous where it is done by hand, and the one file that does it."""
+
+
+@pytest.mark.parametrize(("what", "where"), ONE_WAY.items(), ids=ONE_WAY.values())
+def test_one_file_alone_starts_interpreters_quotes_words_and_writes_csv(
+    what: str, where: str
+) -> None:
+    found = [path for path in sources() if re.search(what, path.read_text())]
+    assert found == [ROOT / where]
+
+
+def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
+    heavy = "numpy|pandas|numba|scipy|networkx|pyomo|highspy|cvxpy|ortools|matplotlib|jinja2|dask|pydantic".split(
+        "|"
+    )
+    code = (
+        f"import sys, cotenant; assert not set({heavy!r}) & set(sys.modules), "
+        f"set({heavy!r}) & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    heavy.remove("numpy")
+    code = (
+        "import sys, cotenant.cli, typer.testing as t; r = "
+        "t.CliRunner().invoke(cotenant.cli.app, ['--help']); "
+        f"assert r.exit_code == 0; assert not set({heavy!r}) & set(sys.modules), "
+        f"set({heavy!r}) & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_root_module_is_inert() -> None:
+    body = tree(ROOT / "__init__.py").body
+    top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [ast.unparse(node) for node in top] == ["from __future__ import annotations"]
+
+
+def test_every_public_name_of_the_face_resolves() -> None:
+    for name in [
+        *cotenant.__all__,
+        *(entry for entry in dir(cotenant) if not entry.startswith("__")),
+    ]:
+        assert getattr(cotenant, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        cotenant.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
+)
+def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
+    assert method.problem in PROBLEM_NAMES
+    assert method.summary.endswith(".")
+    assert method.source
+    metrics = {metric.name for metric in analysis_of(method.problem).metric_table}
+    assert {method.objective, *method.levels} <= metrics
+    assert bool(method.starts) == (method.kind == "exact" and not method.no_starts)
+    assert not method.asks or callable(resolve(method.asks))
+
+
+@pytest.mark.parametrize(
+    "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
+)
+def test_every_method_has_an_example_that_doctest_finds(method: catalog.Method) -> None:
+    function = method.resolve()
+    found = {
+        test.name: test for test in doctest.DocTestFinder().find(import_module(function.__module__))
+    }
+    assert found[f"{function.__module__}.{function.__name__}"].examples
+    assert re.search(r"^ *Examples\n *-{8}\n *>>> ", function.__doc__ or "", re.MULTILINE)
+
+
+def test_no_two_methods_of_a_problem_share_a_name() -> None:
+    names = [
+        (method.problem, name)
+        for method in catalog.METHODS
+        for name in (method.name, *method.aliases)
+    ]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", PROBLEM_NAMES)
+def test_every_problem_has_its_file_in_every_layer(name: str) -> None:
+    for layer in ("instances", "models", "solvers", "baselines", "analysis"):
+        assert (ROOT / layer / name).is_dir() or (ROOT / layer / f"{name}.py").is_file(), layer
+    problem = problem_named(name)
+    assert problem.name == name == problem.instance.problem
+    assert problem.generators
+    for path in [problem.document, *problem.generators.values(), *problem.formats.values()]:
+        assert callable(resolve(path))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_every_experiment_is_real(experiment: object) -> None:
+    assert callable(experiment.resolve())  # type: ignore[attr-defined]
+
+
+def test_public_functions_and_classes_have_a_docstring() -> None:
+    mute = []
+    for path in sources():
+        for node in tree(path).body:
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+                continue
+            signature = any(
+                isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list
+            )
+            if not signature and not ast.get_docstring(node):
+                mute.append(f"{path.relative_to(ROOT)}:{node.name}")
+    assert mute == []
+
+
+NO_NAMES = {"told", "held", "lineup", "standing", "rents", "arena", "lonely", "mended"}
+"""Words of a private dialect: no module, class, function, parameter, attribute or variable of the
+package is called so.
+"""
+
+
+def names_of(path: Path) -> set[str]:
+    """Everything that a file gives a name to, or calls by one."""
+    found = {path.stem}
+    for node in ast.walk(tree(path)):
+        for field in ("id", "attr", "arg", "asname", "rest"):
+            found.add(getattr(node, field, None) or "")
+        if isinstance(node, ast.alias | ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):
+            found |= set((node.name or "").split("."))
+    return found
+
+
+def test_names_are_words_of_the_field() -> None:
+    assert {"Path", "path", "names_of", "NO_NAMES"} <= names_of(Path(__file__))
+    private = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources()
+        for name in names_of(path)
+        if name.strip("_").lower() in NO_NAMES
+    }
+    assert private == set()
+
+
+OLD_NAMES = {
+    "advice.statecheck:Scheduler": "advice.scheduler_filters:Scheduler",
+    "instances.packing.placing:Limit": "instances.packing.placement_constraints:Limit",
+    "instances.packing.plain:vms_csv": "instances.packing.csv_reader:vms_csv",
+    "instances.problem.rules:AtLeast": "instances.problem.option_types:AtLeast",
+    "instances.problem.rules:checked": "instances.problem.option_types:validate_options",
+    "instances.scheduling.plain:organizations_csv": (
+        "instances.scheduling.csv_reader:organizations_csv"
+    ),
+    "solvers.colocation:zero_blocking": "solvers.colocation:find_stable",
+    "solvers.engines:LivingProgram": "solvers.engines:WarmStartedProgram",
+    "solvers.engines:call_apart": "solvers.engines:call_in_subprocess",
+    "solvers.engines:solve_apart": "solvers.engines:solve_in_subprocess",
+    "solvers.scheduling.plain:plain_ref": "solvers.scheduling.ref_reference:plain_ref",
+}
+"""Published names of before, and where they are now."""
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_NAMES.items(), ids=OLD_NAMES)
+def test_a_name_of_before_still_works_and_warns(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=re.escape(new.replace(":", "."))):
+        found = resolve(old)
+    assert found is resolve(new)
+    module = import_module(f"cotenant.{old.partition(':')[0]}")
+    with pytest.raises(AttributeError, match="nonsense"):
+        module.nonsense  # noqa: B018
+
+
+def test_attributes_of_before_still_work_and_warn() -> None:
+    packing = cotenant.read("packing/tiny")
+    with pytest.warns(DeprecationWarning, match="Packing.requested now"):
+        assert packing.wanted is packing.requested
+    with pytest.warns(DeprecationWarning, match="Clock.expired now"):
+        assert not Clock().over
+    with pytest.warns(DeprecationWarning, match="Clock.time_slice now"):
+        assert Clock(9.0).share(3) is not None
+    method = catalog.METHODS[0]
+    with pytest.warns(DeprecationWarning, match="Method.proof_producer now"):
+        assert method.prover == method.proof_producer
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        method.nonsense  # noqa: B018
+    assignment = cotenant.solve(cotenant.read("admission/tiny"), "SM").solution
+    with pytest.warns(DeprecationWarning, match="Assignment.used_cores now"):
+        assert assignment.held(9).shape == assignment.used_cores(9).shape

@@ -1,0 +1,72 @@
+"""A solver in a process of its own: it answers, it is ended when it overruns, its death is told."""
+
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from cotenant.instances.problem import EngineError, InvalidOption
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import call_in_subprocess, solve_in_subprocess, solve_program
+from cotenant.solvers.outcome import Status, Stop
+
+
+def knapsack():
+    builder = ProgramBuilder()
+    columns = builder.columns(3, upper=1.0, cost=[-4.0, -5.0, -3.0], integer=True)
+    builder.row(columns, [3.0, 4.0, 2.0], upper=6.0)
+    return builder.build()
+
+
+def test_the_answer_is_the_same_as_in_this_process() -> None:
+    here, apart = solve_program(knapsack()), solve_in_subprocess(knapsack(), time_limit=30)
+    assert apart.status is here.status is Status.OPTIMAL
+    assert apart.objective == here.objective == apart.bound == -8.0
+    assert apart.point.tolist() == here.point.tolist()
+
+
+def test_a_process_that_overruns_its_limit_is_ended() -> None:
+    begin = time.perf_counter()
+    assert call_in_subprocess(time.sleep, 900, hard_limit=0.5) is None
+    assert time.perf_counter() - begin < 600
+
+
+def test_a_process_that_overran_is_not_waited_for(monkeypatch) -> None:
+    """It was given two seconds to leave by itself, beyond every limit."""
+    waits = []
+    wait = subprocess.Popen.wait
+
+    def waited(process, timeout=None):
+        waits.append(timeout)
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", waited)
+    assert call_in_subprocess(time.sleep, 60, hard_limit=0.1) is None
+    assert waits
+    assert set(waits) == {None}
+
+
+def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(monkeypatch) -> None:
+    from cotenant.solvers.engines import subprocess_solve
+
+    monkeypatch.setattr(subprocess_solve, "solve_with_highs", lambda *_, **__: None)
+    monkeypatch.setattr(subprocess_solve, "call_in_subprocess", lambda *_, **__: None)
+    answer = subprocess_solve.solve_in_subprocess(knapsack(), time_limit=1)
+    assert (answer.status, answer.stop, answer.point) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)
+
+
+def test_a_process_that_dies_is_an_error_with_its_last_words() -> None:
+    with pytest.raises(EngineError, match="code 3"):
+        call_in_subprocess(os._exit, 3)
+    with pytest.raises(EngineError, match="ZeroDivisionError"):
+        call_in_subprocess(divmod, 1, 0)
+
+
+def test_a_time_limit_must_be_above_0() -> None:
+    with pytest.raises(InvalidOption, match="time_limit"):
+        solve_in_subprocess(knapsack(), time_limit=0)

@@ -1,0 +1,428 @@
+"""Fewest servers and fewest moves with rules on where VMs may run: against enumeration, bounds that
+are checked again, and what happens to the answer when a rule or a server is added.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from placing_reference import best, state
+from seeds import numbers
+
+import cotenant
+from cotenant.analysis.packing.frontier import price_frontiers
+from cotenant.analysis.run.proving import prove
+from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.csv_reader import vms_csv
+from cotenant.instances.packing.generators import cluster
+from cotenant.instances.packing.placement_constraints import Limit, Spread, stays
+from cotenant.instances.problem import InvalidFile, InvalidInstance, NoSolution
+from cotenant.models.packing.aggregate import aggregate_program
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, spread_room
+from cotenant.solvers.packing.constrained import reduce_ruled
+from cotenant.solvers.packing.constrained_search import Filling
+from cotenant.solvers.packing.fitting import recolored
+from cotenant.solvers.packing.moves import _Search, fewest_moves, moves_bound
+from cotenant.solvers.packing.presolve import presolve
+
+POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
+
+DATABASE = Packing(
+    capacity=[[4], [4], [4]], demand=[[1], [1]], request=[3, 3], servers=[1, 1, 2],
+    zone=("a", "b", "c"), most_per_server=[1, np.inf], skew=[1, np.inf], names=("db", "web"),
+    placed=[[0, 0, 1], [1, 0, 1], [2, 0, 1], [3, 1, 3]], server_names=("a1", "b1", "c1", "c2"),
+)  # fmt: skip
+"""Three replicas of a database, no two on one server nor in one zone, and three that go anywhere:
+four servers now, three are enough, and one VM moves.
+"""
+
+
+def states(first: int, number: int) -> list[Packing]:
+    """So many small states that are instances: some allow a type nowhere."""
+    found: list[Packing] = []
+    while len(found) < number:
+        with contextlib.suppress(InvalidInstance):
+            found.append(state(first))
+        first += 1
+    return found
+
+
+def bound_of(instance: Packing) -> int:
+    return aggregate_bound(reduce_ruled(instance), Clock()).bound
+
+
+def test_three_replicas_need_three_servers_whatever_their_size() -> None:
+    result = cotenant.solve(DATABASE, "min-servers")
+    assert (result.status, result.objective, result.bound) == ("optimal", 3, 3)
+    assert (
+        cotenant.solve(DATABASE.replace(most_per_server=None, skew=None), "min-servers").objective
+        == 2
+    )
+    moves = cotenant.solve(DATABASE, "fewest-moves")
+    assert (moves.status, moves.objective, moves.certificate["servers"]) == ("optimal", 1, 3)
+    assert moves.certificate["on"] == [0, 1, 3]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_exact_methods_agree_with_enumeration(seed: int) -> None:
+    for instance in states(1000 + seed, 1):
+        found = best(instance)
+        wanted = (None,) * 3 if found is None else (found.servers, found.cost, found.moves)
+        methods = ("min-servers", "min-cost", "fewest-moves")
+        for method, value in zip(methods, wanted, strict=True):
+            result = cotenant.solve(instance, method)
+            assert result.status == ("infeasible" if value is None else "optimal"), method
+            assert result.objective == value, method
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(0, 2000, 100))
+def test_more_exact_methods_agree_with_enumeration(seed: int) -> None:
+    for instance in states(20_000 + seed, 10):
+        found = best(instance)
+        for method, value in (
+            ("cp-sat", None if found is None else found.servers),
+            ("fewest-moves", None if found is None else found.moves),
+        ):
+            assert cotenant.solve(instance, method).objective == value, method
+
+
+def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
+    for instance in states(5000, 30):
+        found = best(instance)
+        bound = bound_of(instance)
+        assert found is None or bound <= found.servers
+        for method in POLICIES:
+            try:
+                result = cotenant.solve(instance, method)
+            except NoSolution:
+                continue
+            check(instance, result.solution)
+            assert found is not None
+            assert result.objective >= found.servers
+        if found is not None:
+            assert moves_bound(instance, found.servers) <= found.moves
+
+
+@pytest.mark.parametrize("number", numbers(25, 8))
+def test_a_rule_less_never_raises_the_bound(number: int) -> None:
+    for instance in states(7000, number):
+        bound = bound_of(instance)
+        for name in ("most_per_server", "apart", "skew"):
+            assert bound_of(instance.replace(**{name: None})) <= bound
+        for name in ("limits", "spreads"):
+            assert bound_of(instance.replace(**{name: getattr(instance, name)[1:]})) <= bound
+
+
+def test_a_server_more_never_raises_the_answer() -> None:
+    for instance in states(7000, 10):
+        one = np.eye(instance.classes)[0]
+        less = cotenant.solve(instance, "min-servers")
+        more = cotenant.solve(
+            instance.replace(servers=instance.server_count + one, placed=None), "min-servers"
+        )
+        assert more.status == "optimal" or less.status == "infeasible"
+        assert less.objective is None or more.objective <= less.objective
+
+
+def test_any_multipliers_prove_a_bound_that_holds() -> None:
+    rng = np.random.default_rng(0)
+    instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
+    problem = reduce_ruled(instance)
+    exact = ExactProgram(aggregate_program(problem.pooled, problem.budget + 1).program)
+    program = exact.program
+    for scale in (0.01, 0.1, 1.0, 10.0):
+        dual = rng.normal(size=program.rows) * scale
+        assert exact.bound(dual, program.lower, program.upper) <= found.servers
+    closed = aggregate_bound(problem, Clock())
+    assert closed.closed
+    assert 1 <= closed.bound <= found.servers
+
+
+def test_vms_that_nothing_tells_apart_are_merged_and_handed_back() -> None:
+    rows = Packing(
+        capacity=[[4]] * 4, demand=[[1]] * 6, request=[1] * 6, servers=[1] * 4,
+        zone=("a", "a", "b", "b"), limits=(Limit((0, 1, 2), 1),), spreads=(Spread((0, 1, 2), 1),),
+    )  # fmt: skip
+    problem = reduce_ruled(rows)
+    assert problem.members == ((0, 1, 2), (3, 4, 5))
+    assert problem.kinds == ((0, 1), (2, 3))
+    result = cotenant.solve(rows, "min-servers")
+    assert result.objective == 3
+    assert isinstance(result.solution, Placement)
+    assert result.solution.totals(6).tolist() == [1] * 6
+
+
+def test_servers_that_are_cordoned_are_freed() -> None:
+    instance = cluster(nodes=12, vms=60, types=8, rng=np.random.default_rng(3))
+    shut = instance.server_names[:2]
+    result = cotenant.solve(instance.cordoned(shut), "fewest-moves", servers=10)
+    assert result.status == "optimal"
+    names = instance.cordoned(shut).server_names
+    assert not {names[m] for m in result.certificate["on"]} & set(shut)
+    assert instance.placed is not None
+    held = instance.placed[np.isin(instance.placed[:, 0], [0, 1]), 2].sum()
+    assert result.objective >= held
+    with pytest.raises(InvalidInstance, match="server_names is without 'nobody'"):
+        instance.cordoned(["nobody"])
+
+
+def test_moves_are_counted_at_best_over_servers_of_a_class() -> None:
+    two = Packing(
+        capacity=[[4]], demand=[[1], [2]], request=[2, 1], servers=[3],
+        placed=[[0, 0, 2], [2, 1, 1]],
+    )  # fmt: skip
+    on, moves = stays(two, np.array([[0, 1], [2, 0]]), np.array([0, 0]))
+    assert (on.tolist(), moves) == ([2, 0], 0)
+    assert cotenant.solve(two, "FFD").metrics["moves"] == 1
+    assert cotenant.solve(two, "fewest-moves", servers=1).objective == 1
+    impossible = cotenant.solve(two.replace(capacity=[[3]]), "fewest-moves", servers=1)
+    assert impossible.status == "infeasible"
+
+
+def test_what_runs_now_is_an_answer_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    two = Packing(
+        capacity=[[4]], demand=[[1]], request=[2], servers=[3], placed=[[0, 0, 1], [2, 0, 1]]
+    )
+    monkeypatch.setattr("cotenant.solvers.packing.moves.aggregate_bound", interrupted)
+    assert cotenant.solve(two, "fewest-moves", servers=2).objective == 0
+    assert fewest_moves(two, servers=1).status == "unknown"
+
+
+def test_what_breaks_the_rules_now_is_moved_and_no_reason_to_refuse() -> None:
+    full = DATABASE.replace(placed=[[0, 0, 3], [1, 1, 3]])
+    result = cotenant.solve(full, "fewest-moves", servers=4)
+    assert (result.status, result.objective) == ("optimal", 2)
+
+
+def test_the_frontier_of_servers_and_moves() -> None:
+    [frontier] = price_frontiers(DATABASE, points=3)
+    told = [(point.limit, point.value, point.bound) for point in frontier.points]
+    assert told == [(3, 1, 1), (4, 0, 0)]
+    assert "4 are now" in frontier.note
+
+
+def test_a_stored_result_is_looked_over_again(tmp_path: Path) -> None:
+    path = tmp_path / "database.json"
+    cotenant.write(DATABASE, path)
+    for method in ("min-servers", "fewest-moves"):
+        result = cotenant.solve(DATABASE, method)
+        assert prove(DATABASE, path, result, tmp_path / "proof.json").proof_status == "certified"
+
+
+def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:
+    (tmp_path / "hosts.csv").write_text("name,cpu,count,zone\nh1,4,1,a\nbig,8,2,b\n")
+    vms = "name,cpu,count,allowed,most_per_server,apart,skew,server\n"
+    rows = "web,1,2,,1,db,1,h1;big/2\ndb,2,1,h1;big,,,,\n"
+    (tmp_path / "vms.csv").write_text(vms + rows)
+    read = vms_csv(tmp_path)
+    assert read.zone == ("a", "b")
+    assert read.server_names == ("h1", "big/1", "big/2")
+    assert read.placed.tolist() == [[0, 0, 1], [2, 0, 1]]
+    assert read.apart.tolist() == [[0, 1]]
+    assert read.most_per_server.tolist() == [1, np.inf]
+    assert read.skew.tolist() == [1, np.inf]
+    assert read.allowed.all()
+    for wrong, text in (
+        ("web,1,2,,1,dbb,1,h1\ndb,2,1,,,,,\n", "column 'apart' is 'dbb'"),
+        ("web,1,2,h3,1,db,1,h1\ndb,2,1,,,,,\n", "column 'allowed' is 'h3'"),
+        ("web,1,2,,1,db,1,big\ndb,2,1,,,,,\n", "column 'server' is 'big'"),
+    ):
+        (tmp_path / "vms.csv").write_text(vms + wrong)
+        with pytest.raises(InvalidFile) as error:
+            vms_csv(tmp_path)
+        assert text in str(error.value)
+
+
+def test_a_cluster_is_feasible_as_it_stands_and_of_the_shape_asked_for() -> None:
+    made = cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
+    assert made.server_count.sum() == 40
+    now = reduce_ruled(made).now()
+    assert now is not None
+    assert made.placed is not None
+    assert len(now[0]) == len(np.unique(made.placed[:, 0]))
+    assert 0.2 < (made.most_per_server == 1).mean() < 0.5
+    assert made == cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
+
+
+def test_servers_that_must_be_in_use_are_one_to_the_aggregate_program() -> None:
+    # six servers; on four of them a VM that may run nowhere else; eight VMs of 2 besides
+    fixed = np.eye(4, 6, dtype=bool)
+    instance = Packing(
+        capacity=[[4]] * 6, demand=[[1]] * 4 + [[2]], request=[1.0] * 4 + [8.0],
+        servers=[1.0] * 6, allowed=np.vstack([fixed, np.ones((1, 6), dtype=bool)]),
+    )  # type: ignore[arg-type]  # fmt: skip
+    problem = reduce_ruled(instance)
+    assert sorted(problem.pooled.size.tolist()) == [1, 4]
+    assert bound_of(instance) == 5  # six VMs on what the four have left, two on each of the others
+    result = cotenant.solve(instance, "min-servers")
+    assert (result.status, result.objective) == ("optimal", 6)
+    assert cotenant.solve(instance.replace(request=[1.0] * 4 + [3.0]), "min-servers").bound == 4
+
+
+def _started(made: Packing) -> tuple[_Search, Placement]:
+    """A search for few moves that knows an answer of `min-servers`, and that answer."""
+    start = cotenant.solve(made, "min-servers").solution
+    assert isinstance(start, Placement)
+    search = _Search(made, Clock(), np.random.default_rng(0))
+    search.servers = start.servers
+    search.offer(start, "the start")
+    return search, start
+
+
+def test_vms_placed_anew_within_a_zone_move_less() -> None:
+    made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
+    search, start = _started(made)
+    before = search.upper
+    search._anew(0.1)
+    assert search.upper < before
+    assert search.best is not None
+    check(made, search.best)
+    assert search.best.servers <= start.servers
+    assert search.upper == stays(made, search.best.count, search.best.server_class)[1]
+
+
+def test_servers_above_the_bound_leave_room_in_every_class() -> None:
+    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
+    problem = reduce_ruled(made)
+    cost = aggregate_bound(problem, Clock()).bound + 2
+    found = spread_room(problem, cost, Clock())
+    assert found is not None
+    servers, count = found
+    assert problem.pooled.price @ servers <= cost
+    assert np.allclose(count.sum(axis=1), problem.request)
+    room = problem.pooled.capacity * servers[:, None]
+    load = count.T @ problem.pooled.demand
+    assert (load <= 0.995 * room + 1e-6).all()
+
+
+def test_vms_are_brought_home_where_others_make_room() -> None:
+    # two servers of 4: what is on them now, exchanged
+    two = Packing(
+        capacity=[[4]], demand=[[1], [2]], request=[2, 3], servers=[2],
+        placed=[[0, 0, 2], [0, 1, 1], [1, 1, 2]],
+    )  # fmt: skip
+    problem = reduce_ruled(two, merge=False)
+    here = {two.demand[group[0], 0]: i for i, group in enumerate(problem.members)}
+    home, now = np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
+    home[0, here[1]], home[0, here[2]], home[1, here[2]] = 2, 1, 2
+    now[:] = home[::-1]
+    filling = Filling(problem, np.zeros(2, dtype=np.int64), now.sum(axis=0)[:, None] * 1.0,
+                      np.random.default_rng(0), shuffles=0)  # fmt: skip
+    filling.place_now(now, home)
+    assert not filling.waiting
+    filling.bring_home(Clock(), np.inf)
+    assert (filling.room.vms == home).all()
+    assert (filling.room.free >= 0).all()
+
+
+def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None:
+    two = Packing(
+        capacity=[[4], [5]], demand=[[1]], request=[4], servers=[1, 1], placed=[[0, 0, 3]]
+    )
+    problem = reduce_ruled(two, merge=False)
+    now = np.array([[3], [0]])
+    filling = Filling(problem, np.array([0, 1]), np.array([[0.0, 4.0]]), np.random.default_rng(0))
+    filling.place_now(now, now)
+    filling.place_evenly(np.array([[0.0, 4.0]]))
+    assert filling.waiting == 0
+    assert filling.room.vms.tolist() == [[3], [1]]
+
+
+@pytest.mark.parametrize("servers", [22, 26, 34])
+def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None:
+    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
+    search = _Search(made, Clock(), np.random.default_rng(0))
+    search.servers = servers
+    search.relaxed(search.program())
+    search._fillings(1.0)
+    assert search.best is not None
+    check(made, search.best)
+    assert search.best.servers <= servers
+    assert search.lower <= search.upper <= 1.05 * search.lower
+
+
+def test_answers_that_are_known_are_brought_nearer() -> None:
+    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
+    search, start = _started(made)
+    before = search.upper
+    search._homewards(1.0)
+    assert search.upper < 0.95 * before
+    assert search.best is not None
+    check(made, search.best)
+    assert search.best.servers <= start.servers
+
+
+def test_tiny_states_are_decided_by_cp_sat_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = state(1001390)  # no search for fillings finds its answer
+    monkeypatch.setattr(_Search, "_fillings", None)
+    found = best(instance)
+    assert found is not None
+    result = cotenant.solve(instance, "fewest-moves")
+    assert (result.status, result.objective) == ("optimal", found.moves)
+
+
+def priced(nodes: int, vms: int, types: int) -> Packing:
+    """A cluster whose classes of servers differ in cost, as rented nodes do."""
+    made = cluster(nodes=nodes, vms=vms, types=types, rng=np.random.default_rng(0))
+    costs = np.random.default_rng(1).choice([290, 384, 504, 680], size=made.classes)
+    return made.replace(cost=costs)
+
+
+@pytest.mark.parametrize("above", [0.45, 0.35, 0.25, 0.2, 0.05, 0.02])
+def test_servers_of_any_cost_above_the_bound_are_found(above: float) -> None:
+    """A dive that fixed the servers of one class after the other ended nowhere at most costs."""
+    problem = reduce_ruled(priced(200, 1500, 120), costs=True)
+    bound, enough = 29274, np.array([1, 0, 0, 1, 17, 16, 1, 1, 12, 10, 9, 10])
+    cost = int(bound * (1 + above))
+    found = spread_room(problem, cost, Clock()) or spread_room(problem, cost, Clock(), enough)
+    assert found is not None
+    assert problem.pooled.price @ found[0] <= cost
+    assert np.allclose(found[1].sum(axis=1), problem.request)
+
+
+@pytest.mark.slow
+def test_the_cheapest_servers_are_looked_for_from_the_top_down() -> None:
+    """It ended at 14,058, where `min-servers` costs 13,458, and at 11,980 after 60 seconds."""
+
+    def until(seconds: float, cost: float | None, bound: float | None, text: str) -> None:
+        if cost is not None and cost <= 10_700:
+            raise KeyboardInterrupt
+
+    instance = priced(60, 400, 80)
+    result = cotenant.solve(instance, "min-cost", time_limit=300, report=until)
+    assert result.objective is not None
+    assert result.objective <= 10_700
+    assert result.bound == 10_040
+
+
+def test_a_cheaper_server_is_of_the_same_zone_where_rules_are_on_zones() -> None:
+    instance = Packing(
+        capacity=[[1], [1], [1]], demand=[[1]], request=[2.0], servers=[2.0, 2.0, 2.0],
+        cost=[9, 5, 1], zone=("a", "a", "b"), skew=[1.0],
+    )  # fmt: skip
+    for made, costs in ((instance, [1, 5]), (instance.replace(skew=None), [1, 1])):
+        problem = reduce_ruled(made, costs=True)
+        given = Placement(np.ones((2, 1), dtype=np.int64), np.array([0, 2]))
+        placement = problem.placement(*recolored(problem, problem.counts(given)))
+        check(made, placement)
+        assert sorted(made.server_cost[placement.server_class].tolist()) == costs
+
+
+def test_two_servers_get_cheaper_ones_of_other_classes() -> None:
+    instance = Packing(
+        capacity=[[10, 10], [5, 5], [6, 6], [5, 5]], demand=[[6, 6], [4, 4], [3, 3]],
+        request=[1.0, 1.0, 1.0], servers=[2.0, 2.0, 2.0, 1.0], cost=[9, 4, 5, 1],
+    )  # fmt: skip
+    problem = presolve(instance, costs=True)
+    given = Placement(np.eye(3, dtype=np.int64), np.array([0, 0, 1]))
+    placement = problem.placement(*recolored(problem, problem.counts(given)))
+    check(instance, placement)
+    assert sorted(instance.server_cost[placement.server_class].tolist()) == [1, 4, 5]

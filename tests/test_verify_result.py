@@ -1,0 +1,470 @@
+"""No claim of a stored result that a check would not confirm: what is changed in it is seen, or
+listed as not looked at.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.analysis.claim_checks import covered, places
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.run.verify_result import Recheck, recheck
+from cotenant.catalog import METHODS, find, methods
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.groups import Groups
+from cotenant.instances.numa.answer import Flow
+from cotenant.instances.numa.instance import Numa
+from cotenant.instances.packing import Packing, Placement
+from cotenant.instances.packing.generators import few_types
+from cotenant.instances.packing.instance import serves_all
+from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, InvalidInstance
+from cotenant.instances.problem.options import accepts
+from cotenant.instances.scheduling import Schedule, Scheduling
+from cotenant.solvers.outcome import agree
+
+Path = tuple[str | int, ...]
+
+GIVEN = {problem: (f"{problem}/tiny",) for problem in PROBLEM_NAMES} | {
+    "packing": (
+        "packing/tiny",
+        "packing/paper-example",
+        "packing/cluster-12-40",
+    ),  # requests to be served whole, or elastic ones, or what runs now
+}
+
+FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("colocation/no-stable-4", "stable", {}),
+    ("colocation/tiny", "stable", {"alpha": 0.02}),
+    ("colocation/unsolvable", "stable", {}),
+    ("admission/tiny", "optimal", {"route": "columns"}),
+    ("admission/tiny", "optimal", {"then": "jobs"}),
+    ("market/tiny", "fisher", {"rounding": "largest-remainder"}),
+    ("market/tiny", "nash-welfare", {"utility": "linear"}),
+    ("market/tiny", "nash-welfare", {"whole": True}),
+    ("market/tiny", "utilitarian", {"whole": True}),
+    ("packing/few-types-6-300", "min-servers", {}),
+    ("packing/paper-example", "joint-optimum", {"engine": "counts"}),
+    ("scheduling/tiny", "REF", {"utility": "flow-time"}),
+    ("scheduling/tiny", "REF", {"reference": "none"}),
+    ("scheduling/figure-7", "max-utilization", {}),
+    ("numa/hot", "fluid", {}),
+    ("numa/hot", "fluid-power", {"throughput": 100.0}),
+    ("numa/hot", "fluid-power", {"throughput": 1e9}),
+    ("packing/too-few", "min-servers", {}),
+    ("packing/ruled", "min-servers", {}),
+    ("packing/small", "min-servers", {}),
+    ("colocation/lonely", "optimal", {}),
+    ("groups/no-core", "core", {}),
+    ("groups/no-core", "least-alpha", {}),
+)
+"""Results whose certificates hold what the small instances above do not need."""
+
+MADE = {
+    "numa/hot": lambda: cotenant.read("numa/tiny").replace(location_share=[0.7, 0.1, 0.1, 0.1]),
+    "packing/too-few": lambda: cotenant.read("packing/tiny").replace(servers=[1.0, 1.0]),
+    "packing/ruled": lambda: cotenant.read("packing/tiny").replace(
+        most_per_server=[1.0, 2.0, np.inf, 1.0]
+    ),
+    "packing/small": lambda: few_types(types=4, vms=40, rng=np.random.default_rng(1)),
+    "colocation/unsolvable": lambda: Colocation(
+        np.random.default_rng(30).random((8, 8)).round(3), [1] * 8
+    ),
+    "groups/no-core": lambda: Groups(
+        [1, 1, 2, 1, 1],
+        3,
+        penalty=[
+            [0.18, 0.03, 0.19, 0.08, 0.27],
+            [0.29, 0.09, 0.16, 0.08, 0.3],
+            [0.15, 0.15, 0.23, 0.15, 0.26],
+            [0.05, 0.25, 0.01, 0.06, 0.3],
+            [0.1, 0.29, 0.09, 0.27, 0.18],
+        ],
+    ),
+    "colocation/lonely": lambda: Colocation(
+        np.where(np.eye(4)[0] + np.eye(4)[:, :1] > 0, 0.1, np.inf), [1, 1, 1, 1]
+    ),
+}
+"""Instances that are not bundled."""
+
+WITNESSES = ("prices", "job_prices", "scale", "rent", "stable_partition", "levels[1].prices")
+"""What may be replaced by anything else that proves as much."""
+
+
+class Case(NamedTuple):
+    name: str
+    method: str
+    options: dict[str, Any]
+
+
+def first_of_each() -> list[Case]:
+    return [Case(GIVEN[method.problem][0], method.name, {}) for method in METHODS]
+
+
+CASES = [*first_of_each(), *(Case(*entry) for entry in FURTHER)]
+
+
+def case_id(case: Case) -> str:
+    return "-".join(
+        [
+            case.name.replace("/", "-"),
+            case.method,
+            *(f"{key}={value}" for key, value in case.options.items()),
+        ]
+    )
+
+
+@cache
+def solved(number: int) -> tuple[Instance, dict[str, Any]]:
+    """The instance of a case, and the document of its result, as JSON brings it back."""
+    name, method, options = CASES[number]
+    problem = name.partition("/")[0]
+    if find(problem, method).kind == "simulation":
+        options = options | {"tasks": 2000}
+    for given in dict.fromkeys([name, *GIVEN[problem]]):
+        instance = MADE[given]() if given in MADE else cotenant.read(given)
+        try:
+            document = cotenant.solve(instance, method, **options).document()
+        except InvalidInstance:  # a method for the other question of its problem
+            continue
+        return instance, json.loads(json.dumps(document))
+    raise AssertionError(f"no instance for {method}")
+
+
+def judged(instance: Instance, document: Any) -> Recheck | None:
+    """What became of it; None when it was refused with an error of ours, in one or two lines."""
+    try:
+        return recheck(instance, cotenant.Result.from_document(document))
+    except CotenantError as error:
+        return (
+            None
+            if 0 < len(str(error)) < 2000 and str(error).count("\n") < 2
+            else pytest.fail(f"no clear line: {error}")
+        )
+
+
+def changes(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Any]]:
+    """(path, what is done, the value then) for every leaf, list and object; in long lists the first
+    and the last entry.
+    """
+    if isinstance(value, dict):
+        yield (*path, "an extra key"), "added", 1.0
+        for name, entry in value.items():
+            yield (*path, name), "removed", None
+            yield from changes(entry, (*path, name))
+    elif isinstance(value, list):
+        if value:
+            yield path, "dropped", value[:-1]
+            yield path, "duplicated", [value[0], *value]
+        for place in sorted({0, len(value) - 1} & set(range(len(value)))):
+            yield from changes(value[place], (*path, place))
+    elif isinstance(value, bool):
+        yield path, "flipped", not value
+    elif isinstance(value, int | float):
+        yield path, "+1", value + 1
+        yield path, "x1.5", value * 1.5
+        yield path, "-", -value
+        yield path, "half", 0.5 * value
+        yield path, "beyond all floats", 10**400
+    elif isinstance(value, str):
+        yield path, "text", value + "x"
+    else:
+        yield path, "a number", 1.0
+    if not isinstance(value, str):
+        yield path, "a text", "x"
+    if value is not None:
+        yield path, "null", None
+
+
+def changed(document: dict[str, Any], path: Path, done: str, value: Any) -> dict[str, Any] | None:
+    """A copy of the document with the change; None where it changes nothing."""
+    result = copy.deepcopy(document)
+    inside: Any = result
+    for step in path[:-1]:
+        inside = inside[step]
+    if done == "removed":
+        del inside[path[-1]]
+        return result
+    if done != "added":
+        before = inside[path[-1]]
+        number = (
+            isinstance(before, int | float)
+            and isinstance(value, int | float)
+            and abs(value) < 1e300
+        )
+        if (number and abs(before - value) <= 1e-8 * abs(before) + 1e-11) or (
+            before == value and type(before) is type(value)
+        ):
+            return None
+    inside[path[-1]] = value
+    return result
+
+
+def at(document: Any, path: Path) -> Any:
+    return at(document[path[0]], path[1:]) if path else document
+
+
+def place_of(path: Path) -> str:
+    steps = path[1:] if path[0] == "result" else path
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return re.sub(r"(?<!levels)\[\d+\]", "[]", text.removeprefix("."))
+
+
+def overlooked(number: int, every: int = 1) -> list[str]:
+    """The changes to a case's document that neither break it nor are listed."""
+    instance, document = solved(number)
+    whole = judged(instance, document)
+    assert whole is not None
+    assert whole.broken == ()
+    found = []
+    listed = [(path, done, value) for path, done, value in changes(document) if path]
+    for path, done, value in itertools.islice(listed, number % every, None, every):
+        tampered = changed(document, path, done, value)
+        if tampered is None:
+            continue
+        verdict = judged(instance, tampered)
+        place = place_of(path)
+        if verdict is None or verdict.broken or covered(place, verdict.not_looked_at):
+            continue
+        if done == "removed" and all(
+            covered(part, whole.not_looked_at) for part in places(at(document, path), place)
+        ):
+            continue  # claims less, and nobody had looked at them
+        if path[0] == "solution":
+            # another answer, feasible and of the same values: what is claimed is true of it too
+            continue
+        if any(place.startswith(f"certificate.{name}") for name in WITNESSES) and (
+            verdict.not_looked_at,
+            verdict.bound,
+        ) == (
+            whole.not_looked_at,
+            whole.bound,
+        ):
+            continue
+        found.append(f"{place}: {done} -> {value!r}")
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
+def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
+    assert overlooked(number, every=40) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
+def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
+    assert overlooked(number) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d.update(cotenant=2), "cotenant is 2, expected 1"),
+        (lambda d: d.update(cotenant=True), "cotenant is True, expected 1"),
+        (lambda d: d["certificate"].update(levels=3), "levels is 3"),
+        (lambda d: d["result"].pop("seed"), "'seed' is missing"),
+        (lambda d: d["result"].pop("scale"), "scale is missing"),
+        (lambda d: d["result"].update(another=1), "another is not a field of a result"),
+        (lambda d: d["result"]["options"].update(alpha=-1), "alpha is -1"),
+        (lambda d: d["result"]["options"].update(alfa=1), "did you mean alpha"),
+        (lambda d: d["certificate"].pop("blocking_pairs"), "blocking_pairs is missing"),
+    ],
+)
+def test_what_is_not_whole_is_told_in_a_line(change: Any, words: str) -> None:
+    instance, document = solved(1)
+    changed_document = copy.deepcopy(document)
+    change(changed_document)
+    try:
+        told = "; ".join(recheck(instance, cotenant.Result.from_document(changed_document)).broken)
+    except CotenantError as error:
+        told = str(error)
+    assert words in told
+
+
+def test_an_answer_that_is_not_of_whole_cores_is_not_the_best_of_whole_cores() -> None:
+    number = CASES.index(Case("market/tiny", "utilitarian", {"whole": True}))
+    instance, document = solved(number)
+    forged = copy.deepcopy(document)
+    forged["solution"]["cores"][0] -= 0.5
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert "the answer is not of whole cores" in verdict.broken
+
+
+def test_a_bound_on_what_was_not_measured_is_not_confirmed() -> None:
+    instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {"reference": "none"})))
+    verdict = judged(instance, document)
+    assert verdict is not None
+    assert (document["result"]["objective"], document["result"]["status"]) == (None, "optimal")
+    assert (verdict.broken, verdict.bound) == ((), "not re-proved")
+    assert {"bound", "status"} <= set(verdict.not_looked_at)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "path", "value"),
+    [
+        ("colocation/tiny", "stable", ("result", "metrics", "blocking_pairs"), 1e-9),
+        ("colocation/tiny", "stable", ("certificate", "levels", 0, "value"), 1e-10),
+        ("packing/cluster-12-40", "fewest-moves", ("result", "metrics", "moves"), 26 + 1e-9),
+        ("packing/cluster-12-40", "fewest-moves", ("certificate", "servers"), 4 + 1e-9),
+        ("packing/cluster-12-40", "fewest-moves", ("result", "metrics", "envy"), 1e-9),
+        ("groups/tiny", "core", ("result", "metrics", "blocking_groups"), 1e-9),
+    ],
+)  # fmt: skip
+def test_a_count_is_a_whole_number(name: str, method: str, path: Path, value: float) -> None:
+    instance = cotenant.read(name)
+    document = json.loads(json.dumps(cotenant.solve(instance, method).document()))
+    inside = at(document, path[:-1])
+    assert abs(inside[path[-1]] - value) <= 1e-9 * 1.01
+    inside[path[-1]] = value
+    verdict = judged(instance, document)
+    assert verdict is None or verdict.broken
+
+
+def test_fewest_moves_are_those_at_the_fewest_servers() -> None:
+    instance = cotenant.read("packing/cluster-12-40")
+    honest = cotenant.solve(instance, "fewest-moves")
+    found = recheck(instance, honest)
+    assert (found.broken, found.bound) == ((), "re-proved")
+    assert "certificate.fewest_servers" not in found.not_looked_at
+    more = cotenant.solve(instance, "fewest-moves", servers=6)
+    assert more.objective < honest.objective
+    assert recheck(instance, more).bound == "re-proved"
+    forged = replace(more, options={})  # as if no fewer servers would do
+    found = recheck(instance, forged)
+    assert found.bound == "not re-proved"
+    assert {"bound", "status"} <= set(found.not_looked_at)
+    certificate = {**forged.certificate, "fewest_servers": 6}
+    forged = replace(forged, outcome=replace(forged.outcome, certificate=certificate))
+    found = recheck(instance, forged)
+    assert {"bound", "certificate.fewest_servers"} <= set(found.not_looked_at)
+    certificate = {**forged.certificate, "fewest_servers": 7}
+    forged = replace(forged, outcome=replace(forged.outcome, certificate=certificate))
+    assert any("fewest_servers is 7" in claim for claim in recheck(instance, forged).broken)
+
+
+def test_prices_of_any_size_are_read_again_as_they_are() -> None:
+    instance = Packing(
+        capacity=[[15, 13], [11, 11], [8, 14]], servers=[1, 1, 2], demand=[[5, 7], [5, 5]],
+        request=[3, 3], cost=[8 * 10**9, 2 * 10**9, 4 * 10**9],
+    )  # fmt: skip
+    found = recheck(instance, cotenant.solve(instance, "min-cost"))
+    assert (found.broken, found.bound) == ((), "re-proved")
+
+
+def test_a_schedule_that_says_less_than_is_true_is_named() -> None:
+    instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {})))
+    verdict = judged(instance, document)
+    assert verdict is not None
+    assert "solution.greedy" not in verdict.not_looked_at
+    forged = copy.deepcopy(document)
+    forged["solution"]["greedy"] = False
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert "solution.greedy" in verdict.not_looked_at
+
+
+def test_a_key_inside_a_list_of_objects_is_named() -> None:
+    instance, document = solved(CASES.index(Case("market/tiny", "fisher", {})))
+    forged = copy.deepcopy(document)
+    forged["certificate"]["rungs"][0]["another"] = 1
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert "certificate.rungs[].another" in verdict.not_looked_at
+
+
+def worse_answers(instance: Instance, flow: Any) -> Iterator[Any]:
+    """Other answers to the instance: those of all that is not exact, and ones that nobody would
+    give.
+    """
+    if isinstance(instance, Numa):
+        yield Flow(flow.throughput / 2, flow.flow / 2)
+        for part in (0.01, 0.1, 0.5):
+            yield Flow(
+                flow.throughput, (1 - part) * flow.flow + part * np.roll(flow.flow, 1, axis=2)
+            )
+    elif isinstance(instance, Scheduling):
+        yield Schedule(np.full(instance.jobs, -1), np.full(instance.jobs, -1), greedy=False)
+    elif isinstance(instance, Packing) and serves_all(instance):
+        each = np.repeat(np.eye(instance.types), instance.requested.astype(int), axis=0)
+        yield Placement(each, np.zeros(len(each)))
+    elif isinstance(instance, Packing):
+        yield Placement(np.zeros((0, instance.types)), np.zeros(0))
+    for rival in methods(instance.problem):
+        if rival.kind not in ("exact", "simulation"):
+            with suppress(CotenantError):
+                yield cotenant.solve(instance, rival.name).solution
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
+def test_a_worse_answer_called_optimal_is_never_confirmed(number: int) -> None:
+    instance, document = solved(number)
+    method = find(instance.problem, CASES[number].method)
+    row = document["result"]
+    if (
+        method.kind in ("heuristic", "simulation")
+        or row["bound"] is None
+        or row["objective"] is None
+    ):
+        return
+    shared = {
+        name: value
+        for name, value in row["options"].items()
+        if accepts(analysis_of(instance.problem).metrics, name)
+    }
+    tried = 0
+    for other in worse_answers(instance, cotenant.Result.from_document(document).solution):
+        try:
+            claimed = cotenant.solve(instance, lambda _, other=other: other, **shared).document()
+        except CotenantError:  # not feasible
+            continue
+        metrics = claimed["result"]["metrics"]
+        value = metrics.get(method.objective)
+        if value is None or agree(value, row["objective"], row["scale"]):
+            continue
+        tried += 1
+        forged = copy.deepcopy(document)
+        forged["solution"], forged["answer"] = claimed["solution"], claimed["answer"]
+        forged["result"] |= {
+            "metrics": metrics,
+            "objective": value,
+            "bound": value,
+            "status": "optimal",
+            "gap": 0.0,
+        }
+        forged["result"]["gap_absolute"] = 0.0
+        for level in forged["certificate"].get("levels", []):
+            own = metrics.get(level["objective"], level["value"])
+            level |= {"value": own, "bound": own, "status": "optimal"}
+        forged["result"]["levels"] = forged["certificate"].get("levels", [])
+        verdict = judged(instance, json.loads(json.dumps(forged)))
+        assert verdict is None or verdict.broken or verdict.bound != "re-proved", (other, value)
+        if verdict is not None and not verdict.broken:
+            assert {"bound", "status"} <= set(verdict.not_looked_at)
+    assert tried or case_id(CASES[number]) in NO_WORSE
+
+
+NO_WORSE = {"colocation-no-stable-4-stable"}
+"""Cases whose answers are all of one value."""
+
+
+def test_a_tree_that_requests_cut_is_not_held_against_the_whole_games() -> None:
+    instance = Packing(
+        capacity=[[9, 6], [4, 4]], initial=[[10, 6], [5, 7]], servers=[1, 1],
+        demand=[[2, 0], [3, 4]],
+        request=[3, np.inf], partial=True,
+    )  # fmt: skip
+    found = recheck(instance, cotenant.solve(instance, "FUGA-tree", eta=3))
+    assert found.broken == ()
+    assert "certificate.nodes" in found.not_looked_at

@@ -178,8 +178,8 @@ def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Flo
         taken = -(-agents * np.arange(number) // number)
     else:
         taken = (agents + 1) * place * (place + 1) // ((number + 1) * (number + 2))
-    taken = np.unique(np.append(1, np.maximum(taken[1:], 1))).astype(float)
-    return taken[taken <= min(upto, np.inf if most is None else most + 2)]
+    found: Floats = np.unique(np.append(1, np.maximum(taken[1:], 1))).astype(float)
+    return found[found <= min(upto, np.inf if most is None else most + 2)]
 
 
 def _alike(

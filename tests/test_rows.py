@@ -36,7 +36,7 @@ ROW = {"problem": "colocation", "text": "x" * 1000, "key": "k"}
 
 
 def limited(size: int, out: Path) -> subprocess.CompletedProcess[str]:
-    """A sweep that may not write files of more than `size` bytes."""
+    """A sweep that may not write files of more than `size` bytes; -B: nor cut modules compiled."""
     code = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
@@ -44,7 +44,9 @@ sys.argv = ["cotenant", "compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "
 from cotenant.cli import main
 main()
 """
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    return subprocess.run(
+        [sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=600
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")

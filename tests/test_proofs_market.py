@@ -197,6 +197,13 @@ def test_no_whole_cores_have_more_nash_welfare_than_is_proved(seed: int) -> None
     assert document["steps"][0]["kind"] == "tree"
 
 
+def test_a_nash_welfare_of_nothing_has_no_tree() -> None:
+    """One of three users of two whole cores has none: its utility has no logarithm."""
+    market = Market([2.0], [1.0] * 3, [0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0], [1.0] * 3)
+    document = proved(market, "nash-welfare", whole=True)
+    assert claimed(document, "value") == 0 <= claimed(document, "bound")
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_leaves_prove_less_nash_welfare_than_there_is(seed: int) -> None:
     """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""

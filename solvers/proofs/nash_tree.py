@@ -40,6 +40,8 @@ class _Tree:
         self.share = {i: market.budget[i] / total for i in market.active}
         self.unit = total * verify.GRID
         worth = market.by_user(market.values())
+        if not all(worth[i] for i in self.share):  # a welfare of 0 has no logarithm to bound
+            raise _Open
         goal = self._welfare(worth) + ENOUGH
         stack, self.nodes = [boxes.root()], list[Any]()
         while stack:

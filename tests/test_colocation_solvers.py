@@ -226,6 +226,17 @@ def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine
     assert min(decided.values()) > 1
 
 
+def test_few_steps_bound_the_fewest_blocking_pairs_of_measured_jobs_from_below() -> None:
+    instance = cotenant.read("colocation/gavel-v100").replace(count=[3] * 10 + [0] * 16)
+    found = [fewest_blocking(instance, encoding="order", steps=steps) for steps in (2, None)]
+    few, exact = (one.bound for one in found)
+    assert 0 < few < exact == 7
+    for one in found:
+        assert isinstance(one.solution, Pairing)
+        assert blocking_pairs(instance, one.solution).count >= exact
+    assert found[-1].status is Status.OPTIMAL
+
+
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType, number: int) -> None:
     for instance in small_instances(reference, range(13_000, 13_000 + number)):
@@ -235,6 +246,8 @@ def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType, nu
             continue
         assert found.bound == expected.fewest_blocking
         assert found.status is Status.OPTIMAL
+        by_cores = fewest_blocking(instance, encoding="order")
+        assert (by_cores.bound, by_cores.status) == (expected.fewest_blocking, Status.OPTIMAL)
         for most in (0, 2):
             limited, within = at_most_blocking(instance, most), expected.penalty_within(most)
             decision = at_most_blocking(instance, most, penalty=False)

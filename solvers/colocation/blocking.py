@@ -194,7 +194,7 @@ def fewest_blocking(
     best = best_of(instance, program, answer, begin, count)
     kind = "bilinear integer program" if encoding == "products" else "order encoding"
     certificate: dict[str, Any] = {"proof": f"{kind} over types", **size(program, chosen)}
-    bound = None if answer.bound is None else float(np.ceil(answer.bound - 1e-6))
+    bound = None if answer.bound is None else max(0.0, float(np.ceil(answer.bound - 1e-6)))
     value = None if best is None else count(best)
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
 

@@ -1,3 +1,3 @@
-"""Layer 5, in packages that import downwards: the papers redone, the problems' analyses, reporting,
-running, metrics.
+"""Layer 5, in packages that import downwards: the problems' analyses, reporting, running,
+metrics.
 """

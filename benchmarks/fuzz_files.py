@@ -47,8 +47,6 @@ from special_files import specials
 import cotenant
 from cotenant import cli
 from cotenant.analysis.frontier import PriceFrontier  # noqa: F401  (loaded before the forks, as all that follows)
-from cotenant.analysis.papers.documents import require_experiments
-from cotenant.analysis.papers.page import findings_table, summary_table, write_page
 from cotenant.analysis.report.content import build_page
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.read_runs import gather
@@ -56,6 +54,8 @@ from cotenant.analysis.run.rows import finished_rows
 from cotenant.catalog import METHODS
 from cotenant.instances.market.profile import read_pool, read_profile
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, problem_named
+from cotenant.papers.documents import require_experiments
+from cotenant.papers.page import findings_table, summary_table, write_page
 
 CPU_SECONDS, WALL_SECONDS = 15, 60
 MEMORY = 2 * 10**9

@@ -845,17 +845,17 @@ def reproduce(
     """
     from dataclasses import asdict
 
-    from ..analysis.papers import page as pages
-    from ..analysis.papers import run as work
-    from ..analysis.papers.registry import (
+    from ..analysis.report.drawing import require_matplotlib
+    from ..instances.problem.errors import CotenantError, InvalidOption
+    from ..instances.problem.options import parse_options
+    from ..papers import page as pages
+    from ..papers import run as work
+    from ..papers.registry import (
         EXPERIMENTS,
         NOT_DETERMINED,
         ExperimentRow,
         experiment_named,
     )
-    from ..analysis.report.drawing import require_matplotlib
-    from ..instances.problem.errors import CotenantError, InvalidOption
-    from ..instances.problem.options import parse_options
 
     if (
         not listed

@@ -14,8 +14,14 @@ import terminal
 import cotenant
 from cotenant.analysis.admission.completion import best_completion
 from cotenant.analysis.admission.rounds import run_rounds
-from cotenant.analysis.papers.matching import claims
-from cotenant.analysis.papers.matching.tables import (
+from cotenant.baselines.admission import proposed
+from cotenant.catalog import functions, methods
+from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
+from cotenant.instances.admission.generators import uniform
+from cotenant.instances.admission.rules import SCHEMES
+from cotenant.instances.problem import InvalidOption, NoSolution, UnknownName
+from cotenant.papers.matching import claims
+from cotenant.papers.matching.tables import (
     PRINTED,
     _drawn,
     _measured,
@@ -23,13 +29,7 @@ from cotenant.analysis.papers.matching.tables import (
     table_ii,
     words,
 )
-from cotenant.analysis.papers.registry import Finding
-from cotenant.baselines.admission import proposed
-from cotenant.catalog import functions, methods
-from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
-from cotenant.instances.admission.generators import uniform
-from cotenant.instances.admission.rules import SCHEMES
-from cotenant.instances.problem import InvalidOption, NoSolution, UnknownName
+from cotenant.papers.registry import Finding
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -422,7 +422,7 @@ def test_options_of_the_claims_out_of_range_are_refused(options: dict[str, Any])
 def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from cotenant.analysis.papers.matching import tables as experiments
+    from cotenant.papers.matching import tables as experiments
     from cotenant.solvers.admission.optimal import optimal
     from cotenant.solvers.outcome import Stop
 

@@ -11,17 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cotenant.analysis.papers.cooper import populations, prediction
-from cotenant.analysis.papers.cooper.attribution import figure_7, figure_8
-from cotenant.analysis.papers.cooper.examples import figure_14
-from cotenant.analysis.papers.cooper.links import linked, mean_bars
-from cotenant.analysis.papers.cooper.measured import fair_co2_claims, gavel_claims
-from cotenant.analysis.papers.cooper.performance import box, figure_11
-from cotenant.analysis.papers.cooper.populations import POLICIES, SYNTHETIC, Setting, setting
-from cotenant.analysis.papers.cooper.prediction import figure_12
-from cotenant.analysis.papers.cooper.scaling import figure_13
-from cotenant.analysis.papers.cooper.stability import figure_9, figure_10
-from cotenant.analysis.papers.registry import Finding, experiment_named
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.colocation import (
     complementary,
@@ -33,6 +22,17 @@ from cotenant.baselines.colocation import (
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import population, random_preferences
 from cotenant.instances.problem import InvalidOption
+from cotenant.papers.cooper import populations, prediction
+from cotenant.papers.cooper.attribution import figure_7, figure_8
+from cotenant.papers.cooper.examples import figure_14
+from cotenant.papers.cooper.links import linked, mean_bars
+from cotenant.papers.cooper.measured import fair_co2_claims, gavel_claims
+from cotenant.papers.cooper.performance import box, figure_11
+from cotenant.papers.cooper.populations import POLICIES, SYNTHETIC, Setting, setting
+from cotenant.papers.cooper.prediction import figure_12
+from cotenant.papers.cooper.scaling import figure_13
+from cotenant.papers.cooper.stability import figure_9, figure_10
+from cotenant.papers.registry import Finding, experiment_named
 from cotenant.solvers.roommates import irving
 
 from .measured import DATA, needs_data
@@ -303,9 +303,7 @@ def test_the_proved_pairings_bound_every_policy() -> None:
 def test_populations_without_a_stable_pairing_are_said_and_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "cotenant.analysis.papers.cooper.attribution.unblocked", lambda people: None
-    )
+    monkeypatch.setattr("cotenant.papers.cooper.attribution.unblocked", lambda people: None)
     parts = figure_7(agents=60, draws=2)
     assert found(parts)[f"mean penalty, {populations.UNBLOCKED}"].ours == "none in 2 populations"
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3

@@ -17,11 +17,11 @@ import pytest
 from terminal import run
 
 import cotenant
-from cotenant.analysis.papers.registry import EXPERIMENTS
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
+from cotenant.papers.registry import EXPERIMENTS
 from cotenant.solvers.packing.game.tree import fuga_tree
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -379,8 +379,8 @@ def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Its methods kept their best answers, and it went on with them."""
-    from cotenant.analysis.papers import run as work
-    from cotenant.analysis.papers.registry import EXPERIMENTS
+    from cotenant.papers import run as work
+    from cotenant.papers.registry import EXPERIMENTS
 
     def experiment(*_: Any) -> Any:
         try:

@@ -17,11 +17,11 @@ import pytest
 import sweep_methods as bad
 
 import cotenant
-from cotenant.analysis.papers.run import run_tasks
 from cotenant.analysis.run import lock
 from cotenant.analysis.run.lock import locked
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidFile
+from cotenant.papers.run import run_tasks
 
 TINY = cotenant.read("colocation/tiny")
 SWEEP = """

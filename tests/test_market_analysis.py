@@ -13,12 +13,12 @@ from terminal import run
 import cotenant
 from cotenant.analysis.market.phases import phases
 from cotenant.analysis.market.profiles import fit, fraction_table, prediction_errors
-from cotenant.analysis.papers.registry import Finding
-from cotenant.analysis.papers.thesis_market import mechanisms as experiments
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import Profile, read_profile
 from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.papers.registry import Finding
+from cotenant.papers.thesis_market import mechanisms as experiments
 
 DATA = MEASURED / "speedup"
 

@@ -9,20 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cotenant.analysis.papers.registry import NOT_DETERMINED, Finding, experiment_named
-from cotenant.analysis.papers.thesis_market import mechanisms as experiments
-from cotenant.analysis.papers.thesis_market.mechanisms import (
-    figure_3_11,
-    figure_3_12,
-    figure_3_13,
-    section_3_1_2,
-)
-from cotenant.analysis.papers.thesis_market.profiles import (
-    figure_3_3,
-    figure_3_4,
-    figure_3_5,
-    figure_3_10,
-)
 from cotenant.analysis.report.picture import Chart, HeatMap
 from cotenant.baselines.market import equal_share
 from cotenant.instances.market.generators import population
@@ -30,6 +16,20 @@ from cotenant.instances.market.instance import Allocation, Market
 from cotenant.instances.market.profile import fractions
 from cotenant.instances.market.workloads import synthetic_fractions, synthetic_profile
 from cotenant.instances.problem import InvalidOption
+from cotenant.papers.registry import NOT_DETERMINED, Finding, experiment_named
+from cotenant.papers.thesis_market import mechanisms as experiments
+from cotenant.papers.thesis_market.mechanisms import (
+    figure_3_11,
+    figure_3_12,
+    figure_3_13,
+    section_3_1_2,
+)
+from cotenant.papers.thesis_market.profiles import (
+    figure_3_3,
+    figure_3_4,
+    figure_3_5,
+    figure_3_10,
+)
 from cotenant.solvers.outcome import Outcome
 
 from .measured import DATA, needs_data

@@ -19,11 +19,11 @@ from cotenant.analysis.numa.technology import (
     recomputed,
     remote_energy,
 )
-from cotenant.analysis.papers.registry import experiment_named
-from cotenant.analysis.papers.thesis_numa import costs
 from cotenant.cli import app
 from cotenant.instances.numa.technology import EXTRA_HOP, THESIS
 from cotenant.instances.problem import InvalidOption
+from cotenant.papers.registry import experiment_named
+from cotenant.papers.thesis_numa import costs
 
 PRINTED = {
     "access one hop away": 150, "power of a path": 8.192, "PCIe energy": 37.5,

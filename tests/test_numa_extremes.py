@@ -11,13 +11,13 @@ import pytest
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained
-from cotenant.analysis.papers.registry import Finding
-from cotenant.analysis.papers.thesis_numa.studies import queues
-from cotenant.analysis.papers.thesis_numa.throughput import figure_4_9
 from cotenant.instances.numa import Flow, Numa
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, InvalidOption
+from cotenant.papers.registry import Finding
+from cotenant.papers.thesis_numa.studies import queues
+from cotenant.papers.thesis_numa.throughput import figure_4_9
 from cotenant.solvers.engines.answer import EngineAnswer
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.fluid import fluid, fluid_power

@@ -15,8 +15,6 @@ from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path
 from cotenant.analysis.packing.metrics import METRICS, metrics
 from cotenant.analysis.packing.simulation import simulate
 from cotenant.analysis.packing.sweeps import alpha_sweep, share, size_sweep
-from cotenant.analysis.papers.fuga import cluster as cluster_experiments
-from cotenant.analysis.papers.registry import EXPERIMENTS, experiment_named
 from cotenant.baselines.packing import best_fit, drf, fair_slots, first_fit, random_fit
 from cotenant.catalog import methods
 from cotenant.instances.packing import Packing, Placement, check
@@ -24,6 +22,8 @@ from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
+from cotenant.papers.fuga import cluster as cluster_experiments
+from cotenant.papers.registry import EXPERIMENTS, experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.strategies import game_of

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 import cotenant
-from cotenant.analysis.papers.thesis_market.profiles import _is_p3arsec
 from cotenant.analysis.run.result import Result
 from cotenant.analysis.run.rows import finished_rows, read_rows
 from cotenant.analysis.scheduling.audit import audit_file
@@ -38,6 +37,7 @@ from cotenant.instances.problem.files import write_bytes
 from cotenant.instances.problem.reading import csv_rows, parse_json, read_bytes, read_text
 from cotenant.instances.problem.registry import resolve
 from cotenant.instances.scheduling.log import read_mapping
+from cotenant.papers.thesis_market.profiles import _is_p3arsec
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of Unix")
 

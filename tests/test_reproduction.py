@@ -14,11 +14,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cotenant import cli
-from cotenant.analysis.papers import page
-from cotenant.analysis.papers import registry as papers
-from cotenant.analysis.papers.causes import cause, explained, span
-from cotenant.analysis.papers.page import findings, latest, reproduction_pages
-from cotenant.analysis.papers.registry import (
+from cotenant.analysis.report.picture import Chart, Picture, Series
+from cotenant.analysis.run.rows import read_rows
+from cotenant.instances.problem import InvalidFile, InvalidOption
+from cotenant.papers import page
+from cotenant.papers import registry as papers
+from cotenant.papers.causes import cause, explained, span
+from cotenant.papers.page import findings, latest, reproduction_pages
+from cotenant.papers.registry import (
     EXPERIMENTS,
     NOT_DETERMINED,
     Experiment,
@@ -27,11 +30,8 @@ from cotenant.analysis.papers.registry import (
     decided,
     experiment_named,
 )
-from cotenant.analysis.papers.run import Task, run_tasks, tasks
-from cotenant.analysis.papers.variations import Copy
-from cotenant.analysis.report.picture import Chart, Picture, Series
-from cotenant.analysis.run.rows import read_rows
-from cotenant.instances.problem import InvalidFile, InvalidOption
+from cotenant.papers.run import Task, run_tasks, tasks
+from cotenant.papers.variations import Copy
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "docs" / "reproduction.jsonl"

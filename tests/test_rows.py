@@ -17,10 +17,6 @@ import pytest
 
 import cotenant
 from cotenant.analysis.metric import Metric
-from cotenant.analysis.papers.documents import ExperimentDocument, FindingDocument
-from cotenant.analysis.papers.page import write_page
-from cotenant.analysis.papers.registry import ExperimentRow, Finding, experiment_named
-from cotenant.analysis.papers.run import run_tasks, tasks
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.content import build_page
 from cotenant.analysis.report.read_runs import gather
@@ -30,6 +26,10 @@ from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Row, RowFile, read_rows
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InvalidFile, InvalidOption, NoSolution
+from cotenant.papers.documents import ExperimentDocument, FindingDocument
+from cotenant.papers.page import write_page
+from cotenant.papers.registry import ExperimentRow, Finding, experiment_named
+from cotenant.papers.run import run_tasks, tasks
 
 TINY = cotenant.read("colocation/tiny")
 ROW = {"problem": "colocation", "text": "x" * 1000, "key": "k"}

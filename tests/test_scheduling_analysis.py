@@ -15,15 +15,6 @@ from measured import DATA
 from terminal import run
 
 import cotenant
-from cotenant.analysis.papers.fair_scheduling.printed import MACHINES, TABLE_1, TABLE_2
-from cotenant.analysis.papers.fair_scheduling.traces import (
-    _apart,
-    _conclusions,
-    _drawn_again,
-    _rows,
-    summaries,
-)
-from cotenant.analysis.papers.registry import experiment_named
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
 from cotenant.analysis.scheduling.metrics import METRICS, metrics
 from cotenant.analysis.scheduling.prices import prices
@@ -35,6 +26,15 @@ from cotenant.instances.scheduling.formats import read_swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Log, Settings, window
 from cotenant.instances.scheduling.utility import units_done
+from cotenant.papers.fair_scheduling.printed import MACHINES, TABLE_1, TABLE_2
+from cotenant.papers.fair_scheduling.traces import (
+    _apart,
+    _conclusions,
+    _drawn_again,
+    _rows,
+    summaries,
+)
+from cotenant.papers.registry import experiment_named
 from cotenant.solvers.scheduling import reference, simulate
 from cotenant.solvers.scheduling.shapley_schedule import affordable
 

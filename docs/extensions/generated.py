@@ -95,8 +95,8 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
 
 def experiments(name: str = "", before: str = "", page: str = "") -> str:
     """What `cotenant reproduce` knows."""
-    from cotenant.analysis.papers.registry import EXPERIMENTS
     from cotenant.analysis.report.table import Column, Table
+    from cotenant.papers.registry import EXPERIMENTS
 
     rows = tuple((entry.name, entry.what, entry.source) for entry in EXPERIMENTS)
     return Table(
@@ -106,8 +106,8 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
 
 def undetermined(name: str = "", before: str = "", page: str = "") -> str:
     """Figures and tables of the papers that nothing can redo, and why."""
-    from cotenant.analysis.papers.registry import NOT_DETERMINED
     from cotenant.analysis.report.table import Column, Table
+    from cotenant.papers.registry import NOT_DETERMINED
 
     return Table("undetermined", "", (Column("place"), Column("why")), NOT_DETERMINED).markdown()
 

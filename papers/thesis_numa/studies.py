@@ -1,0 +1,208 @@
+"""What the thesis leaves out or only claims: hot data against the proved bound, and one queue
+against one per processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...analysis.numa.metrics import link_power
+from ...analysis.numa.sustained import MIXES, sustained_pair
+from ...analysis.report.picture import Picture
+from ...instances.numa.answer import POLICIES
+from ...instances.numa.feasible import reach
+from ...instances.numa.generators import Data, blade_server
+from ...instances.numa.instance import Numa
+from ...instances.problem import EngineError, read
+from ...solvers.numa.engine import simulate
+from ...solvers.numa.fluid import fluid, fluid_power
+from ...solvers.numa.random_inputs import draw
+from ...solvers.numa.simulation import tenth
+from ..charts import chart
+from ..registry import Finding, compare, experiment
+from .throughput import simulated
+
+DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
+"""Where the data is, and the share of the tasks with data there."""
+
+
+IDLE = 1e-5
+"""A mean wait [s] below which there is hardly a wait to vary: a task takes 40 ms."""
+
+
+@experiment
+def hot_data(
+    *,
+    seed: int = 0,
+    tasks: int = 500_000,
+    runs: int = 1,
+    tolerance: float = 0.005,
+    benchmark: str = "S6",
+    refusal_limit: float | None = 100.0,
+) -> Iterator[Finding]:
+    """What each policy sustains with a hot memory and a hot blade, beside the most any placement
+    could; link power too.
+
+    Parameters
+    ----------
+    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
+    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
+    refusal_limit : offers a task declines at most; None for no limit.
+    """
+    for data, hot in DATA:
+        instance = blade_server(
+            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit
+        )
+        where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
+        yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
+        yield from _least_power(instance, where, tasks, seed)
+
+
+def policies(
+    *,
+    seed: int = 0,
+    file: str = "numa/kmeans",
+    tasks: int = 500_000,
+    runs: int = 1,
+    tolerance: float = 0.005,
+) -> list[Finding]:
+    """Of any instance: what each policy sustains from empty and saturated, its p95, and the most of
+    any placement.
+
+    Parameters
+    ----------
+    file : an instance file, or a bundled instance.
+    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
+    """
+    instance = read(file, "numa")
+    assert isinstance(instance, Numa)
+    findings = _beside_the_bound(instance, instance.name or file, tasks, runs, tolerance, seed)
+    words = []
+    for policy in POLICIES:
+        run = simulated(instance, policy, tasks, seed)
+        words.append(
+            f"{policy} {1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms"
+            if run.stable
+            else f"{policy} -"
+        )
+    rate = f"95th percentile of response at {instance.rate:g}/s"
+    return [
+        *findings,
+        compare(rate, "", ", ".join(words), None, "- where the queue grows"),
+        *_least_power(instance, instance.name or file, tasks, seed),
+    ]
+
+
+def _beside_the_bound(
+    instance: Numa, where: str, tasks: int, runs: int, tolerance: float, seed: int
+) -> Iterator[Finding]:
+    """The fluid program's bound, and what each policy and mix sustains."""
+    outcome = fluid(instance)
+    if outcome.bound is None:
+        raise EngineError("the fluid program was not solved")
+    uniform = np.allclose(instance.location_share, 1 / instance.processors)
+    note = (
+        "all local, which says nothing of placement"
+        if uniform
+        else f"status {outcome.status.value}"
+    )
+    yield compare(
+        f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", None, note
+    )
+    for policy in (*POLICIES, *MIXES):
+        empty, saturated = sustained_pair(
+            instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
+        )
+        text = (
+            f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), "
+            f"{saturated.rate:.0f} from saturated"
+        )
+        width = f"brackets of {empty.failed - empty.rate:.3g}"
+        yield compare(f"{where}, {policy}: sustained [tasks/s]", "", text, None, width)
+
+
+def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Finding]:
+    """Link power of each policy at the instance's rate beside the least of any placement."""
+    outcome = fluid_power(instance)
+    if outcome.bound is None:
+        return []
+    words = []
+    for policy in POLICIES:
+        run = simulated(instance, policy, tasks, seed)
+        words.append(
+            f"{policy} {link_power(instance, run):.2f} W{'' if run.stable else ' (unstable)'}"
+        )
+    least = f"at least {outcome.bound:.2f} W in the long run; {', '.join(words)}"
+    return [
+        compare(
+            f"{where}: link power at {instance.rate:g} tasks/s",
+            "",
+            least,
+            None,
+            outcome.status.value,
+        )
+    ]
+
+
+@experiment
+def queues(
+    *,
+    seed: int = 0,
+    tasks: int = 300_000,
+    benchmark: str = "M10",
+    refusal_limit: float | None = 100.0,
+) -> Iterator[Finding | Picture]:
+    """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger
+    variance".
+
+    Parameters
+    ----------
+    tasks : tasks that are measured, after a tenth as many.
+    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
+    refusal_limit : offers a task declines at most; None for no limit.
+    """
+    bars: dict[str, dict[str, float]] = {}
+    limit = "none" if refusal_limit is None else f"{refusal_limit:g}"
+    for rate in (4000.0, 5000.0, 5500.0):
+        server: Any = {"benchmark": benchmark, "rate": rate, "refusal_limit": refusal_limit}
+        for policy in ("Local", "IP-1", "IP-2"):
+            one, several = (
+                _waits(blade_server(queues=kind, **server), policy, tasks, seed)
+                for kind in ("one", "per-processor")
+            )
+            for label, wait in (("one queue", one), ("one queue per processor", several)):
+                bars.setdefault(label, {})[f"{policy}, {rate:g}/s"] = round(1e3 * wait[1], 4)
+            mean, spread = (
+                new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True)
+            )
+            yield compare(
+                f"{policy}, {rate:g}/s: wait of one queue, one per processor",
+                "same mean, larger variance",
+                f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
+                f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms "
+                f"({100 * spread:+.1f} %)",
+                abs(mean) <= 0.05 and spread > 0,
+                f"{benchmark}, refusal limit {limit}",
+                f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average"
+                if one[0] < IDLE
+                else "",
+            )
+    title = "Deviation of the wait, one queue against one per processor"
+    label = "standard deviation of the wait [ms]"
+    yield chart("numa-queues", title, "policy and arrivals", label, bars)
+
+
+def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:
+    """Mean and standard deviation of the time in the queue [s]."""
+    warm = tenth(tasks)
+    draws = draw(instance, tasks + 2 * warm, reach(instance, policy), np.random.default_rng(seed))
+    run = simulate(instance, draws)
+    wait = (run.start - draws.arrival)[warm : warm + tasks]
+    return float(wait.mean()), float(wait.std())
+
+
+def _gap(rate: float, bound: float) -> str:
+    return f"{100 * (1 - rate / bound):.1f} % below"

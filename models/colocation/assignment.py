@@ -134,6 +134,14 @@ class Assignment:
         here = slice(self._ends[a], self._ends[a + 1])
         return self.partner[here], self.column[here], self.agents[here]
 
+    def room(self, a: int) -> Floats:
+        """How many a-agents each partner of `beside` has room for."""
+        partner, _, agents = self.beside(a)
+        count = self.instance.count
+        pairs = np.where(partner == UNPAIRED, count[a], np.minimum(count[a], count[partner]))
+        room: Floats = agents * np.where(partner == a, count[a] // 2, pairs)
+        return room
+
     def finish(
         self, cost: Floats, others: Callable[[Floats], Floats] | None = None
     ) -> PairingProgram:

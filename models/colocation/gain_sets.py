@@ -55,6 +55,12 @@ class GainSets:
         members = self.size - self.own
         return (members > 0) & (members.T > 0)
 
+    def ranks(self, a: int, partner: Integers) -> Integers:
+        """The place of each partner in `order[a]`; behind all for one never left (alone)."""
+        place = np.full(len(self.size) + 1, len(self.order[a]))
+        place[self.order[a]] = np.arange(len(self.order[a]))  # UNPAIRED, -1, is the last entry
+        return place[partner]
+
     def levels(self, a: int) -> Integers:
         """The different sizes above 0 that matter for type a, ascending: the ranks of its chain
         variables.

@@ -140,10 +140,7 @@ class _Counts:
         inner, outer = [nothing[0]], [nothing[0]]
         for a in np.flatnonzero(sets.blocks.any(axis=1)).tolist():
             partner, column, agents = shared.beside(a)
-            rank = np.full(instance.types + 1, instance.types + 1)
-            rank[sets.order[a]] = np.arange(len(sets.order[a]))  # UNPAIRED, -1, is the last entry
-            beside = np.where(partner == UNPAIRED, instance.count[a], instance.count[partner])
-            room = np.where(partner == a, beside // 2 * 2, np.minimum(beside, instance.count[a]))
+            rank, room = sets.ranks(a, partner), shared.room(a)
             rivals = np.flatnonzero(sets.blocks[a])
             out = np.where(sets.own[a, rivals], rivals, UNPAIRED - 1)
             keys, which = np.unique(
@@ -154,7 +151,7 @@ class _Counts:
             inner.append(whole[:-1])
             outer.append(whole[1:])
             for upto, apart in keys.T.tolist():
-                inside = (rank[partner] < upto) & (partner != apart)
+                inside = (rank < upto) & (partner != apart)
                 parts.append(
                     (np.full(int(inside.sum()), len(types)), column[inside], agents[inside])
                 )

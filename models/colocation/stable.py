@@ -23,7 +23,7 @@ from ...instances.colocation.stability import AlphaMode, Uncertainty
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..program import ProgramBuilder
 from .assignment import Assignment, PairingProgram
-from .gain_sets import UNPAIRED, GainSets, gain_sets
+from .gain_sets import GainSets, gain_sets
 
 
 @validate_options
@@ -191,8 +191,8 @@ class _Chains:
         for a in np.flatnonzero(sets.blocks.any(axis=1)).tolist():
             levels = sets.levels(a)
             partner, column, agents = shared.beside(a)
-            step = np.searchsorted(levels, _ranks(sets.order[a], partner), side="right")
-            room = self._room(shared.instance, a, partner, agents, step, levels)
+            step = np.searchsorted(levels, sets.ranks(a, partner), side="right")
+            room = np.cumsum(np.bincount(step, shared.room(a), len(levels) + 1))[:-1].astype(float)
             most = np.minimum(room, float(shared.instance.count[a]))
             if at_most_one_of_own and sets.blocks[a, a] and not sets.own[a, a]:
                 upto = int(np.searchsorted(levels, sets.size[a, a])) + 1
@@ -267,31 +267,6 @@ class _Chains:
                 np.searchsorted(chain.levels, self.sets.size[chain.type, rivals])
             ]
         return table
-
-    @staticmethod
-    def _room(
-        instance: Colocation,
-        a: int,
-        partner: Integers,
-        agents: Floats,
-        step: Integers,
-        levels: Integers,
-    ) -> Floats:
-        """How many a-agents the partners in each set have room for."""
-        count = instance.count
-        room = np.where(
-            partner == UNPAIRED, count[a], np.minimum(count[a], count[np.maximum(partner, 0)])
-        )
-        room = np.where(partner == a, count[a] // 2, room)
-        return np.cumsum(np.bincount(step, agents * room, len(levels) + 1))[:-1].astype(float)
-
-
-def _ranks(order: Integers, partner: Integers) -> Integers:
-    """The place of each partner in the order in which they are left; behind all for one that never
-    is (alone).
-    """
-    place = {int(b): index for index, b in enumerate(order.tolist())}
-    return np.array([place.get(int(b), len(place)) for b in partner.tolist()], dtype=np.int64)
 
 
 def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[Integers, Booleans]:

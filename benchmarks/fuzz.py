@@ -36,8 +36,8 @@ from cotenant.instances.problem.base import Instance, to_json_value
 from cotenant.instances.problem.errors import InvalidInstance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import packing_reference
-import reference
+from support.oracles import colocation as reference
+from support.oracles import packing as packing_reference
 
 CLOSE = 1e-6
 """Two computations in floats of one value, relative to what it could be at most."""

@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import numpy as np
-from advice_cases import Claim, claims
-from advice_states import random_list
+from support.advice_cases import Claim, claims
+from support.advice_states import random_list
 
 
 def tried_out(seed: int, all_routes: bool) -> Iterator[Claim]:

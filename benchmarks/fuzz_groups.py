@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from group_cases import wrongs
+from support.group_cases import wrongs
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import interval_cases
+from support import interval_cases
 
 from cotenant.solvers.colocation import aggregate_relaxation, blocking
 

@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from placing_reference import best, state
+from support.oracles.placement import best, state
 
 import cotenant
 from cotenant.instances.packing import Packing, check

@@ -45,13 +45,13 @@ from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Task
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import market_cases
-from placing_reference import best as best_placements
-from placing_reference import odd, state
-from proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
-from small_cases import reached, shares_of, tiny
-from small_groups import drawn as jobs_drawn
-from small_groups import every_cost
+from support import market_cases
+from support.oracles.placement import best as best_placements
+from support.oracles.placement import odd, state
+from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
+from support.small_cases import reached, shares_of, tiny
+from support.small_groups import drawn as jobs_drawn
+from support.small_groups import every_cost
 
 DRAWN = ("packing", "admission", "scheduling", "numa", "groups")
 """Problems other than colocation of which tiny instances are drawn."""

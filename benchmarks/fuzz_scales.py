@@ -45,10 +45,8 @@ from cotenant.solvers.outcome import NO_GAP, ROUNDED, Status
 from cotenant.verify import Refused
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import group_cases
-import reference
-import small_cases
-import small_groups
+from support import group_cases, small_cases, small_groups
+from support.oracles import colocation as reference
 from test_numa_fluid import exact_most, tiny_server
 
 Optima = dict[str, float | None]

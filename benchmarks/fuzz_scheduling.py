@@ -4,8 +4,8 @@
 
 For each instance (sequential, parallel without and with backfilling, related machines) and all
 rules: starts, utilities, values of all coalitions and, of DIRECTCONTR, machines are those of
-`tests/scheduling_reference.py`, and the checker passes the schedule. With --optimum besides: both
-optima are the enumerated ones, no rule passes them, and the fluid bound is not below them.
+`tests/support/oracles/scheduling.py`, and the checker passes the schedule. With --optimum besides:
+both optima are the enumerated ones, no rule passes them, and the fluid bound is not below them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from scheduling_cases import KINDS, best_of_all, small_instance, wrongs
+from support.scheduling_cases import KINDS, best_of_all, small_instance, wrongs
 
 from cotenant.models.scheduling import fluid_bound
 from cotenant.solvers.scheduling import simulate

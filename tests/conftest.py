@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import packing_reference as packing_brute_force
 import pytest
-import reference as brute_force
 from hypothesis import HealthCheck, settings
+from support.oracles import colocation as brute_force
+from support.oracles import packing as packing_brute_force
 
 # No timing in tests: a loaded machine draws and runs slowly, and that is no failure.
 settings.register_profile("cotenant", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -107,13 +107,13 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def reference() -> ModuleType:
-    """Brute force over agents (tests/reference.py)."""
+    """Brute force over agents (support/oracles/colocation.py)."""
     return brute_force
 
 
 @pytest.fixture(scope="session")
 def brute() -> ModuleType:
-    """Brute force for packing (tests/packing_reference.py)."""
+    """Brute force for packing (support/oracles/packing.py)."""
     module: ModuleType = packing_brute_force
     return module
 

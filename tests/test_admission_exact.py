@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seeds import seeds
+from support.seeds import seeds
 
 import cotenant
 from cotenant.analysis.admission.frontier import frontier, price_frontiers

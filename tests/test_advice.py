@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from advice_cases import claims
-from advice_states import (
+from support.advice_cases import claims
+from support.advice_states import (
     HOST,
     REQUIRED,
     ZONE,
@@ -24,8 +24,8 @@ from advice_states import (
     spread,
     state,
 )
-from measured import DATA
-from terminal import run
+from support.measured import DATA
+from support.terminal import run
 
 import cotenant
 from cotenant.advice.default_scheduler import left_pending

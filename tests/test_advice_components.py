@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_api import serving
-from measured import DATA
-from terminal import run
+from support.fake_api import serving
+from support.measured import DATA
+from support.terminal import run
 
 from cotenant.advice.emit import FREED
 from cotenant.advice.reading import read_state

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from advice_states import (
+from support.advice_states import (
     HOST,
     REQUIRED,
     ZONE,
@@ -28,7 +28,7 @@ from advice_states import (
     spread,
     state,
 )
-from terminal import run
+from support.terminal import run
 
 import cotenant
 from cotenant.advice.emit import emit

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_rows import failed, row, two_instances
+from support.report_rows import failed, row, two_instances
 from typer.testing import CliRunner
 
 from cotenant.analysis.registry import analysis_of

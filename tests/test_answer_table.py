@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from terminal import run
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.run.result import fingerprint

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from terminal import run
+from support.terminal import run
 
 import cotenant
 import cotenant.cli

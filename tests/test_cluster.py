@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sweep_methods as bad
+from support import sweep_methods as bad
 
 import cotenant
 from cotenant.analysis.run import cluster
@@ -169,7 +169,7 @@ def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
 
 
 SWEEP = """
-import cotenant, sweep_methods as bad
+import cotenant; from support import sweep_methods as bad
 done = cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best, "GR", "SMP"],
                         options={{"note": {note!r}}}, out={out!r}, dask={address!r})
 print([(row["method"], row["stop"]) for row in done.rows], done.interrupted)

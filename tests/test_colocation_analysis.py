@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
 from cotenant.analysis.colocation.epochs import EpochRun, run_epochs

@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-from measured import DATA, needs_data
+from support.measured import DATA, needs_data
 
 from cotenant.baselines.colocation import (
     complementary,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured import DATA, needs_data
+from support.measured import DATA, needs_data
 
 import cotenant
 from cotenant.instances.colocation import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import terminal
+from support import terminal
 
 import cotenant
 from cotenant.analysis.run.result import fingerprint

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.measured import DATA, needs_data
 
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.colocation import (
@@ -34,8 +35,6 @@ from cotenant.papers.cooper.scaling import figure_13
 from cotenant.papers.cooper.stability import figure_9, figure_10
 from cotenant.papers.registry import Finding, experiment_named
 from cotenant.solvers.roommates import irving
-
-from .measured import DATA, needs_data
 
 SMALL: dict[str, dict[str, Any]] = {
     "colocation-figure-7": {"agents": 120, "draws": 2},

@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import interval_cases
 import numpy as np
 import pytest
-import terminal
 from scipy.stats import t
+from support import interval_cases, terminal
 
 import cotenant
 from cotenant.analysis.colocation.epochs import run_epochs

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.colocation.frontier import frontier, price_frontiers

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 import cotenant
 from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check

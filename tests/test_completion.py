@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from terminal import run
+from support.terminal import run
 
 
 def completed(*words: str) -> list[str]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured import DATA, needs_data
-from reference import random_fields
-from scheduling_cases import KINDS, small_instance
-from seeds import seeds
-from small_cases import admission, packing, shared
-from small_groups import drawn as drawn_groups
+from support.measured import DATA, needs_data
+from support.oracles.colocation import random_fields
+from support.scheduling_cases import KINDS, small_instance
+from support.seeds import seeds
+from support.small_cases import admission, packing, shared
+from support.small_groups import drawn as drawn_groups
 
 import cotenant
 from cotenant import catalog

@@ -96,7 +96,7 @@ def test_a_child_has_its_share_before_it_loads_anything() -> None:
 
 @pytest.mark.usefixtures("sixteen")
 def test_the_children_of_a_comparison_share_and_no_more_are_counted_than_there_are_runs() -> None:
-    import sweep_methods as bad
+    from support import sweep_methods as bad
 
     tiny = cotenant.read("colocation/tiny")
     for jobs, seeds, share in ((2, 4, 8), (8, 2, 8)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import report_rows
+from support import report_rows
 
 import cotenant
 from cotenant.analysis.registry import analysis_of

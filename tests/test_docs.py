@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from terminal import run
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.registry import analysis_of

@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from rational_program import least
-from seeds import numbers
+from support.oracles.rational_program import least
+from support.seeds import numbers
 
 from cotenant.instances.problem import EngineError, InvalidOption
 from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measured import DATA
-from terminal import run
+from support.measured import DATA
+from support.terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
 from cotenant.advice.fairness_report import write_fairness_report

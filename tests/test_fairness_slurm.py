@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slurm_lab import ACCOUNTS, CPUS, NODES, Command, lab, why_not
-from terminal import run
+from support.slurm_lab import ACCOUNTS, CPUS, NODES, Command, lab, why_not
+from support.terminal import run
 
 from cotenant.advice.fairness import emit_slurm
 from cotenant.analysis.scheduling.audit import audit

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from measured import DATA, needs_data
+from support.measured import DATA, needs_data
 
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import fair_co2, gavel

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from group_cases import Counted, machines_of
+from support.group_cases import Counted, machines_of
 
 from cotenant.baselines import groups as policies
 from cotenant.baselines.groups import (

@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from group_cases import Counted, machines_of, wrongs
-from seeds import numbers
-from small_groups import every_cost
+from support.group_cases import Counted, machines_of, wrongs
+from support.seeds import numbers
+from support.small_groups import every_cost
 
 from cotenant.baselines.groups import hierarchical
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-import sweep_methods as bad
+from support import sweep_methods as bad
 
 import cotenant
 from cotenant.analysis.run.result import Result
@@ -157,7 +157,7 @@ from cotenant.cli import main
 main()
 """
 KEEPS = """
-import sweep_methods as bad, cotenant.solvers.colocation as methods
+from support import sweep_methods as bad; import cotenant.solvers.colocation as methods
 methods.optimal = lambda instance: bad.{method}(instance, note={note!r})
 """
 
@@ -313,7 +313,7 @@ def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(
 ) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
     prepare = f"""
-import sweep_methods as bad
+from support import sweep_methods as bad
 from cotenant.analysis.run import compare as room
 compare = room.compare
 room.compare = lambda instances, methods, **rest: compare(

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_rows import two_instances
+from support.report_rows import two_instances
 
 from cotenant.analysis.report.drawing import save
 from cotenant.analysis.report.latex import PAGE

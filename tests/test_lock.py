@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sweep_methods as bad
+from support import sweep_methods as bad
 
 import cotenant
 from cotenant.analysis.run import lock
@@ -27,7 +27,7 @@ TINY = cotenant.read("colocation/tiny")
 SWEEP = """
 import sys
 sys.path.insert(0, {tests!r})
-import cotenant, sweep_methods as bad
+import cotenant; from support import sweep_methods as bad
 cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best], options={{"note": {note!r}}}, out={out!r})
 """
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measured import DATA as MEASURED
-from terminal import run
+from support.measured import DATA as MEASURED
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.market.phases import phases

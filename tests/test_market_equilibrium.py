@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from market_cases import amdahl, answer, drawer
+from support.market_cases import amdahl, answer, drawer
 
 import cotenant
 from cotenant.analysis.registry import analysis_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured import DATA as MEASURED
+from support.measured import DATA as MEASURED
 
 import cotenant
 from cotenant.instances.market import Allocation, Market, memory

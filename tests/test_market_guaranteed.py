@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seeds import seeds
+from support.seeds import seeds
 
 import cotenant
 from cotenant.analysis.market.frontier import price_frontiers

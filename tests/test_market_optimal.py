@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from market_cases import answer, drawer
-from seeds import numbers
+from support.market_cases import answer, drawer
+from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.run.starts import Starts

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seeds import numbers
-from terminal import run
+from support.seeds import numbers
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.market import parts as analysis

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.measured import DATA, needs_data
 
 from cotenant.analysis.report.picture import Chart, HeatMap
 from cotenant.baselines.market import equal_share
@@ -31,8 +32,6 @@ from cotenant.papers.thesis_market.profiles import (
     figure_3_10,
 )
 from cotenant.solvers.outcome import Outcome
-
-from .measured import DATA, needs_data
 
 SMALL: dict[str, dict[str, Any]] = {
     "market-section-3.1.2": {},

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from market_cases import amdahl, answer, drawer
+from support.market_cases import amdahl, answer, drawer
 
 import cotenant
 from cotenant.analysis.market.audits import envy_audit, rounding_table, users_alike, work_conserving

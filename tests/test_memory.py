@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-import sweep_methods as bad
+from support import sweep_methods as bad
 
 import cotenant
 from cotenant.instances.problem import EngineError

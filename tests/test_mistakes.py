@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from terminal import run
+from support.terminal import run
 
 import cotenant
 from cotenant.advice import reading

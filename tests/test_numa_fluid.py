@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rational_program import least
+from support.oracles.rational_program import least
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair

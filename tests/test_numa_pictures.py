@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_rows import recorded
+from support.report_rows import recorded
 
 import cotenant
 from cotenant.analysis.numa import frontier as module

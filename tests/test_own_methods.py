@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from terminal import run
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.colocation.batches import answer_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
 from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path

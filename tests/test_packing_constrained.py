@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from placing_reference import best, state
-from seeds import numbers
+from support.oracles.placement import best, state
+from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.packing.audits import audit

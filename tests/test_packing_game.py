@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare, min_utilization, skewness, utility

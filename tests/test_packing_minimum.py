@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 import cotenant
 from cotenant.baselines.packing import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_rows import recorded
+from support.report_rows import recorded
 
 import cotenant
 from cotenant.analysis.packing import frontier as module

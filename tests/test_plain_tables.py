@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import terminal
+from support import terminal
 
 from cotenant.analysis.colocation.prediction import predicted_penalties
 from cotenant.instances.colocation.pairs import pairs_csv, read_pairs

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proved import Document, judged, proof_of, refuses
-from small_cases import admission, most_total_speed
+from support.proved import Document, judged, proof_of, refuses
+from support.small_cases import admission, most_total_speed
 
 from cotenant import verify
 from cotenant.instances.problem.files import read

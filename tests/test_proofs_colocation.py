@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from proof_cases import (
+from support.proof_cases import (
     Truth,
     answers,
     case_of,

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from terminal import run as terminal
+from support.terminal import run as terminal
 
 from cotenant import catalog, verify
 from cotenant.cli.proofs import proof_words

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proved import Document, judged, proof_of, refuses
-from small_groups import drawn, every_cost
+from support.proved import Document, judged, proof_of, refuses
+from support.small_groups import drawn, every_cost
 
 from cotenant import verify
 from cotenant.instances.problem.files import read

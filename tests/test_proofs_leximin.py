@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seeds import seeds
+from support.seeds import seeds
 from test_proofs_market import (  # fmt: skip
     changed,
     content_of,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proved import Document, judged, proof_of, refuses
-from small_cases import numa
+from support.proved import Document, judged, proof_of, refuses
+from support.small_cases import numa
 
 from cotenant import verify
 from cotenant.instances.numa.answer import Flow

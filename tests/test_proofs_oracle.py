@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_cases import case_of, cases, proved
+from support.proof_cases import case_of, cases, proved
 
 from cotenant import verify
 from cotenant.instances.problem.files import locate

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proved import Document, judged, proof_of, refuses
-from seeds import numbers, seeds
-from small_cases import (
+from support.proved import Document, judged, proof_of, refuses
+from support.seeds import numbers, seeds
+from support.small_cases import (
     cheapest,
     gap,
     largest_least_share,

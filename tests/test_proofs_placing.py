@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured import DATA
-from placing_reference import WEB, Best, best, odd, state
-from proved import Document, judged, proof_of, refuses
 from scipy.optimize import Bounds, LinearConstraint, milp
+from support.measured import DATA
+from support.oracles.placement import WEB, Best, best, odd, state
+from support.proved import Document, judged, proof_of, refuses
 
 from cotenant import verify
 from cotenant.advice.reading import read_state

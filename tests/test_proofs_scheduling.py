@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proved import Document, judged, proof_of, refuses
-from small_cases import few_jobs, most_work, scheduling
+from support.proved import Document, judged, proof_of, refuses
+from support.small_cases import few_jobs, most_work, scheduling
 
 from cotenant import verify
 from cotenant.baselines.scheduling import fifo

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proof_cases import drawn_with_types, proved, written
+from support.proof_cases import drawn_with_types, proved, written
 
 from cotenant import verify
 from cotenant.instances.colocation import Colocation

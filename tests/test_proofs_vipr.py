@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from placing_reference import WEB
-from proof_cases import drawn, drawn_with_types, proved, written
-from proved import proof_of
-from small_cases import gap, shared
-from terminal import run as terminal
-from vipr_rules import infeasible
+from support.oracles.placement import WEB
+from support.oracles.vipr_rules import infeasible
+from support.proof_cases import drawn, drawn_with_types, proved, written
+from support.proved import proof_of
+from support.small_cases import gap, shared
+from support.terminal import run as terminal
 
 from cotenant import verify
 from cotenant.instances.problem.files import locate, read

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from public_names import public
+from support.public_names import public
 
 import cotenant
 from cotenant.catalog import methods

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from report_rows import failed, frontier, row, two_instances
+from support.report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
 import cotenant

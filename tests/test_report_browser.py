@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from report_rows import failed, frontier, row, two_instances
+from support.report_rows import failed, frontier, row, two_instances
 
 from cotenant.instances.problem import PROBLEM_NAMES
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import run
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.report.content import MOST_PICTURED, build_page

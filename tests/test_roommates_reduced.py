@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from enumeration import every_matching
+from support.oracles.matchings import every_matching
 
 from cotenant.solvers.roommates import UNRANKED, WeakLists, blocking_pairs, ranks_from_cost
 from cotenant.solvers.roommates.first_phase import possible_pairs

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from enumeration import every_matching
+from support.oracles.matchings import every_matching
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (

@@ -4,8 +4,8 @@ short.
 
 import numpy as np
 import pytest
-from enumeration import every_matching
-from seeds import numbers
+from support.oracles.matchings import every_matching
+from support.seeds import numbers
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine
-from terminal import run
+from support.fake_machine import SimulatedMachine
+from support.terminal import run
 
 import cotenant
 from cotenant.cli.measuring import _seconds

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine
-from terminal import run
+from support.fake_machine import SimulatedMachine
+from support.terminal import run
 
 from cotenant.running.jobs import Job
 from cotenant.running.measure import measure

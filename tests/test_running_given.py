@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine, simulated_jobs
+from support.fake_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from cotenant.running import command, topology

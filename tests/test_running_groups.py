@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_cluster import SimulatedMachines
-from running_cases import Run, held_open, measured_lab, queued, store_copied  # noqa: F401
-from terminal import run
+from support.fake_cluster import SimulatedMachines
+from support.running_cases import Run, held_open, measured_lab, queued, store_copied  # noqa: F401
+from support.terminal import run
 
 from cotenant.analysis.colocation.batches import Waiting
 from cotenant.instances.colocation import Colocation, Pairing

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine, simulated_jobs
+from support.fake_machine import SimulatedMachine, simulated_jobs
 
 import cotenant
 from cotenant.instances.colocation.stability import blocking_pairs

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine, simulated_jobs
-from terminal import run
+from support.fake_machine import SimulatedMachine, simulated_jobs
+from support.terminal import run
 
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.running.measure import measure

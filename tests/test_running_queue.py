@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_cluster import SimulatedMachines
-from running_cases import (  # noqa: F401
+from support.fake_cluster import SimulatedMachines
+from support.running_cases import (  # noqa: F401
     Known,
     Run,
     held_open,

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine
-from terminal import run
+from support.fake_machine import SimulatedMachine
+from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption

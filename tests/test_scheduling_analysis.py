@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured import DATA
-from terminal import run
+from support.measured import DATA
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables

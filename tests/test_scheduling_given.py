@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scheduling_cases import KINDS, small_instance
-from terminal import run
+from support.scheduling_cases import KINDS, small_instance
+from support.terminal import run
 
 import cotenant
 from cotenant.advice.fairness import fairness_lines

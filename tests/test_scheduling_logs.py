@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measured import DATA
+from support.measured import DATA
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption

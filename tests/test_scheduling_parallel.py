@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scheduling_cases import KINDS, best_of_all, small_instance, wrongs
-from seeds import numbers
+from support.scheduling_cases import KINDS, best_of_all, small_instance, wrongs
+from support.seeds import numbers
 
 import cotenant
 from cotenant import verify

@@ -10,7 +10,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from seeds import numbers
+from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.registry import analysis_of

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sweep_methods as bad
+from support import sweep_methods as bad
 
 import cotenant
 from cotenant.solvers import stopwatch as module

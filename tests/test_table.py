@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from report_rows import row
-from terminal import run
+from support.report_rows import row
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.metric import Metric

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import report_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from support import report_rows
 
 import cotenant
 import cotenant.cli

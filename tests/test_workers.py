@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sweep_methods as bad
+from support import sweep_methods as bad
 
 import cotenant
 from cotenant.analysis.run.rows import read_rows

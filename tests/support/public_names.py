@@ -21,7 +21,7 @@ from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, proble
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Outcome
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from advice_further import HOST, REQUIRED, ZONE, further
 
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import ClusterState
+from support.advice_further import HOST, REQUIRED, ZONE, further
 
 
 def node(

@@ -7,10 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from advice_enumeration import best_placement, fewest_reached
-from advice_filters import Cluster
-from advice_reference import fewest_moves, fewest_servers
-from advice_states import HOST, random_list
 
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise, drain
@@ -18,6 +14,10 @@ from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
+from support.advice_states import HOST, random_list
+from support.oracles.advice import best_placement, fewest_reached
+from support.oracles.advice_filters import Cluster
+from support.oracles.advice_program import fewest_moves, fewest_servers
 
 Claim = tuple[str, bool, Any]
 """(what was checked, whether it held, what was claimed and what is true)."""

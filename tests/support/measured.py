@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 DATA = Path(
-    os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")
+    os.environ.get("COTENANT_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data")
 )
 
 needs_data = pytest.mark.skipif(

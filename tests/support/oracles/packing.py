@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from measured import DATA
 
 from cotenant.instances.packing import Packing
+from support.measured import DATA
 
 
 def data_folder(name: str) -> Path | None:

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scheduling_reference import Clockwork
 
 from cotenant.baselines.scheduling import sample_orderings
 from cotenant.instances.scheduling import Scheduling, check, utilities
 from cotenant.solvers.scheduling.event_loop import RULES, simulate
+from support.oracles.scheduling import Clockwork
 
 KINDS = ("sequential", "parallel", "backfilling", "related")
 

@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from enumeration import every_matching
 
 from cotenant.analysis.colocation.recommender import recommend
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
@@ -22,6 +21,7 @@ from cotenant.solvers.colocation import optimal
 from cotenant.solvers.colocation.robust import breakpoints, robust_alpha
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.outcome import Status
+from support.oracles.matchings import every_matching
 
 UNIT = 1000
 """Penalties are whole numbers of this part."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
@@ -24,6 +23,7 @@ from cotenant.running.queue import QueuedJob
 from cotenant.running.queue_store import QueueStore
 from cotenant.running.status import Settings, Summary
 from cotenant.running.store import Store, opened
+from support.fake_machine import SimulatedMachine, simulated_jobs
 
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
 

@@ -1,0 +1,1 @@
+"""What several test modules share: cases, machines on paper, and oracles."""

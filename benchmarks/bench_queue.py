@@ -24,18 +24,18 @@ from pathlib import Path
 import numpy as np
 from form import Rows, parser
 
-from cotenant.running.coordinator import Coordinator
-from cotenant.running.dispatch import Ended
-from cotenant.running.jobs import Job
-from cotenant.running.measurement import JobRuns, Measurement, Run
-from cotenant.running.penalty_model import PenaltyModel
-from cotenant.running.profiles import profile_of
-from cotenant.running.queue import QueuedJob
-from cotenant.running.queue_store import QueueStore
-from cotenant.running.run import policy_of
-from cotenant.running.status import Settings
-from cotenant.running.store import Store, opened
-from cotenant.running.worker_runtime import Registered
+from cotenant.running.batch.coordinator import Coordinator
+from cotenant.running.batch.dispatch import Ended
+from cotenant.running.batch.queue import QueuedJob
+from cotenant.running.batch.queue_store import QueueStore
+from cotenant.running.batch.run import policy_of
+from cotenant.running.batch.status import Settings
+from cotenant.running.batch.worker_runtime import Registered
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measurement import JobRuns, Measurement, Run
+from cotenant.running.lab.penalty_model import PenaltyModel
+from cotenant.running.lab.profiles import profile_of
+from cotenant.running.lab.store import Store, opened
 
 ROUNDS = 6
 LIMIT = 1.0

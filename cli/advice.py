@@ -379,8 +379,8 @@ def pairs(
     """
     from ..catalog import find
     from ..instances.problem.options import parse_options
-    from ..running.pairs import advise_pairs, emit_pairs
-    from ..running.run import agent_options
+    from ..running.batch.pairs import advise_pairs, emit_pairs
+    from ..running.batch.run import agent_options
 
     chosen = given_method(method)
     function = chosen if callable(chosen) else find("colocation", chosen).resolve()

@@ -26,7 +26,7 @@ from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
-    from ..running.measurement_run import MeasurementStatus, Summary
+    from ..running.lab.measurement_run import MeasurementStatus, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -120,8 +120,8 @@ def measure(
     Measures in random rounds, and gives intervals. The same command continues where it stopped:
     Ctrl-C or a crash loses only the run in progress.
     """
-    from ..running.jobs import read_jobs
-    from ..running.measure import measure as run
+    from ..running.lab.jobs import read_jobs
+    from ..running.lab.measure import measure as run
     from ..solvers.interrupts import exit_code
 
     jobs = read_jobs(file)
@@ -180,7 +180,7 @@ def profiles(
     """
     from ..instances.problem import write
     from ..instances.problem.emitted import file_word
-    from ..running.profiles import profiles as read
+    from ..running.lab.profiles import profiles as read
 
     require_writable(out, store)
     found = read(store, time=None if time is None else time.value, confidence=confidence)

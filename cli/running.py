@@ -25,7 +25,7 @@ from .functions import given_method
 from .measuring import Voids
 
 if TYPE_CHECKING:
-    from ..running.status import QueueStatus, Summary
+    from ..running.batch.status import QueueStatus, Summary
 
 
 class Unknown(StrEnum):
@@ -112,8 +112,8 @@ def run(
     """
     from ..analysis.report.page import require_report
     from ..instances.problem.options import parse_options
-    from ..running.run import agent_options, method_of
-    from ..running.run import run as running
+    from ..running.batch.run import agent_options, method_of
+    from ..running.batch.run import run as running
     from ..solvers.interrupts import exit_code
 
     chosen, function, _ = method_of(None if method is None else given_method(method), seats)
@@ -140,7 +140,7 @@ def run(
             tell=say,
         )
     if report is not None:
-        from ..running.report import write_queue_report
+        from ..running.batch.report import write_queue_report
 
         say(f"{write_queue_report(store, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json:
@@ -209,7 +209,7 @@ def advice(
 
     For a whole cluster's state in files (Kubernetes, Slurm, ...) see `advise`.
     """
-    from ..running.job_advice import job_advice
+    from ..running.batch.job_advice import job_advice
 
     found = job_advice(store, job, alpha=alpha)
     if as_json:

@@ -207,6 +207,19 @@ def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
     assert users == {"cli/advice.py", "cli/measuring.py", "cli/running.py"}
 
 
+def test_the_batch_imports_the_lab_and_the_lab_never_the_batch() -> None:
+    packages = {
+        name: {
+            module.split(".")[1]
+            for path in (ROOT / "running" / name).glob("*.py")
+            for module in imported_modules(path)
+            if module.startswith("running.")
+        }
+        for name in ("lab", "batch")
+    }
+    assert packages == {"lab": {"lab"}, "batch": {"batch", "lab"}}
+
+
 def test_only_the_command_line_imports_the_advice() -> None:
     users = {
         path.relative_to(ROOT).parts[0]
@@ -440,6 +453,7 @@ OLD_NAMES = {
     "instances.scheduling.plain:organizations_csv": (
         "instances.scheduling.csv_reader:organizations_csv"
     ),
+    "running.pairs:advise_pairs": "running.batch.pairs:advise_pairs",
     "solvers.colocation:zero_blocking": "solvers.colocation:find_stable",
     "solvers.engines:LivingProgram": "solvers.engines:WarmStartedProgram",
     "solvers.engines:call_apart": "solvers.engines:call_in_subprocess",

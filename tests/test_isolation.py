@@ -55,7 +55,7 @@ else:
 """
 
 ON_WORKERS = """
-from cotenant.running.dispatch import machines_of
+from cotenant.running.batch.dispatch import machines_of
 
 with machines_of(dask=None, local=1, token="", programs=[], overlap=True) as fleet:
     print(len(fleet.all()), fleet._cluster.client.run(os.getenv, "PYTHONPATH").values())

@@ -26,7 +26,7 @@ from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
 from cotenant.instances.packing import Placement
 from cotenant.instances.problem import InvalidOption
-from cotenant.running.run import policy_of
+from cotenant.running.batch.run import policy_of
 from cotenant.solvers.outcome import Outcome, Status
 
 TINY = cotenant.read("colocation/tiny")

@@ -14,9 +14,9 @@ import cotenant
 from cotenant.cli.measuring import _seconds
 from cotenant.cli.running import _print_summary
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.running.jobs import Job
-from cotenant.running.measure import measure
-from cotenant.running.status import Summary
+from cotenant.running.batch.status import Summary
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measure import measure
 
 
 @pytest.fixture

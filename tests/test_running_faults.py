@@ -22,12 +22,12 @@ import pytest
 from support.fake_machine import SimulatedMachine
 from support.terminal import run
 
-from cotenant.running.jobs import Job
-from cotenant.running.measure import measure
-from cotenant.running.profiles import profile_of, profiles
-from cotenant.running.queue_store import QueueStore
-from cotenant.running.store import opened
-from cotenant.running.worker_runtime import _started
+from cotenant.running.batch.queue_store import QueueStore
+from cotenant.running.batch.worker_runtime import _started
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measure import measure
+from cotenant.running.lab.profiles import profile_of, profiles
+from cotenant.running.lab.store import opened
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
@@ -174,7 +174,7 @@ def test_a_killed_worker_takes_its_group_along_and_another_takes_its_place(lab: 
         until(lambda: len(lines(lab, "begun")) == 4)
         before = [one for one in marked(lab) if "sleep" in one.name()]
         workers = [
-            one for one in marked(lab) if "cotenant.running.worker" in " ".join(one.cmdline())
+            one for one in marked(lab) if "cotenant.running.batch.worker" in " ".join(one.cmdline())
         ]
         assert len(workers) == 2
         (lab / "go").touch()
@@ -271,8 +271,8 @@ def test_on_a_scheduler_a_killed_coordinators_groups_go_on_and_are_taken_over(la
 
 
 def test_what_dead_workers_left_is_killed_before_a_machine_registers(tmp_path: Path) -> None:
-    from cotenant.running.command import TOKEN
-    from cotenant.running.worker_runtime import _take_over
+    from cotenant.running.batch.worker_runtime import _take_over
+    from cotenant.running.lab.command import TOKEN
 
     words = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
@@ -381,7 +381,7 @@ def test_workers_that_a_real_slurm_starts_are_machines(lab: Path) -> None:
 
 @pytest.mark.slow
 def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Path) -> None:
-    from cotenant.running import sleeper
+    from cotenant.running.lab import sleeper
 
     (tmp_path / "there").mkdir()
     truth = {"a": ("b=0.3", "0.5"), "b": ("a=0.1", "0.6")}

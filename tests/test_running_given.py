@@ -15,13 +15,13 @@ import pytest
 from support.fake_machine import SimulatedMachine, simulated_jobs
 
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running import command, topology
-from cotenant.running.jobs import Job, read_jobs
-from cotenant.running.measure import measure as run
-from cotenant.running.measurement_run import Summary
-from cotenant.running.profiles import profiles
-from cotenant.running.store import opened
-from cotenant.running.topology import Topology, choose_seats, cpu_list, cpu_text, read_topology
+from cotenant.running.lab import command, topology
+from cotenant.running.lab.jobs import Job, read_jobs
+from cotenant.running.lab.measure import measure as run
+from cotenant.running.lab.measurement_run import Summary
+from cotenant.running.lab.profiles import profiles
+from cotenant.running.lab.store import opened
+from cotenant.running.lab.topology import Topology, choose_seats, cpu_list, cpu_text, read_topology
 
 GOOD = '[[job]]\nname = "a"\ncommand = ["true"]\n'
 TWO = np.array([[0.1, 0.3], [0.05, 0.2]])

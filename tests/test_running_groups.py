@@ -24,18 +24,18 @@ from cotenant.analysis.colocation.batches import Waiting
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.groups import check
 from cotenant.instances.groups.stability import mean_penalty
-from cotenant.running.agents import assess
-from cotenant.running.decisions import PairPlacer
-from cotenant.running.group_agents import GroupAgents
-from cotenant.running.group_estimates import GroupEstimates, GroupPlacer, group_estimates
-from cotenant.running.jobs import Job
-from cotenant.running.penalty_model import PenaltyModel
-from cotenant.running.profiles import profile_of
-from cotenant.running.queue import QueuedJob
-from cotenant.running.run import policy_of
-from cotenant.running.statistics import Estimate
-from cotenant.running.store import opened
-from cotenant.running.topology import Topology, choose_seats, divided_cpus
+from cotenant.running.batch.agents import assess
+from cotenant.running.batch.decisions import PairPlacer
+from cotenant.running.batch.group_agents import GroupAgents
+from cotenant.running.batch.group_estimates import GroupEstimates, GroupPlacer, group_estimates
+from cotenant.running.batch.queue import QueuedJob
+from cotenant.running.batch.run import policy_of
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.penalty_model import PenaltyModel
+from cotenant.running.lab.profiles import profile_of
+from cotenant.running.lab.statistics import Estimate
+from cotenant.running.lab.store import opened
+from cotenant.running.lab.topology import Topology, choose_seats, divided_cpus
 
 Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -278,7 +278,7 @@ def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_th
     held: Any,
     store: Path,
 ) -> None:
-    from cotenant.running.store import StoredMeasurement
+    from cotenant.running.lab.store import StoredMeasurement
 
     seen = profile_of(Run(held, store, [], SimulatedMachines(1, lambda kinds: 1.0)).rows).seen
     for number in range(3):
@@ -362,9 +362,9 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
 ) -> None:
     pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
     pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
-    from cotenant.running import sleeper
-    from cotenant.running.command import TOKEN
-    from cotenant.running.measure import measure
+    from cotenant.running.lab import sleeper
+    from cotenant.running.lab.command import TOKEN
+    from cotenant.running.lab.measure import measure
 
     truth = {"a": {"a": 0.1, "b": 0.3}, "b": {"a": 0.05, "b": 0.1}}
     jobs = []

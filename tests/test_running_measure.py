@@ -15,11 +15,11 @@ from support.fake_machine import SimulatedMachine, simulated_jobs
 import cotenant
 from cotenant.instances.colocation.stability import blocking_pairs
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
-from cotenant.running.measure import measure
-from cotenant.running.measurement_run import MeasurementStatus
-from cotenant.running.plan import LEAST_LOOKS, first_pairs, useful_pairs
-from cotenant.running.profiles import profiles
-from cotenant.running.statistics import (
+from cotenant.running.lab.measure import measure
+from cotenant.running.lab.measurement_run import MeasurementStatus
+from cotenant.running.lab.plan import LEAST_LOOKS, first_pairs, useful_pairs
+from cotenant.running.lab.profiles import profiles
+from cotenant.running.lab.statistics import (
     Observations,
     estimate,
     jackknife_plus,
@@ -27,7 +27,7 @@ from cotenant.running.statistics import (
     rounds_needed,
     student,
 )
-from cotenant.running.store import StoredMeasurement, opened
+from cotenant.running.lab.store import StoredMeasurement, opened
 
 TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
 WORK = (5.0, 8.0, 12.0)

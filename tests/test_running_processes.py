@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cotenant.running import command, sleeper, supervisor
-from cotenant.running.command import TOKEN, Computer, kill_leftovers
-from cotenant.running.jobs import Job, read_jobs
-from cotenant.running.measure import measure
-from cotenant.running.measurement import Measurement, MeasurementRequest
-from cotenant.running.profiles import profiles
-from cotenant.running.store import opened
-from cotenant.running.topology import Seats
+from cotenant.running.lab import command, sleeper, supervisor
+from cotenant.running.lab.command import TOKEN, Computer, kill_leftovers
+from cotenant.running.lab.jobs import Job, read_jobs
+from cotenant.running.lab.measure import measure
+from cotenant.running.lab.measurement import Measurement, MeasurementRequest
+from cotenant.running.lab.profiles import profiles
+from cotenant.running.lab.store import opened
+from cotenant.running.lab.topology import Seats
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytestmark = pytest.mark.skipif(

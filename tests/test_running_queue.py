@@ -29,12 +29,12 @@ from cotenant.analysis.colocation.epochs import run_epochs
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
-from cotenant.running.coordinator import Coordinator
-from cotenant.running.jobs import Job
-from cotenant.running.penalty_model import PenaltyModel
-from cotenant.running.profiles import profile_of, profiles
-from cotenant.running.queue import QueuedJob
-from cotenant.running.waiting_jobs import WaitingQueue
+from cotenant.running.batch.coordinator import Coordinator
+from cotenant.running.batch.queue import QueuedJob
+from cotenant.running.batch.waiting_jobs import WaitingQueue
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.penalty_model import PenaltyModel
+from cotenant.running.lab.profiles import profile_of, profiles
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -298,7 +298,7 @@ def test_files_of_a_command_that_is_like_no_other_stay_unread(
     held: ExitStack, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    monkeypatch.setattr("cotenant.running.jobs._content", lambda path: read.append(path) or "")
+    monkeypatch.setattr("cotenant.running.lab.jobs._content", lambda path: read.append(path) or "")
     (tmp_path / "input").write_text("much")
     jobs = [
         QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True)

@@ -19,16 +19,16 @@ from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running.job_advice import job_advice
-from cotenant.running.jobs import Job
-from cotenant.running.measure import measure
-from cotenant.running.pairs import advise_pairs
-from cotenant.running.profiles import profiles
-from cotenant.running.queue import QueuedJob, read_queue
-from cotenant.running.queue_store import Group, QueueStore
-from cotenant.running.run import policy_of
-from cotenant.running.store import opened
-from cotenant.running.topology import Topology, divided_cpus
+from cotenant.running.batch.job_advice import job_advice
+from cotenant.running.batch.pairs import advise_pairs
+from cotenant.running.batch.queue import QueuedJob, read_queue
+from cotenant.running.batch.queue_store import Group, QueueStore
+from cotenant.running.batch.run import policy_of
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measure import measure
+from cotenant.running.lab.profiles import profiles
+from cotenant.running.lab.store import opened
+from cotenant.running.lab.topology import Topology, divided_cpus
 
 pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 
@@ -167,7 +167,7 @@ def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
 
 def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
     from cotenant.cli.running import status_words
-    from cotenant.running.status import QueueStatus
+    from cotenant.running.batch.status import QueueStatus
 
     status = QueueStatus(
         120, 31000, 800, 1000, 160000, 12, 0.021, 0.004, 0.019, 120, 1400, 7, "x264: exit 139"

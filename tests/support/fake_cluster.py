@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cotenant.running.dispatch import Ended
-from cotenant.running.jobs import Job
-from cotenant.running.measurement import JobRuns, Measurement, Run
-from cotenant.running.worker_runtime import Registered
+from cotenant.running.batch.dispatch import Ended
+from cotenant.running.batch.worker_runtime import Registered
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measurement import JobRuns, Measurement, Run
 
 
 class SimulatedMachines:
-    """See `cotenant.running.dispatch.Machines`; time goes on only by `step`.
+    """See `cotenant.running.batch.dispatch.Machines`; time goes on only by `step`.
 
     Parameters
     ----------

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cotenant.running.jobs import Job
-from cotenant.running.measurement import JobRuns, Measurement, MeasurementRequest, Run
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run
 
 
 class SimulatedMachine:
-    """Runs jobs named "0", "1", ...; see `cotenant.running.measurement.Machine`.
+    """Runs jobs named "0", "1", ...; see `cotenant.running.lab.measurement.Machine`.
 
     Parameters
     ----------

@@ -14,15 +14,15 @@ import pytest
 
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
-from cotenant.running.coordinator import Coordinator
-from cotenant.running.jobs import Job
-from cotenant.running.measure import measure
-from cotenant.running.penalty_model import PenaltyModel
-from cotenant.running.profiles import profile_of
-from cotenant.running.queue import QueuedJob
-from cotenant.running.queue_store import QueueStore
-from cotenant.running.status import Settings, Summary
-from cotenant.running.store import Store, opened
+from cotenant.running.batch.coordinator import Coordinator
+from cotenant.running.batch.queue import QueuedJob
+from cotenant.running.batch.queue_store import QueueStore
+from cotenant.running.batch.status import Settings, Summary
+from cotenant.running.lab.jobs import Job
+from cotenant.running.lab.measure import measure
+from cotenant.running.lab.penalty_model import PenaltyModel
+from cotenant.running.lab.profiles import profile_of
+from cotenant.running.lab.store import Store, opened
 from support.fake_machine import SimulatedMachine, simulated_jobs
 
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..instances.problem.errors import InvalidFile
-from .command import Computer, kill_leftovers, require_linux
-from .jobs import Job, find_program
-from .machine import machine_facts
-from .measurement import Measurement, MeasurementRequest
-from .topology import Seats, choose_seats, read_topology, require_pinning
+from ...instances.problem.errors import InvalidFile
+from ..lab.command import Computer, kill_leftovers, require_linux
+from ..lab.jobs import Job, find_program
+from ..lab.machine import machine_facts
+from ..lab.measurement import Measurement, MeasurementRequest
+from ..lab.topology import Seats, choose_seats, read_topology, require_pinning
 
 
 @dataclass

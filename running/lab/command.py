@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..instances.problem.errors import InvalidOption, install
-from ..solvers.engines.interpreter import isolated
+from ...instances.problem.errors import InvalidOption, install
+from ...solvers.engines.interpreter import isolated
 from .jobs import Job
 from .measurement import JobRuns, Measurement, MeasurementRequest, Run
 from .supervisor import SEAT

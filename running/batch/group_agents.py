@@ -16,10 +16,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..instances.colocation.instance import Booleans, Floats, Integers
-from ..instances.groups.stability import times_of
+from ...instances.colocation.instance import Booleans, Floats, Integers
+from ...instances.groups.stability import times_of
+from ..lab.statistics import Entry
 from .agents import Place, Types
-from .statistics import Entry
 
 MOST_COMPARED = 10**8
 """Comparisons of a place with an offer up to which agents are asked."""

@@ -23,7 +23,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ..solvers.filtering import fill
+from ...solvers.filtering import fill
 from .measurement import Time
 from .store import StoredMeasurement
 

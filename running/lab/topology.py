@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..instances.problem.errors import InvalidOption
+from ...instances.problem.errors import InvalidOption
 
 SYSFS = Path("/sys/devices/system/cpu")
 _RANGE = re.compile(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*")

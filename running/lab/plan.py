@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..instances.colocation.groups import undecided_pairs
-from ..instances.colocation.instance import Colocation, Pairing
-from ..instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
-from ..solvers.filtering import Booleans
+from ...instances.colocation.groups import undecided_pairs
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
+from ...solvers.filtering import Booleans
 from .estimates import Estimates, Voids, to_instance
 from .statistics import CONTROL, Observations, rounds_needed
 
@@ -62,7 +62,7 @@ def useful_pairs(instance: Colocation, known: Booleans, alpha: float) -> list[Ce
     Two jobs possibly block when each may gain more than alpha: the highest penalty that it may have
     now, less the lowest that it may have beside the other.
     """
-    from ..analysis.run.solve import solve
+    from ...analysis.run.solve import solve
 
     found = solve(
         instance, "stable", alpha=alpha, uncertainty="possible", time_limit=CHOICE_SECONDS

@@ -18,22 +18,22 @@ from typing import Literal
 
 import numpy as np
 
-from ..analysis.colocation.batches import Policy
-from ..analysis.run.workers import Interrupts
-from ..instances.problem.errors import EngineError, InvalidFile
+from ...analysis.colocation.batches import Policy
+from ...analysis.run.workers import Interrupts
+from ...instances.problem.errors import EngineError, InvalidFile
+from ..lab.command import ENDED
+from ..lab.machine import fingerprint
+from ..lab.measurement import JobRuns
+from ..lab.penalty_model import PenaltyModel
+from ..lab.statistics import GROUP_COVERED
+from ..lab.store import Store, StoredMeasurement
 from .agents import format_counts
-from .command import ENDED
 from .decisions import Decision, PairPlacer, Placer
 from .dispatch import Ended, Machines
 from .group_estimates import GroupPlacer
-from .machine import fingerprint
-from .measurement import JobRuns
-from .penalty_model import PenaltyModel
 from .queue import QueuedJob
 from .queue_store import Entry, Group, QueueStore, State
-from .statistics import GROUP_COVERED
 from .status import Counts, QueueStatus, Settings, Summary
-from .store import Store, StoredMeasurement
 from .waiting_jobs import WaitingQueue
 
 MOST_ATTEMPTS = 3

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..analysis.colocation.batches import Batch, Waiting
-from ..instances.colocation.instance import Integers
+from ...analysis.colocation.batches import Batch, Waiting
+from ...instances.colocation.instance import Integers
 from .agents import Types
 from .queue_store import Entry
 

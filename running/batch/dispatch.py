@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from ..analysis.run.cluster import Cluster
-from ..instances.problem.errors import CotenantError, EngineError, InvalidOption, install
-from ..solvers.engines.interpreter import start_python
-from .jobs import Job
-from .measurement import Measurement, MeasurementRequest
-from .topology import divided_cpus, read_topology
+from ...analysis.run.cluster import Cluster
+from ...instances.problem.errors import CotenantError, EngineError, InvalidOption, install
+from ...solvers.engines.interpreter import start_python
+from ..lab.jobs import Job
+from ..lab.measurement import Measurement, MeasurementRequest
+from ..lab.topology import divided_cpus, read_topology
 from .worker_runtime import Program, Registered, end_groups, forget, register, run_group, run_visit
 
 LOOK_SECONDS = 1.0

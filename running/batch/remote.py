@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from ..instances.problem.errors import EngineError
+from ...instances.problem.errors import EngineError
+from ..lab.measurement import Measurement, MeasurementRequest
 from .dispatch import Fleet
-from .measurement import Measurement, MeasurementRequest
 
 
 class RemoteMachine:

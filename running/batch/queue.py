@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from ..instances.problem.errors import InvalidInstance
-from .jobs import (
+from ...instances.problem.errors import InvalidInstance
+from ..lab.jobs import (
     Job,
     command_fields,
     named,
@@ -21,7 +21,7 @@ from .jobs import (
     require_program,
     valid_name,
 )
-from .store import parsed
+from ..lab.store import parsed
 
 FIELDS = ("name", "type", "command", "rerun", "directory", "environment", "timeout", "output")
 

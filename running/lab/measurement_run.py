@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..instances.problem.errors import InvalidOption
+from ...instances.problem.errors import InvalidOption
 from .estimates import Estimates, estimate_penalties
 from .jobs import Job
 from .measurement import Machine, Measurement, MeasurementRequest, Time

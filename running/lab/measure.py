@@ -13,9 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ..analysis.run.lock import locked
-from ..instances.problem.errors import InvalidOption
-from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
+from ...analysis.run.lock import locked
+from ...instances.problem.errors import InvalidOption
+from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 from .command import Computer, benchexec, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from ..instances.groups.instance import MOST_SEATS
-from ..instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ...instances.groups.instance import MOST_SEATS
+from ...instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ..lab.store import QUEUE_TABLES, Store, parsed
 from .queue import QueuedJob
-from .store import QUEUE_TABLES, Store, parsed
 
 State = Literal["waiting", "running", "done", "failed", "lost"]
 """Of a job. Lost: it was begun, how it ended is not known, and it may not be begun again."""

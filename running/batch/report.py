@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analysis.report.content import Content, InstancePart, PageFigure, ProblemPart
-from ..analysis.report.page import write_content
-from ..analysis.report.picture import Chart, Series
-from ..analysis.report.table import Column, Table
-from ..analysis.report.tables import facts_table
-from ..analysis.run.result import versions
-from ..instances.problem.emitted import command_line
+from ...analysis.report.content import Content, InstancePart, PageFigure, ProblemPart
+from ...analysis.report.page import write_content
+from ...analysis.report.picture import Chart, Series
+from ...analysis.report.table import Column, Table
+from ...analysis.report.tables import facts_table
+from ...analysis.run.result import versions
+from ...instances.problem.emitted import command_line
+from ..lab.store import opened
 from .queue_store import QueueStore
-from .store import opened
 
 _MEASURED = (
     "SELECT epoch, AVG(predicted), AVG(measured), COUNT(measured) FROM seat JOIN placed "

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..instances.problem.base import repeated
-from ..instances.problem.errors import InvalidFile, InvalidInstance, suggest
-from ..instances.problem.reading import read_text
+from ...instances.problem.base import repeated
+from ...instances.problem.errors import InvalidFile, InvalidInstance, suggest
+from ...instances.problem.reading import read_text
 
 FIELDS = ("name", "command", "directory", "environment", "timeout", "count", "bandwidth")
 USUAL_COUNT = 2

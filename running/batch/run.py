@@ -13,34 +13,34 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..analysis.colocation.batches import Policy
-from ..analysis.run.lock import locked
-from ..analysis.run.result import outcome_of
-from ..catalog import find, methods
-from ..instances.colocation.instance import Colocation
-from ..instances.colocation.stability import Alpha
-from ..instances.groups import Groups
-from ..instances.groups.instance import MOST_SEATS
-from ..instances.groups.penalties import MOST_GROUPS, groups_number
-from ..instances.problem.emitted import quoted
-from ..instances.problem.errors import (
+from ...analysis.colocation.batches import Policy
+from ...analysis.run.lock import locked
+from ...analysis.run.result import outcome_of
+from ...catalog import find, methods
+from ...instances.colocation.instance import Colocation
+from ...instances.colocation.stability import Alpha
+from ...instances.groups import Groups
+from ...instances.groups.instance import MOST_SEATS
+from ...instances.groups.penalties import MOST_GROUPS, groups_number
+from ...instances.problem.emitted import quoted
+from ...instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
     InvalidFile,
     InvalidOption,
 )
-from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
-from ..instances.problem.options import accepts, check_options
-from ..solvers.outcome import Status
+from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
+from ...instances.problem.options import accepts, check_options
+from ...solvers.outcome import Status
+from ..lab.penalty_model import PenaltyModel
+from ..lab.profiles import profile_of
+from ..lab.store import kind_of, opened
 from .coordinator import Coordinator, unfinished
 from .dispatch import machines_of, programs_of
 from .measure_unmeasured import measure_unmeasured, require_known
-from .penalty_model import PenaltyModel
-from .profiles import profile_of
 from .queue import read_queue
 from .queue_store import Entry, QueueStore
 from .status import Agents, QueueStatus, References, Settings, Summary
-from .store import kind_of, opened
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
-from ..instances.colocation.instance import Pairing
+from ...analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
+from ...instances.colocation.instance import Pairing
+from ..lab.penalty_model import PenaltyModel
 from .agents import Place, Types, assess, leaving
-from .penalty_model import PenaltyModel
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..analysis.colocation.recommender import Recommendation, recommend
-from ..instances.colocation.instance import Colocation, Pairing
-from ..instances.colocation.stability import blocking_pairs
+from ...analysis.colocation.recommender import Recommendation, recommend
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.colocation.stability import blocking_pairs
 
 Types = tuple[int, ...]
 """The types on one machine, by seat."""

@@ -18,9 +18,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from ..instances.problem.documents import in_words, shortened, wrong_field
-from ..instances.problem.errors import InvalidFile
-from ..instances.problem.reading import require_regular
+from ...instances.problem.documents import in_words, shortened, wrong_field
+from ...instances.problem.errors import InvalidFile
+from ...instances.problem.reading import require_regular
 from .jobs import Job
 from .measurement import Measurement
 

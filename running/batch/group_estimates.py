@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..analysis.colocation.batches import Policy, Waiting, answer_of, place_oldest
-from ..instances.colocation.instance import LEAST_PENALTY, Colocation, Integers
-from ..instances.groups import Grouping, Groups, check
-from ..instances.groups.instance import FORBIDDEN, UNIT
-from ..instances.groups.penalties import groups_listed, groups_number, units
+from ...analysis.colocation.batches import Policy, Waiting, answer_of, place_oldest
+from ...instances.colocation.instance import LEAST_PENALTY, Colocation, Integers
+from ...instances.groups import Grouping, Groups, check
+from ...instances.groups.instance import FORBIDDEN, UNIT
+from ...instances.groups.penalties import groups_listed, groups_number, units
+from ..lab.estimates import simultaneous
+from ..lab.penalty_model import PenaltyModel
+from ..lab.statistics import Entry, Estimate
 from .agents import Place, Types
 from .decisions import Decision, PredictedPenalties
-from .estimates import simultaneous
 from .group_agents import GroupAgents
-from .penalty_model import PenaltyModel
-from .statistics import Entry, Estimate
 
 MOST_TABLED = 200_000
 """Kinds of groups of which a table is made, for the sake of those that were measured; where a batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..instances.colocation.instance import Colocation
+from ...instances.colocation.instance import Colocation
 from .estimates import estimate_penalties, to_instance
 from .profiles import JobProfiles
 from .statistics import Observations

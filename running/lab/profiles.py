@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from ..analysis.report.table import Column, Table
-from ..instances.colocation.instance import Colocation
-from ..instances.problem.errors import InvalidFile
-from ..instances.problem.option_types import Above, validate_options
+from ...analysis.report.table import Column, Table
+from ...instances.colocation.instance import Colocation
+from ...instances.problem.errors import InvalidFile
+from ...instances.problem.option_types import Above, validate_options
 from .estimates import Estimates, Voids, estimate_penalties, to_instance
 from .measurement import Time
 from .plan import Cell

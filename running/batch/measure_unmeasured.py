@@ -9,16 +9,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ...instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ..lab.jobs import Job
+from ..lab.measure import measure
+from ..lab.measurement_run import Summary
+from ..lab.profiles import JobProfiles, profile_of
+from ..lab.store import opened
 from .dispatch import machines_of, programs_of
-from .jobs import Job
-from .measure import measure
-from .measurement_run import Summary
-from .profiles import JobProfiles, profile_of
 from .queue import QueuedJob
 from .queue_store import QueueStore
 from .remote import RemoteMachine
-from .store import opened
 
 
 def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:

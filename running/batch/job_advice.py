@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.colocation.recommender import Action, Alternative, recommend
-from ..instances.colocation.instance import Colocation, Pairing
-from ..instances.problem.errors import InvalidFile
+from ...analysis.colocation.recommender import Action, Alternative, recommend
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.problem.errors import InvalidFile
+from ..lab.penalty_model import PenaltyModel
+from ..lab.profiles import profile_of
+from ..lab.store import opened
 from .agents import Types
 from .decisions import PairPlacer
 from .group_agents import GroupAgents, Reading, entry_of
 from .group_estimates import GroupEstimates, group_estimates
-from .penalty_model import PenaltyModel
-from .profiles import profile_of
 from .queue_store import Entry, QueueStore
-from .store import opened
 
 
 @dataclass(frozen=True)

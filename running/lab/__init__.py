@@ -1,0 +1,1 @@
+"""Measuring the user's own commands alone and together, on one machine, into a store."""

@@ -101,6 +101,18 @@ class Outcome(Generic[Answer]):
     tolerance: float | None = None
 
 
+def raise_if_interrupted(stop: Stop) -> None:
+    """Pass on the Ctrl-C that ended an engine or another method."""
+    if stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def level(objective: str, value: float, bound: float | None, proved: bool) -> dict[str, Any]:
+    """One of the levels of a lexicographic method, as its certificate holds it."""
+    status = Status.OPTIMAL if proved else Status.FEASIBLE
+    return {"objective": objective, "value": value, "bound": bound, "status": status.value}
+
+
 def agree(value: float, bound: float, scale: float = 1.0) -> bool:
     """Whether a value and a bound on it are equal, so that the one proves the other the best.
 

@@ -125,6 +125,15 @@ def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
     problem.check(instance, solution)
 
 
+def feasible(instance: Instance, solution: Any) -> bool:
+    """Whether `check` finds a solution feasible: no solver is believed on its word."""
+    try:
+        problem_named(instance.problem).check(instance, solution)
+    except InfeasibleSolution:
+        return False
+    return True
+
+
 @validate_options
 def scale(instance: Instance, objective: str, **options: Any) -> float:
     """What an objective could be at most on an instance, in absolute value, or a quick bound on

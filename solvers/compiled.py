@@ -1,8 +1,8 @@
 """One way to compile a kernel: numba, with its cache in the user's own cache folder.
 
 numba is imported by the first decoration, so a module of kernels must itself be imported on first
-use only. numba notices an edit of the file a kernel stands in, not of a file whose compiled
-function it calls: a kernel and its helpers share a file.
+use only. numba itself notices an edit of the file a kernel stands in, not of a file whose compiled
+function it calls; `_stamp` sees to that.
 """
 
 from __future__ import annotations
@@ -100,8 +100,9 @@ def compiled(function: Function) -> Function:
             kernel = njit(cache=True)(function)
         finally:
             config.CACHE_DIR = before
-    _forgive(kernel)
     kernel.__class__ = Kernel
+    _forgive(kernel)
+    _stamp(kernel)
     return cast("Function", kernel)
 
 
@@ -131,6 +132,20 @@ def _forgive(kernel: Any) -> None:
             return
 
     store.load_overload, store.save_overload = loaded, saved
+
+
+def _stamp(kernel: Any) -> None:
+    """Let an edit of a file whose compiled functions a kernel's file imports, too, have it compiled
+    anew.
+    """
+    stored = kernel._cache._cache_file
+    others = {
+        other._cache._cache_file._source_stamp
+        for other in kernel.py_func.__globals__.values()
+        if isinstance(other, type(kernel)) and other.__module__ != kernel.__module__
+    }
+    if others:
+        stored._source_stamp = (stored._source_stamp, *sorted(others))
 
 
 def _arguments(signature: Any) -> Any:

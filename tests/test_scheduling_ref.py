@@ -25,7 +25,7 @@ from cotenant.instances.scheduling.gadgets import (
 )
 from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling import kernels, simulate
+from cotenant.solvers.scheduling import game_kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
 from cotenant.solvers.scheduling.ref_reference import plain_ref
 from cotenant.solvers.scheduling.shapley import (
@@ -400,4 +400,4 @@ def test_many_organizations_share_the_last_bit_of_the_masks() -> None:
     )
     played = simulate(instance, "FAIRSHARE")
     cotenant.check(instance, played.schedule)
-    assert kernels.LAST_BIT == 62
+    assert game_kernels.LAST_BIT == 62

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,3 +58,13 @@ def test_what_it_runs_is_of_every_problem() -> None:
     assert {text.replace(" ", "/").partition("/")[0] for text in commands.WARMING} == set(
         PROBLEM_NAMES
     )
+
+
+def test_an_edit_of_a_file_whose_kernels_it_calls_has_a_kernel_compiled_anew() -> None:
+    """The state that both event loops read stands in a file of its own."""
+    from cotenant.solvers.scheduling import game_kernels, kernels
+
+    def stamp(kernel: Any) -> Any:
+        return kernel._cache._cache_file._source_stamp
+
+    assert stamp(game_kernels.sample) in stamp(kernels.run)[1:]

@@ -20,7 +20,7 @@ from ..outcome import Clock, Report, Stop
 from .shapley import kernel_weights
 
 if TYPE_CHECKING:
-    from . import kernels
+    from . import game_kernels, parallel_kernels
 
 RULES = (
     "REF", "REF-next", "RAND", "RAND-next", "DIRECTCONTR", "ROUNDROBIN",
@@ -124,7 +124,7 @@ def simulate(
         Otherwise the KeyboardInterrupt goes on to the caller, so that nobody takes half a rule's
         schedule for the rule's.
     """
-    from . import kernels
+    from . import game_kernels
 
     # when values are recorded
     clock = Clock(time_limit, report)
@@ -143,7 +143,7 @@ def simulate(
     jobs = _jobs(instance, share, level)
     game = _coalitions(instance, masks, rules, sampling, shapley=every)
     state = _state(instance, game, shapley=every)
-    output = kernels.Output(
+    output = game_kernels.Output(
         start=np.full(instance.jobs, -1, dtype=np.int64),
         machine=np.full(instance.jobs, -1, dtype=np.int64),
         sample_times=times,
@@ -169,7 +169,7 @@ def simulate(
         values=output.sample_value,
         own=output.sample_own,
         lent=output.sample_lent,
-        contended=int(state.cursor[kernels.CONTENDED]),
+        contended=int(state.cursor[game_kernels.CONTENDED]),
         decided_until=decided,
         stop=stop,
     )
@@ -221,7 +221,7 @@ def _playing(
     instance: Scheduling, rule: str, sampling: Sampling | None
 ) -> tuple[list[int], list[int]]:
     """Masks of the coalitions in order of size, the wanted one last, and the rule each plays."""
-    from .kernels import FIFO, LAST_BIT
+    from .game_kernels import FIFO, LAST_BIT
 
     code = RULES.index(rule)
     if rule.startswith("REF"):
@@ -235,18 +235,20 @@ def _playing(
 
 
 def _play(
-    instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, state: kernels.State,
-    wide: kernels.Wide | None, output: kernels.Output,
+    instance: Scheduling, jobs: game_kernels.Jobs, game: game_kernels.Coalitions,
+    state: game_kernels.State, wide: parallel_kernels.Wide | None, output: game_kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first
     out.
     """
-    from . import kernels
+    from . import game_kernels, kernels
 
     def go(least: int) -> bool:
         if wide is not None:
-            return kernels.run_wide(
+            from . import parallel_kernels
+
+            return parallel_kernels.run_wide(
                 jobs, game, state, wide, output, draws, instance.horizon, least, SLICE
             )
         return kernels.run(jobs, game, state, output, draws, instance.horizon, least, SLICE)
@@ -254,7 +256,7 @@ def _play(
     stop = Stop.FINISHED
     try:
         while not go(0):
-            clock.note(None, None, f"time {state.cursor[kernels.TIME]} of {instance.horizon}")
+            clock.note(None, None, f"time {state.cursor[game_kernels.TIME]} of {instance.horizon}")
             if clock.expired:
                 stop = Stop.TIME_LIMIT
                 break
@@ -264,20 +266,20 @@ def _play(
         stop = Stop.INTERRUPTED
     if stop is Stop.FINISHED:
         return instance.horizon, stop
-    decided = int(state.cursor[kernels.TIME])
-    game.rule[-1] = kernels.FIFO
+    decided = int(state.cursor[game_kernels.TIME])
+    game.rule[-1] = game_kernels.FIFO
     while not go(len(game.mask) - 1):
         pass
     return decided, stop
 
 
-def _jobs(instance: Scheduling, share: Integers, level: Integers) -> kernels.Jobs:
-    from . import kernels
+def _jobs(instance: Scheduling, share: Integers, level: Integers) -> game_kernels.Jobs:
+    from . import game_kernels
 
     order = instance.order
     count = np.bincount(instance.organization, minlength=instance.organizations)
     by_time = np.argsort(instance.release, kind="stable")
-    return kernels.Jobs(
+    return game_kernels.Jobs(
         first=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
         release=instance.release[order],
         processing=instance.processing[order],
@@ -289,9 +291,9 @@ def _jobs(instance: Scheduling, share: Integers, level: Integers) -> kernels.Job
     )
 
 
-def _wide(instance: Scheduling, game: kernels.Coalitions) -> kernels.Wide:
+def _wide(instance: Scheduling, game: game_kernels.Coalitions) -> parallel_kernels.Wide:
     """What the loop needs beyond sequential jobs on like machines."""
-    from . import kernels
+    from . import parallel_kernels
 
     need = instance.width[instance.order]
     speed = np.unique(instance.pace)[::-1].astype(np.int64)
@@ -299,7 +301,7 @@ def _wide(instance: Scheduling, game: kernels.Coalitions) -> kernels.Wide:
     of_each = np.zeros((instance.organizations, len(speed)), dtype=np.int64)
     np.add.at(of_each, (instance.owner, kind), 1)
     members = [game.members[c, : game.size[c]] for c in range(len(game.mask))]
-    return kernels.Wide(
+    return parallel_kernels.Wide(
         need=need,
         org=instance.organization[instance.order],
         machines=np.array([instance.machines[inside].sum() for inside in members], dtype=np.int64),
@@ -318,7 +320,7 @@ def _wide(instance: Scheduling, game: kernels.Coalitions) -> kernels.Wide:
 
 
 def _as_given(
-    instance: Scheduling, output: kernels.Output, wide: kernels.Wide | None
+    instance: Scheduling, output: game_kernels.Output, wide: parallel_kernels.Wide | None
 ) -> tuple[Integers, Integers | None, Integers, Integers | None]:
     """Starts, machines, further machines and speeds in the order of the instance."""
     place = np.empty(instance.jobs, dtype=np.int64)
@@ -341,21 +343,21 @@ def _coalitions(
     rules: Sequence[int],
     sampling: Sampling | None,
     shapley: bool,
-) -> kernels.Coalitions:
-    from . import kernels
+) -> game_kernels.Coalitions:
+    from . import game_kernels
 
     players = instance.organizations
     members = np.zeros((len(masks), players), dtype=np.int64)
     sizes = np.zeros(len(masks), dtype=np.int64)
     for index, mask in enumerate(masks):
-        inside = [u for u in range(players) if mask >> min(u, kernels.LAST_BIT) & 1]
+        inside = [u for u in range(players) if mask >> min(u, game_kernels.LAST_BIT) & 1]
         members[index, : len(inside)] = inside
         sizes[index] = len(inside)
     weight, scale = kernel_weights(players if shapley else 1)
     coefficients = (
         np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
     )
-    return kernels.Coalitions(
+    return game_kernels.Coalitions(
         mask=np.array(masks, dtype=np.int64),
         rule=np.array(rules, dtype=np.int64),
         size=sizes,
@@ -372,7 +374,7 @@ def _slots(instance: Scheduling, masks: Integers) -> Integers:
     """(n + 1,) where each coalition's heap of running jobs begins: room for its machines, or its
     jobs if fewer.
     """
-    from .kernels import LAST_BIT
+    from .game_kernels import LAST_BIT
 
     bit = np.minimum(np.arange(instance.organizations), LAST_BIT)
     inside = (masks[:, None] >> bit[None, :]) & 1
@@ -381,8 +383,10 @@ def _slots(instance: Scheduling, masks: Integers) -> Integers:
     return np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
 
 
-def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> kernels.State:
-    from . import kernels
+def _state(
+    instance: Scheduling, game: game_kernels.Coalitions, shapley: bool
+) -> game_kernels.State:
+    from . import game_kernels
 
     players, number = instance.organizations, len(game.mask)
     first = np.concatenate(
@@ -398,12 +402,12 @@ def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> ker
         return np.zeros(shape, dtype=np.int64)
 
     board = zeros(number, 6)
-    board[:, kernels.FREE] = free
+    board[:, game_kernels.FREE] = free
     desk = zeros(number, players, 4)
-    desk[:, :, kernels.HEAD] = first[:-1]
+    desk[:, :, game_kernels.HEAD] = first[:-1]
     cursor = zeros(8)
-    cursor[kernels.STAMP] = -1
-    return kernels.State(
+    cursor[game_kernels.STAMP] = -1
+    return game_kernels.State(
         cursor=cursor,
         queue_end=first[:-1].copy(),
         new=zeros(players),

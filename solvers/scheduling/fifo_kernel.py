@@ -8,40 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..heap_kernels import drop_first, push
 
 Ints = NDArray[Any]
 
 _BITS = 24  # a running job is end * 2**24 + processors in the heap; horizons are below 2**31
-
-
-@compiled
-def _push(heap: Ints, size: int, entry: int) -> None:
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
-        if heap[parent] <= entry:
-            break
-        heap[i] = heap[parent]
-        i = parent
-    heap[i] = entry
-
-
-@compiled
-def _drop_first(heap: Ints, size: int) -> None:
-    """Remove the smallest entry; `size` counts what is left."""
-    last = heap[size]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= last:
-            break
-        heap[i] = heap[child]
-        i = child
-    heap[i] = last
 
 
 @compiled
@@ -113,7 +84,7 @@ def serve(
                 while size > 0 and heap[0] >> _BITS <= now:
                     free += heap[0] & ((1 << _BITS) - 1)
                     size -= 1
-                    _drop_first(heap, size)
+                    drop_first(heap, 0, size)
                 # the first in the order of service of those that fit, and the next release
                 job, later = len(release), horizon
                 for u in range(players):
@@ -131,7 +102,7 @@ def serve(
                 starts[job] = now
                 free -= width[job]
                 end = min(now + processing[job], horizon)
-                _push(heap, size, end << _BITS | width[job])
+                push(heap, 0, size, end << _BITS | width[job])
                 size += 1
                 first = _count(
                     values, c, slope, level, times, first, now, processing[job], width[job]
@@ -146,13 +117,13 @@ def serve(
                     now = max(now, heap[0] >> _BITS)
                     free += heap[0] & ((1 << _BITS) - 1)
                     size -= 1
-                    _drop_first(heap, size)
+                    drop_first(heap, 0, size)
                 if now >= horizon:
                     break
                 starts[job] = now
                 free -= width[job]
                 end = min(now + processing[job], horizon)
-                _push(heap, size, end << _BITS | width[job])
+                push(heap, 0, size, end << _BITS | width[job])
                 size += 1
                 first = _count(
                     values, c, slope, level, times, first, now, processing[job], width[job]

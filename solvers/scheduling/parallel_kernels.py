@@ -1,0 +1,410 @@
+"""The event loop compiled for parallel jobs and machines of different speeds.
+
+A running job brings `rate` units of work in each unit of time: its processors, or the speed of its
+machine; with speeds, what is left at the end takes a unit of time of its own, at a rate of its own.
+Everything else is as in `kernels`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..compiled import compiled
+from .game_kernels import (
+    CONTENDED,
+    DIRECTCONTR,
+    EVENT,
+    FIFO,
+    FREE,
+    HEAD,
+    LAST_BIT,
+    PSI,
+    RANDOM,
+    REF,
+    REF_NEXT,
+    RUNNING,
+    STAMP,
+    STARTS,
+    TIME,
+    TURN,
+    VALUE,
+    WAITING,
+    WORK,
+    Coalitions,
+    Ints,
+    Jobs,
+    Output,
+    Reals,
+    State,
+    comes_before,
+    fill_keys,
+    sample,
+    shapley_keys,
+    value_all,
+    value_at,
+)
+
+
+class Wide(NamedTuple):
+    """What is given, and where it stands, beyond sequential jobs on like machines."""
+
+    need: Ints  # (j,) machines a job takes, in the order of `Jobs`
+    org: Ints  # (j,) its organization
+    machines: Ints  # (n,) of each coalition; jobs that need more do not exist for it
+    passing: bool  # with backfilling
+    related: bool  # machines have speeds
+    speed: Ints  # (s,) the speeds there are, the fastest first
+    kind: Ints  # (machines,) index of each machine's speed
+    free: Ints  # (n, s) free machines by speed
+    wanted: Ints  # (n,) machines that the waiting jobs take in all
+    mark: Ints  # beside `State.heap`: 2 * speed index + whether a rest follows
+    taken: Ints  # (j,) speed index of the machine, wanted schedule
+    runs: Ints  # (machines,) the job on each, -1 when free (DIRECTCONTR)
+    others: Ints  # further machines of each job (DIRECTCONTR)
+    others_at: Ints  # (j,) where a job's begin there
+
+
+_JOB_BITS = 32  # a running job is end * 2**32 + job here; the horizon is below 2**31
+
+
+@compiled
+def _push_both(heap: Ints, mark: Ints, slot: int, size: int, entry: int, tag: int) -> None:
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if heap[slot + parent] <= entry:
+            break
+        heap[slot + i] = heap[slot + parent]
+        mark[slot + i] = mark[slot + parent]
+        i = parent
+    heap[slot + i] = entry
+    mark[slot + i] = tag
+
+
+@compiled
+def _drop_first_of_both(heap: Ints, mark: Ints, slot: int, size: int) -> None:
+    """Remove the smallest entry; `size` counts what is left."""
+    last, tag = heap[slot + size], mark[slot + size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[slot + child + 1] < heap[slot + child]:
+            child += 1
+        if heap[slot + child] >= last:
+            break
+        heap[slot + i] = heap[slot + child]
+        mark[slot + i] = mark[slot + child]
+        i = child
+    heap[slot + i] = last
+    mark[slot + i] = tag
+
+
+@compiled
+def _change_rate(board: Ints, desk: Ints, c: int, u: int, t: int, rate: int) -> None:
+    """From t on organization u gets so many units of work more in each unit of time."""
+    b, s = rate * (1 - 2 * t), rate * (t * t - t)
+    board[c, VALUE] += rate
+    board[c, VALUE + 1] += b
+    board[c, VALUE + 2] += s
+    desk[c, u, PSI] += rate
+    desk[c, u, PSI + 1] += b
+    desk[c, u, PSI + 2] += s
+
+
+@compiled
+def _change_lent(jobs: Jobs, state: State, wide: Wide, job: int, t: int, rate: int) -> None:
+    """DIRECTCONTR: from t on the owners of a job's machines earn so much more on each of them."""
+    state.cursor[WORK] += len(jobs.owner)
+    for machine in range(len(jobs.owner)):
+        if wide.runs[machine] == job:
+            owner = jobs.owner[machine]
+            state.lent[owner, 0] += rate
+            state.lent[owner, 1] += rate * (1 - 2 * t)
+            state.lent[owner, 2] += rate * (t * t - t)
+
+
+@compiled
+def _rate_and_rest(jobs: Jobs, wide: Wide, job: int, kind: int) -> tuple[int, int]:
+    """Units of work in each unit of time, and what is left for a last one."""
+    if wide.related:
+        return wide.speed[kind], jobs.processing[job] % wide.speed[kind]
+    return wide.need[job], 0
+
+
+@compiled
+def _drop_too_wide(state: State, wide: Wide, c: int, u: int) -> None:
+    """Jobs that need more machines than the coalition has leave the head of the queue."""
+    job = state.desk[c, u, HEAD]
+    while job < state.queue_end[u] and wide.need[job] > wide.machines[c]:
+        job += 1
+    state.desk[c, u, HEAD] = job
+
+
+@compiled
+def _arrive(coalitions: Coalitions, state: State, wide: Wide, c: int) -> bool:
+    """New jobs wait; whether there are any that the coalition can run."""
+    came = 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        for job in range(state.queue_end[u] - state.new[u], state.queue_end[u]):
+            if wide.need[job] <= wide.machines[c]:
+                came += 1
+                wide.wanted[c] += wide.need[job]
+        _drop_too_wide(state, wide, c, u)
+    state.board[c, WAITING] += came
+    return came > 0
+
+
+@compiled
+def _begin_wide(
+    jobs: Jobs, state: State, wide: Wide, slot: int, c: int, u: int, t: int, horizon: int
+) -> tuple[int, int]:
+    """Start the first waiting job of organization u in coalition c on the fastest free machines;
+    returns the job and the index of their speed.
+    """
+    job = int(state.desk[c, u, HEAD])
+    state.desk[c, u, HEAD] = job + 1
+    _drop_too_wide(state, wide, c, u)
+    state.board[c, FREE] -= wide.need[job]
+    state.board[c, WAITING] -= 1
+    wide.wanted[c] -= wide.need[job]
+    kind = 0
+    if wide.related:
+        while wide.free[c, kind] == 0:
+            kind += 1
+    wide.free[c, kind] -= wide.need[job]
+    rate, rest = _rate_and_rest(jobs, wide, job, kind)
+    full = jobs.processing[job] // rate if wide.related else jobs.processing[job]
+    _change_rate(state.board, state.desk, c, u, t, rate if full > 0 else rest)
+    end = t + max(full, 1)
+    if end < horizon:
+        tag = 2 * kind + (full > 0 and rest > 0)
+        size = state.board[c, RUNNING]
+        _push_both(state.heap, wide.mark, slot, size, (end << _JOB_BITS) | job, tag)
+        state.board[c, RUNNING] = size + 1
+        state.next_end[c] = min(state.next_end[c], end)
+    return job, kind
+
+
+@compiled
+def _finish_wide(
+    jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, c: int, t: int, horizon: int
+) -> bool:
+    """Take the jobs that end at t off their machines, and turn to their rests those that have one;
+    whether a machine is free again.
+    """
+    slot, board, heap = coalitions.slot[c], state.board, state.heap
+    direct = coalitions.rule[c] == DIRECTCONTR
+    size, ended = board[c, RUNNING], False
+    while size > 0 and (heap[slot] >> _JOB_BITS) == t:
+        job, tag = heap[slot] & ((1 << _JOB_BITS) - 1), wide.mark[slot]
+        kind, u = tag >> 1, wide.org[job]
+        rate, rest = _rate_and_rest(jobs, wide, job, kind)
+        size -= 1
+        _drop_first_of_both(heap, wide.mark, slot, size)
+        if tag & 1:
+            change = rest - rate
+            if t + 1 < horizon:
+                _push_both(heap, wide.mark, slot, size, ((t + 1) << _JOB_BITS) | job, 2 * kind)
+                size += 1
+        else:
+            change = -rest if rest > 0 else -rate
+        _change_rate(board, state.desk, c, u, t, change)
+        if direct:
+            _change_lent(jobs, state, wide, job, t, change // wide.need[job])
+        if not tag & 1:
+            ended = True
+            board[c, FREE] += wide.need[job]
+            wide.free[c, kind] += wide.need[job]
+            if direct:
+                for machine in range(len(jobs.owner)):
+                    if wide.runs[machine] == job:
+                        wide.runs[machine] = -1
+    board[c, RUNNING] = size
+    state.next_end[c] = heap[slot] >> _JOB_BITS if size > 0 else horizon
+    return ended
+
+
+@compiled
+def _must_choose(coalitions: Coalitions, state: State, wide: Wide, c: int) -> bool:
+    """Whether it matters whom the rule serves: several organizations wait, and not all of their
+    jobs fit, or not all into machines of one speed.
+    """
+    if wide.related:
+        kind = 0
+        while wide.free[c, kind] == 0:
+            kind += 1
+        if state.board[c, WAITING] <= wide.free[c, kind]:
+            return False
+    elif wide.wanted[c] <= state.board[c, FREE]:
+        return False
+    queues = 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        queues += state.desk[c, u, HEAD] < state.queue_end[u]
+    return bool(queues > 1)
+
+
+@compiled
+def _may_be_served(state: State, wide: Wide, c: int, u: int) -> bool:
+    """Whether a job of organization u waits, and with backfilling fits."""
+    head = state.desk[c, u, HEAD]
+    if head >= state.queue_end[u]:
+        return False
+    return bool(not wide.passing or wide.need[head] <= state.board[c, FREE])
+
+
+@compiled
+def _choose_wide(
+    jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, c: int, draw: float
+) -> int:
+    """The organization that the rule serves next, or waits for; -1 for none."""
+    rule, key = coalitions.rule[c], state.key
+    best, waiting = -1, 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        if _may_be_served(state, wide, c, u):
+            waiting += 1
+            if best < 0:
+                best = u
+            elif rule <= REF_NEXT:
+                best = u if key[u] - key[best] < 0 else best
+            elif comes_before(jobs, state, rule, c, u, best):
+                best = u
+    if rule == RANDOM and waiting > 1:
+        left = int(draw * waiting)
+        for place in range(coalitions.size[c]):
+            u = coalitions.members[c, place]
+            if _may_be_served(state, wide, c, u):
+                if left == 0:
+                    return int(u)
+                left -= 1
+    return int(best)
+
+
+@compiled
+def _take_machines(
+    jobs: Jobs, state: State, wide: Wide, output: Output, job: int, kind: int, among: int,
+    draw: float,
+) -> None:  # fmt: skip
+    """DIRECTCONTR: a machine drawn uniformly among the free ones (of the fastest free speed) runs
+    the job, with as many of the next free ones, in a circle, as it takes besides.
+    """
+    skip, count = int(draw * among), len(jobs.owner)
+    left = wide.need[job]
+    place = wide.others_at[job]
+    state.cursor[WORK] += 2 * count
+    for step in range(2 * count):
+        machine = step % count
+        if wide.runs[machine] == -1 and wide.kind[machine] == kind:
+            if skip > 0:
+                skip -= 1
+                continue
+            if left == wide.need[job]:
+                output.machine[job] = machine
+            else:
+                wide.others[place] = machine
+                place += 1
+            wide.runs[machine] = job
+            left -= 1
+            if left == 0:
+                return
+
+
+@compiled
+def _serve_wide(
+    jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, output: Output, draws: Reals,
+    c: int, t: int, horizon: int,
+) -> None:  # fmt: skip
+    """Give the free machines to waiting jobs, one job at a time, until none is left, or nobody
+    waits, or the job that the rule chooses does not fit.
+    """
+    rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
+    wanted, size = c == len(coalitions.mask) - 1, coalitions.size[c]
+    matters = _must_choose(coalitions, state, wide, c)
+    step = 0
+    if matters and wanted:
+        state.cursor[CONTENDED] += 1
+    if matters and rule <= REF_NEXT:
+        later = rule - REF
+        value_all(state.cursor, coalitions.mask, board, state.worth, t + later)
+        shapley_keys(
+            state.key, state.folded, state.worth, coalitions.weight, state.desk,
+            coalitions.members, coalitions.scale[size], coalitions.mask[c], size, c, t + later,
+        )  # fmt: skip
+        state.cursor[WORK] += 3 << size
+        step = int(later * coalitions.scale[size])
+    elif matters or DIRECTCONTR <= rule < FIFO:
+        step = fill_keys(coalitions, state, c, t)
+    while board[c, FREE] > 0 and board[c, WAITING] > 0:
+        draw = draws[2 * state.cursor[STARTS]] if rule == RANDOM else 0.0
+        u = _choose_wide(jobs, coalitions, state, wide, c, draw)
+        if u < 0 or wide.need[state.desk[c, u, HEAD]] > board[c, FREE]:
+            return
+        before, free = state.desk[c, u, PSI], board[c, FREE]
+        job, kind = _begin_wide(jobs, state, wide, slot, c, u, t, horizon)
+        rate = state.desk[c, u, PSI] - before
+        state.key[u] += step * rate
+        if wanted:
+            if rule == DIRECTCONTR:
+                among = wide.free[c, kind] + 1 if wide.related else free
+                _take_machines(
+                    jobs, state, wide, output, job, kind, among,
+                    draws[2 * state.cursor[STARTS] + 1],
+                )  # fmt: skip
+                _change_lent(jobs, state, wide, job, t, rate // wide.need[job])
+            output.start[job] = t
+            wide.taken[job] = kind
+            state.cursor[STARTS] += 1
+            state.cursor[TURN] = u + 1
+
+
+@compiled
+def run_wide(
+    jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, output: Output, draws: Reals,
+    horizon: int, least: int, budget: int,
+) -> bool:  # fmt: skip
+    """`kernels.run` for parallel jobs, or machines of different speeds."""
+    cursor, new, next_end, mask = state.cursor, state.new, state.next_end, coalitions.mask
+    number, events = len(mask), len(jobs.event_time)
+    spent = cursor[WORK] + budget
+    soonest = horizon
+    for c in range(least, number):
+        soonest = min(soonest, next_end[c])
+    while cursor[WORK] < spent:
+        # the next moment: an end, a change of rate or a release; values are sampled up to it
+        event = cursor[EVENT]
+        t = soonest if event >= events else min(soonest, jobs.event_time[event])
+        t = min(t, horizon)
+        sample(coalitions, state, output, t)
+        cursor[TIME] = t
+        if t >= horizon:
+            return True
+        # the releases of this moment lengthen their organizations' queues
+        arrived = 0
+        while event < events and jobs.event_time[event] == t:
+            u = jobs.event_org[event]
+            state.queue_end[u] += 1
+            new[u] += 1
+            arrived |= 1 << min(u, LAST_BIT)
+            event += 1
+        cursor[EVENT] = event
+        # each coalition with an end or a new job of its own decides
+        soonest = horizon
+        for c in range(least, number):
+            decides = next_end[c] == t and _finish_wide(
+                jobs, coalitions, state, wide, c, t, horizon
+            )
+            if (mask[c] & arrived) != 0:
+                decides |= _arrive(coalitions, state, wide, c)
+            if decides and state.board[c, FREE] > 0 and state.board[c, WAITING] > 0:
+                _serve_wide(jobs, coalitions, state, wide, output, draws, c, t, horizon)
+            if coalitions.rule[c] == REF_NEXT and cursor[STAMP] > t:
+                state.worth[mask[c]] = value_at(state.board, c, t + 1)
+            soonest = min(soonest, next_end[c])
+        if arrived:
+            new[:] = 0
+        cursor[WORK] += number - least
+    return False

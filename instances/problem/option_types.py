@@ -298,9 +298,12 @@ def misfit(
     return ""
 
 
-RESERVED_PARAMETERS = frozenset({"rng", "time_limit", "start", "report", "seed", "missing", "only"})
+RESERVED_PARAMETERS = frozenset(
+    {"rng", "time_limit", "start", "report", "limits", "seed", "missing", "only"}
+)
 """Parameters that `solve`, `generate` and `convert` fill themselves; no options of methods,
-generators and readers.
+generators and readers. `limits` of a method are the numbers that steer its search, for who calls
+it in Python.
 """
 
 

@@ -206,6 +206,22 @@ def test_six_jobs_of_penalties_below_every_tolerance() -> None:
         assert fairest.bound == 0.0
 
 
+def test_a_least_penalty_near_zero_is_proved_beside_far_larger_ones(reference: ModuleType) -> None:
+    """Values of 1e-10 beside penalties up to 1: whole or nothing for the tolerances of engines."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        fields = reference.random_fields(rng, most_agents=6)
+        penalty = np.minimum(np.nan_to_num(fields["penalty"], posinf=0.5), 0.9).round(1)
+        near = rng.integers(-2, 3, penalty.shape) * 1e-10
+        fields["penalty"] = np.where(rng.random(penalty.shape) < 0.5, penalty, 0.0) - near
+        instance = Colocation(**fields)
+        result = cotenant.solve(instance, "optimal")
+        least = reference.best(instance, 0.0).least_penalty
+        if least is not None and np.isfinite(least):
+            assert result.status == "optimal", seed
+            assert abs(result.objective - least) <= max(1e-15, min(1e-9, 1e-6 * abs(least))), seed
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine: str) -> None:
     decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}

@@ -28,7 +28,7 @@ from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
-from ..outcome import AGREE, Clock, Status, Stop
+from ..outcome import AGREE, Clock, Status, Stop, agree
 
 _NEAREST = 6  # cheapest partners of each type in the first set of pairs
 _JOIN = 4  # pairs that join per type and round
@@ -331,11 +331,17 @@ class _Search:
         self.relaxation = self.bound
         delta = self.delta_for(8 * len(self.present))
         while not self._proved() and not self.clock.expired:
+            gap = self.value - self.relaxation
+            tiny = gap <= AGREE * scale(self.instance, "penalty") * self.instance.agents
+            if tiny:  # below what an engine tells apart beside the largest penalties
+                delta = gap * (1 + 1e-9)
             keep = np.triu(self.reduced <= delta) & np.isfinite(self.cost)
             if keep.sum() > _MOST_PAIRS:
                 self.stop = Stop.ITERATION_LIMIT
                 return
             program = self.with_cuts(penalty_program(self.instance, self.spread(keep)))
+            if tiny:
+                program = self._without_prices(program, delta)
             answer = solve_program(
                 program.program, time_limit=self.clock.time_slice(), start=self._start(program)
             )
@@ -356,7 +362,8 @@ class _Search:
                 self.stop = answer.stop
                 return
             if (
-                answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
+                tiny
+                or answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
                 or delta > self.value - self.relaxation
             ):
                 return
@@ -373,6 +380,28 @@ class _Search:
         if len(values) <= number:
             return float(values.max(initial=0.0)) + 1.0
         return max(1e-9, float(np.partition(values, number)[number]))
+
+    def _without_prices(self, program: PairingProgram, delta: float) -> PairingProgram:
+        """The same program with the prices of jobs taken off its costs, which changes the objective
+        of no pairing: what is left is as small as the gap, and counts in an engine's tolerances.
+
+        Types of whom nobody runs alone in a better pairing have no column for it.
+        """
+        base = program.program
+        every = np.zeros(base.rows)
+        every[: len(self.present)] = self.prices
+        inside = self.set_prices @ np.array(self.sets, dtype=float)[: len(self.set_prices)]
+        alone = np.full(self.instance.types, np.inf)
+        alone[self.present] = self.instance.single_penalty - self.prices + self.rent - inside
+        upper = base.upper.copy()
+        upper[len(program.first) :][alone[program.alone] > delta] = 0.0
+        shifted = replace(
+            base,
+            cost=np.where(upper > 0, base.cost - base.matrix.T @ every, 0.0),
+            upper=upper,
+            offset=base.offset + float(self.prices @ self.count),
+        )
+        return replace(program, program=shifted)
 
     def with_cuts(self, program: PairingProgram) -> PairingProgram:
         """The integer program with the odd sets as rows, which its own cuts would take long to
@@ -401,10 +430,8 @@ class _Search:
         return point if program.program.holds(point) else None
 
     def _proved(self) -> bool:
-        return (
-            self.value - self.bound
-            <= 0.1 * AGREE * scale(self.instance, "penalty") * self.instance.agents
-        )
+        value, bound = (total / self.instance.agents for total in (self.value, self.bound))
+        return value <= bound or agree(value, bound, 0.1 * scale(self.instance, "penalty"))
 
     def result(self) -> Matched:
         status = Status.OPTIMAL if self._proved() else Status.FEASIBLE

@@ -289,9 +289,11 @@ def _exact(
             number = counted.blocking(made, alpha)
             if outcome.bound != 1 or (outcome.status == "optimal") != (number == 1):
                 yield f"core: {outcome.status} {outcome.bound} where it is empty"
-            known = facts.get("least_alpha", {}), every[made], facts.get("confirmed")
-            if known != ({"value": float(least), "bound": float(least)}, least, True):
-                yield f"core: least alpha {known}, enumerated {float(least)}"
+            if facts["levels"][0]["value"] != number:
+                yield f"core: {facts['levels'][0]['value']} groups block, counted {number}"
+            proved = facts.get("least_alpha", {}), facts.get("confirmed")
+            if proved != ({"value": float(least), "bound": float(least)}, True):
+                yield f"core: least alpha {proved}, enumerated {float(least)}"
             continue
         value = {"optimal": counted.total(made) / instance.jobs, "core": Fraction(0)}
         first = value.get(name, every[made])

@@ -26,11 +26,6 @@ def simple_matching(
     "Each user applies for a VM without knowing how many others are also applying"; who comes when
     the cores are gone is not assigned, and applies nowhere else.
 
-    Parameters
-    ----------
-    rng : not needed.
-    time_limit : seconds, checked and otherwise not needed.
-
     Notes
     -----
     O(J V C). Source: section IV, simple matching; the order of serving is ours, the paper names
@@ -65,16 +60,9 @@ def deferred_quotas(
 
     Parameters
     ----------
-    rng : not needed.
-    time_limit : seconds, checked and otherwise not needed.
     serving : in which order a VM serves whom it admitted, which the paper does not say: "index", as
         SM does (with it DA1 is slower than SM and assigns most jobs, as in the paper's tables), or
         "ranking", the VM's own preference, most threads first.
-
-    Raises
-    ------
-    InvalidOption
-        A serving or time limit out of range.
 
     Notes
     -----
@@ -105,11 +93,6 @@ def deferred_rounds(
     fixed.
 
     Until every job is matched or every VM is full.
-
-    Parameters
-    ----------
-    rng : not needed.
-    time_limit : seconds, checked and otherwise not needed.
 
     Notes
     -----
@@ -155,15 +138,8 @@ def proposed(
 
     Parameters
     ----------
-    rng : not needed.
-    time_limit : seconds, checked and otherwise not needed.
     route : "serial" (serial dictatorship, O(J V C)) or "rounds" (Algorithm 1 to the letter, O(J^2 V
         C)).
-
-    Raises
-    ------
-    InvalidOption
-        A route or time limit out of range.
 
     Notes
     -----

@@ -13,7 +13,8 @@ from ...instances.colocation.instance import Colocation, Floats, Integers, Pairi
 from ...instances.problem.errors import InvalidInstance, TimeLimitTooShort
 from ...instances.problem.option_types import validate_options
 from ...solvers.deferred_acceptance import deferred_acceptance, preference_order
-from .partial_pairing import Draft, runs
+from ..job_order import runs
+from .partial_pairing import Draft
 
 if TYPE_CHECKING:
     from ...solvers.roommates.by_types import TypeLists
@@ -37,17 +38,10 @@ def complementary(
     Equal bandwidths are ordered by type. With an odd number of agents the middle one is left over,
     and so are both agents of a forbidden pair; the package's docstring says what becomes of them.
 
-    Parameters
-    ----------
-    rng : not needed, the rule draws nothing.
-    time_limit : seconds, checked and otherwise not needed.
-
     Raises
     ------
     InvalidInstance
         The instance has no bandwidths.
-    NoSolution
-        The instance has no feasible pairing.
 
     Notes
     -----
@@ -85,12 +79,6 @@ def marriage_random(
     Parameters
     ----------
     rng : draws the split and the proposing half; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
-
-    Raises
-    ------
-    NoSolution
-        The instance has no feasible pairing.
 
     Notes
     -----
@@ -124,17 +112,10 @@ def marriage_partition(
     number of agents the middle one belongs to the lower half. Ties between types go to the lowest
     type, ties inside a type to the lowest agent.
 
-    Parameters
-    ----------
-    rng : not needed, the rule draws nothing.
-    time_limit : seconds, checked and otherwise not needed.
-
     Raises
     ------
     InvalidInstance
         The instance has no bandwidths.
-    NoSolution
-        The instance has no feasible pairing.
 
     Notes
     -----
@@ -184,11 +165,8 @@ def roommates(
 
     Raises
     ------
-    InvalidOption
-        A completion rule, ties or a time limit out of range; or the lists take more than a GB, or
-        longer than the time limit.
-    NoSolution
-        The instance has no feasible pairing.
+    TimeLimitTooShort
+        The lists would take longer.
 
     Notes
     -----

@@ -131,10 +131,3 @@ def added_penalty(instance: Colocation, a: int, others: Integers) -> Floats:
     """
     both = computed_penalty(instance.penalty[a, others] + instance.penalty[others, a])
     return np.where(instance.allowed[a, others], both, np.inf)
-
-
-def runs(types: Integers) -> Iterator[tuple[int, int]]:
-    """(type, how many in a row) along a sequence of agents."""
-    if len(types):
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(types)) + 1, [len(types)]])
-        yield from zip(types[starts[:-1]].tolist(), np.diff(starts).tolist(), strict=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
 from ...instances.problem.option_types import Above, validate_options
-from .partial_pairing import Draft, added_penalty, runs
-
-Order = Literal["index", "random"]
+from ..job_order import Order, job_order, runs
+from .partial_pairing import Draft, added_penalty
 
 
 @validate_options
@@ -40,19 +39,9 @@ def greedy(
 
     Parameters
     ----------
-    rng : draws the order when it is random; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
     order : "index", type by type, or "random".
     fill : fill processors instead of spreading out: each task in turn takes its free partner of
         least added penalty (ties to the lowest type) among the tasks not placed yet.
-
-    Raises
-    ------
-    InvalidOption
-        An order or time limit out of range.
-    NoSolution
-        The instance has no feasible pairing; a cornered greedy is otherwise repaired (see the
-        package's docstring).
 
     Notes
     -----
@@ -66,7 +55,7 @@ def greedy(
     >>> print(result.status, round(result.objective, 4))
     feasible 0.0525
     """
-    tasks = _task_order(instance, order, rng)
+    tasks = job_order(instance.count, order, rng)
     draft = Draft(instance)
     if fill:
         draft.in_turn(runs(tasks))
@@ -95,17 +84,8 @@ def threshold(
 
     Parameters
     ----------
-    rng : draws the order when it is random; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
     tolerance : fraction of throughput lost, above 0 and at most 1.
     order : "index", type by type, or "random".
-
-    Raises
-    ------
-    InvalidOption
-        A tolerance, order or time limit out of range.
-    NoSolution
-        The instance has no feasible pairing.
 
     Notes
     -----
@@ -120,14 +100,8 @@ def threshold(
     feasible 0.0525
     """
     draft = Draft(instance)
-    _place(draft, _task_order(instance, order, rng), tolerance)
+    _place(draft, job_order(instance.count, order, rng), tolerance)
     return draft.finished()
-
-
-def _task_order(instance: Colocation, order: str, rng: np.random.Generator | None) -> Integers:
-    """(n,) types of the tasks in the order they come."""
-    types = instance.agent_types()
-    return types if order == "index" else (rng or np.random.default_rng(0)).permutation(types)
 
 
 class _Processors:

@@ -22,16 +22,6 @@ def serpentine(
     """Jobs by falling pressure dealt to the machines one by one, there and back again, so that each
     gets heavy and light ones.
 
-    Parameters
-    ----------
-    rng : not needed, the rule draws nothing.
-    time_limit : seconds, checked and otherwise not needed.
-
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
-
     Notes
     -----
     O(n). With two seats it is the complementary pairing of Cooper section IV.C: the i-th of most
@@ -66,16 +56,6 @@ def sorted_by_pressure(
 
     What that stability costs is the other side: everyone sits beside its like (segregation).
 
-    Parameters
-    ----------
-    rng : not needed, the rule draws nothing.
-    time_limit : seconds, checked and otherwise not needed.
-
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
-
     Notes
     -----
     O(n). The k jobs of least pressure are a top coalition, of which Banerjee, Konishi and Sonmez
@@ -99,16 +79,6 @@ def random_grouping(
     against.
 
     Groups that are forbidden are drawn again, together with as many others.
-
-    Parameters
-    ----------
-    rng : draws the order; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
-
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
 
     Notes
     -----

@@ -31,13 +31,7 @@ def hierarchical(
 
     Parameters
     ----------
-    rng : not needed, the rule draws nothing.
     time_limit : seconds, shared out among the stages.
-
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
 
     Notes
     -----

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Inte
 from ...instances.groups.penalties import units
 from ...instances.problem.option_types import Above, validate_options
 from ...solvers.groups.feasible import repaired
-
-Order = Literal["index", "random"]
+from ..job_order import Order, job_order, runs
 
 _LAST = 1 << 62  # the rank of empty machines: after all others
 
@@ -33,14 +32,7 @@ def greedy(
 
     Parameters
     ----------
-    rng : draws the order when it is random; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
     order : in which the jobs come: "index", type by type, or "random".
-
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
 
     Notes
     -----
@@ -54,7 +46,7 @@ def greedy(
     >>> print(result.status, round(result.objective, 4))
     feasible 0.0862
     """
-    return _placed(instance, _runs(instance, order, rng), None)
+    return _placed(instance, job_order(instance.count, order, rng), None)
 
 
 @validate_options
@@ -75,15 +67,8 @@ def threshold(
 
     Parameters
     ----------
-    rng : draws the order when it is random; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
     tolerance : fraction of throughput lost, above 0 and at most 1.
     order : in which the jobs come: "index", type by type, or "random".
-
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
 
     Notes
     -----
@@ -97,18 +82,7 @@ def threshold(
     >>> print(result.status, round(result.objective, 4))
     feasible 0.075
     """
-    return _placed(instance, _runs(instance, order, rng), round(tolerance * UNIT))
-
-
-def _runs(instance: Groups, order: Order, rng: np.random.Generator | None) -> list[tuple[int, int]]:
-    """(type, how many in a row) along the jobs in their order."""
-    types = np.arange(instance.types)
-    if order == "index":
-        return list(zip(types.tolist(), instance.count.tolist(), strict=True))
-    jobs = np.repeat(types, instance.count)
-    jobs = (np.random.default_rng(0) if rng is None else rng).permutation(jobs)
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(jobs)) + 1, [len(jobs)]])
-    return list(zip(jobs[starts[:-1]].tolist(), np.diff(starts).tolist(), strict=True))
+    return _placed(instance, job_order(instance.count, order, rng), round(tolerance * UNIT))
 
 
 class _Machines:
@@ -167,10 +141,10 @@ class _Machines:
         return np.where(worst < FORBIDDEN, lost.sum(axis=1) - before, FORBIDDEN), worst
 
 
-def _placed(instance: Groups, runs: list[tuple[int, int]], tolerance: int | None) -> Grouping:
+def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping:
     """Place the jobs in turn, greedily or under a tolerance; another grouping where that fails."""
     machines = _Machines(instance)
-    for kind, many in runs:
+    for kind, many in runs(jobs):
         while many > 0:
             best = _choice(machines, kind, tolerance)
             if best is None:

@@ -33,11 +33,6 @@ def local_search(
     time_limit : seconds; without one the search ends where no exchange helps.
     begin : the policy that makes the grouping to begin with.
 
-    Raises
-    ------
-    NoSolution
-        No grouping exists, or none was found.
-
     Notes
     -----
     A round is quadratic in the kinds of groups. Each makes the sum of penalties less, in whole

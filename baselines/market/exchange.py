@@ -18,6 +18,7 @@ strangers'.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -74,22 +75,14 @@ def exchange(
     >>> print(result.status, round(result.objective, 3))
     feasible 15.679
     """
-    validate_rounding(instance, rounding, time_limit)
-    clock = Clock(time_limit, report)
-    game = _Game.of(ScaledMarket.of(instance))
-    bids = game.first
     size = np.full(instance.users, step)
-    stop, done = Stop.ITERATION_LIMIT, 0
-    try:
-        while done < rounds:
-            done += 1
-            bids, size = game.climbed(bids, size, halving == "always")
-            if (size < 1e-3).all() or clock.expired:
-                stop = Stop.TIME_LIMIT if clock.expired else Stop.FINISHED
-                break
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-    return _outcome(game, bids, done, stop, rounding, clock)
+
+    def climb(game: _Game, bids: Floats) -> tuple[Floats, bool]:
+        nonlocal size
+        bids, size = game.climbed(bids, size, halving == "always")
+        return bids, bool((size < 1e-3).all())
+
+    return _played(instance, climb, rounds, rounding, Clock(time_limit, report))
 
 
 @validate_options
@@ -125,22 +118,14 @@ def exchange_modified(
     >>> print(result.status, round(result.objective, 3))
     feasible 15.678
     """
-    validate_rounding(instance, rounding, time_limit)
-    clock = Clock(time_limit, report)
-    game = _Game.of(ScaledMarket.of(instance))
-    bids = game.first
-    stop, done = Stop.ITERATION_LIMIT, 0
-    try:
-        while done < rounds:
-            done += 1
-            best = game.best_bids(bids)
-            if game.regret(bids, best) <= tolerance or clock.expired:
-                stop = Stop.TIME_LIMIT if clock.expired else Stop.FINISHED
-                break
-            bids = (1 - step) * bids + step * best
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-    return _outcome(game, bids, done, stop, rounding, clock)
+
+    def reply(game: _Game, bids: Floats) -> tuple[Floats, bool]:
+        best = game.best_bids(bids)
+        if game.regret(bids, best) <= tolerance:
+            return bids, True
+        return (1 - step) * bids + step * best, False
+
+    return _played(instance, reply, rounds, rounding, Clock(time_limit, report))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,27 +138,17 @@ class _Game:
     first: Floats
     least: float
 
-    @classmethod
-    def of(cls, scaled_market: ScaledMarket) -> _Game:
-        return cls(scaled_market, equal_bids(scaled_market), LEAST_BID)
-
     def others(self, bids: Floats) -> Floats:
         """(j,) money of all other bids on each job's server."""
-        scaled_market = self.scaled_market
-        total = (
-            total_by(scaled_market.server, bids, scaled_market.market.servers) + scaled_market.fixed
-        )
-        return np.maximum(total[scaled_market.server] - bids, 1e-15 * total[scaled_market.server])
+        server = self.scaled_market.server
+        total = total_by(server, bids, self.scaled_market.market.servers) + self.scaled_market.fixed
+        return np.maximum(total[server] - bids, 1e-15 * total[server])
 
     def utilities(self, bids: Floats, others: Floats) -> Floats:
         """(n,) utilities of these bids against others' bids."""
-        scaled_market = self.scaled_market
-        cores = scaled_market.market.capacity[scaled_market.server] * bids / (bids + others)
-        return total_by(
-            scaled_market.user,
-            scaled_market.work * speedup(cores, scaled_market.fraction),
-            scaled_market.market.users,
-        )
+        jobs, market = self.scaled_market, self.scaled_market.market
+        cores = market.capacity[jobs.server] * bids / (bids + others)
+        return total_by(jobs.user, jobs.work * speedup(cores, jobs.fraction), market.users)
 
     def best_bids(self, bids: Floats) -> Floats:
         """(j,) each user's best bids against the others'.
@@ -181,15 +156,12 @@ class _Game:
         w C f y / (f y + g b)^2 = 1 / Y^2 gives b = (f y / g) (Y / theta - 1), theta = sqrt(f y / (w
         C)): money above the threshold grows linearly in Y, as in `instances.market.utility`.
         """
-        scaled_market = self.scaled_market
-        others = self.others(bids)
-        cores = scaled_market.market.capacity[scaled_market.server]
-        curve = scaled_market.fraction + (1 - scaled_market.fraction) * cores
-        floor = scaled_market.fraction * others / curve
-        threshold = np.sqrt(scaled_market.fraction * others / (scaled_market.work * cores))
-        return np.maximum(
-            spend(floor, threshold, scaled_market.user, scaled_market.budget), self.least
-        )
+        jobs, others = self.scaled_market, self.others(bids)
+        cores = jobs.market.capacity[jobs.server]
+        curve = jobs.fraction + (1 - jobs.fraction) * cores
+        floor = jobs.fraction * others / curve
+        threshold = np.sqrt(jobs.fraction * others / (jobs.work * cores))
+        return np.maximum(spend(floor, threshold, jobs.user, jobs.budget), self.least)
 
     def regret(self, bids: Floats, best: Floats) -> float:
         """The most that a user could gain by its best bids, relative to what it would then have."""
@@ -199,31 +171,20 @@ class _Game:
 
     def climbed(self, bids: Floats, size: Floats, always: bool) -> tuple[Floats, Floats]:
         """One round of hill climbing: new bids and step sizes."""
-        scaled_market = self.scaled_market
-        others = self.others(bids)
-        cores = scaled_market.market.capacity[scaled_market.server]
-        denominator = (
-            scaled_market.fraction * others
-            + (scaled_market.fraction + (1 - scaled_market.fraction) * cores) * bids
-        )
-        marginal = scaled_market.work * cores * scaled_market.fraction * others / denominator**2
-        richest, poorest = _extremes(scaled_market, marginal, bids > 2 * self.least)
-        sender = poorest[scaled_market.user] == np.arange(len(bids))
-        taker = richest[scaled_market.user] == np.arange(len(bids))
-        moved = (
-            np.minimum(
-                size[scaled_market.user] * scaled_market.budget[scaled_market.user],
-                bids - self.least,
-            )
-            * sender
-        )
-        amount = total_by(scaled_market.user, moved, scaled_market.market.users)
-        trial = bids - moved + amount[scaled_market.user] * taker
+        jobs, others = self.scaled_market, self.others(bids)
+        user, fraction = jobs.user, jobs.fraction
+        cores = jobs.market.capacity[jobs.server]
+        denominator = fraction * others + (fraction + (1 - fraction) * cores) * bids
+        marginal = jobs.work * cores * fraction * others / denominator**2
+        richest, poorest = _extremes(jobs, marginal, bids > 2 * self.least)
+        sender = poorest[user] == np.arange(len(bids))
+        taker = richest[user] == np.arange(len(bids))
+        moved = np.minimum(size[user] * jobs.budget[user], bids - self.least) * sender
+        amount = total_by(user, moved, jobs.market.users)
+        trial = bids - moved + amount[user] * taker
         gained = self.utilities(trial, others) > self.utilities(bids, others) * (1 + 1e-12)
         gained &= richest != poorest
-        return np.where(gained[scaled_market.user], trial, bids), np.where(
-            gained & (not always), size, size / 2
-        )
+        return np.where(gained[user], trial, bids), np.where(gained & (not always), size, size / 2)
 
 
 def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
@@ -257,13 +218,31 @@ def _extremes(
     return first, last
 
 
-def _outcome(
-    game: _Game, bids: Floats, rounds: int, stop: Stop, rounding: Rounding, clock: Clock
+def _played(
+    instance: Market,
+    move: Callable[[_Game, Floats], tuple[Floats, bool]],
+    rounds: int,
+    rounding: Rounding,
+    clock: Clock,
 ) -> Outcome:
-    scaled_market = game.scaled_market
-    price = scaled_market.price_of(bids)
-    allocation = scaled_market.allocation(bids / price[scaled_market.server], price)
-    certificate = {"rounds": rounds, "nash_regret": game.regret(bids, game.best_bids(bids))}
+    """The game, round after round; a move answers with the next bids, and whether they are the
+    last.
+    """
+    validate_rounding(instance, rounding, clock.left)
+    market = ScaledMarket.of(instance)
+    game = _Game(market, equal_bids(market), LEAST_BID)
+    bids, stop, done = game.first, Stop.ITERATION_LIMIT, 0
+    try:
+        while done < rounds and stop is Stop.ITERATION_LIMIT:
+            done += 1
+            bids, last = move(game, bids)
+            if last or clock.expired:
+                stop = Stop.TIME_LIMIT if clock.expired else Stop.FINISHED
+    except KeyboardInterrupt:
+        stop = Stop.INTERRUPTED
+    price = market.price_of(bids)
+    allocation = market.allocation(bids / price[market.server], price)
+    certificate = {"rounds": done, "nash_regret": game.regret(bids, game.best_bids(bids))}
     clock.note(None, None, "bids settled")
-    answer, stop = round_until(scaled_market.market, allocation, rounding, clock.left, stop)
+    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

@@ -167,28 +167,20 @@ def fill_elastic(
     weight = 1.0 / np.maximum(cluster.start, 1)
     turn = 0
     while active.any():
-        i = (
-            int(np.argmin(np.where(active, share, np.inf)))
-            if rule == "drf"
-            else turn % instance.types
-        )
-        turn += 1
+        least = int(np.argmin(np.where(active, share, np.inf))) if rule == "drf" else turn
+        i, turn = least % instance.types, turn + 1
         if not active[i]:
             continue
-        m = (
-            -1
-            if total[i] >= cluster.cap[i]
-            else _server(free, instance.demand[i], weight, rule, rng)
-        )
+        full = total[i] >= cluster.cap[i]
+        m = -1 if full else _server(free, instance.demand[i], weight, rule, rng)
         if m < 0:
             active[i] = False
             continue
         free[m] -= instance.demand[i]
         count[m, i] += 1
         total[i] += 1
-        share[i] = (
-            total[i] * instance.demand[i] / pool
-        ).max()  # rounded once, so that equal shares are equal floats
+        # rounded once, so that equal shares are equal floats
+        share[i] = (total[i] * instance.demand[i] / pool).max()
     return Placement(count, cluster.kind)
 
 

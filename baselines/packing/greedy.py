@@ -13,10 +13,8 @@ from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.constrained_fitting import fill_ruled, fit_ruled, runs
 from ...solvers.packing.fitting import Counts, decreasing, fill, fit, fit_at_random
 from ...solvers.packing.presolve import Reduced, presolve
+from ..job_order import Order
 from .elastic import fill_elastic, require_time
-
-Order = Literal["index", "random"]
-
 
 A_VM = 5e-9
 """Seconds that compiled policies take for a number of a VM."""
@@ -34,8 +32,6 @@ def first_fit_all(
 
     Parameters
     ----------
-    rng : draws the order when it is random; `default_rng(0)` when not given.
-    time_limit : seconds, checked and otherwise not needed.
     order : "index", type by type, or "random", VM by VM.
 
     Raises
@@ -88,12 +84,7 @@ def first_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        return _answer(ruled, fit_ruled(ruled, runs(ruled)))
-    problem = presolve(instance)
-    order = decreasing(problem)
-    return _answer(problem, fit(problem, order, problem.request[order]))
+    return _decreasing(instance, best=False)
 
 
 @validate_options
@@ -110,12 +101,7 @@ def best_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        return _answer(ruled, fit_ruled(ruled, runs(ruled), "best"))
-    problem = presolve(instance)
-    order = decreasing(problem)
-    return _answer(problem, fit(problem, order, problem.request[order], best=True))
+    return _decreasing(instance, best=True)
 
 
 @validate_options
@@ -135,12 +121,7 @@ def dot_product(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        return _answer(ruled, fill_ruled(ruled, "dot"))
-    problem = presolve(instance)
-    require_time(problem.vms, A_VM * problem.demand.size, time_limit)
-    return _answer(problem, fill(problem, "dot"))
+    return _filled(instance, "dot", time_limit)
 
 
 @validate_options
@@ -159,12 +140,7 @@ def square_norm(
     >>> print(result.status, round(result.objective, 3))
     feasible 4.0
     """
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        return _answer(ruled, fill_ruled(ruled, "L2"))
-    problem = presolve(instance)
-    require_time(problem.vms, A_VM * problem.demand.size, time_limit)
-    return _answer(problem, fill(problem, "L2"))
+    return _filled(instance, "L2", time_limit)
 
 
 @validate_options
@@ -194,6 +170,26 @@ def random_fit(
     problem = presolve(instance)
     require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
     return _answer(problem, fit_at_random(problem, generator))
+
+
+def _decreasing(instance: Packing, *, best: bool) -> Placement:
+    """Largest VMs first, on the first server that holds one, or on the fullest."""
+    if instance.has_constraints:
+        ruled = reduce_ruled(instance)
+        return _answer(ruled, fit_ruled(ruled, runs(ruled), "best" if best else "first"))
+    problem = presolve(instance)
+    order = decreasing(problem)
+    return _answer(problem, fit(problem, order, problem.request[order], best=best))
+
+
+def _filled(instance: Packing, rule: Literal["dot", "L2"], time_limit: float | None) -> Placement:
+    """One server after the other, the next VM by a rule."""
+    if instance.has_constraints:
+        ruled = reduce_ruled(instance)
+        return _answer(ruled, fill_ruled(ruled, rule))
+    problem = presolve(instance)
+    require_time(problem.vms, A_VM * problem.demand.size, time_limit)
+    return _answer(problem, fill(problem, rule))
 
 
 def _answer(problem: Reduced, counts: Counts | None) -> Placement:

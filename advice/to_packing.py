@@ -8,10 +8,9 @@ bound that knows fewer rules.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import gcd
 
 import numpy as np
@@ -21,31 +20,66 @@ from ..instances.packing.placement_constraints import Limit
 from ..instances.packing.placement_constraints import Spread as ZoneSpread
 from ..instances.problem.errors import InvalidInstance
 from ..instances.problem.tables import LARGEST
+from .selectors import admits, meets_terms, ports_clash, refers_to, selects, tolerates
 from .state import (
     SCHEDULER,
     TOLERATIONS,
     Budget,
     ClusterState,
-    Expression,
     Health,
     Node,
-    NodeTerm,
     Pod,
     PodTerm,
     Role,
-    Selector,
     Spread,
     limitless,
 )
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-"""Labels that are numbers."""
 
 Reason = tuple[str, str]
 """The kind of a reason why a pod is pinned, and its words."""
 
 RELEASED = ("volumes", "budget", "scheduler", "resource claims")
 """Kinds of reasons that a user may vouch for, so that they pin no pod."""
+
+
+COMPARED = (
+    "namespace", "affinity", "volume_node_affinity", "tolerations", "pod_anti_affinity",
+    "pod_affinity", "spread", "ports", "unsupported_constraints",
+)  # fmt: skip
+"""Fields in which pods of one kind are equal; so are their requests, and of their labels what some
+selector asks for.
+"""
+
+NOT_COMPARED = {
+    "name": "it tells pods apart, not kinds",
+    "node": "where each pod runs is the placement, not the kind",
+    "role": "pods that stay are types of their own",
+    "reason": "pods that stay are types of their own",
+    "owner": "it names a kind, and constrains nothing",
+    "soft": "preferences are reported, not modelled",
+    "health": "budgets are applied to each pod",
+}
+"""Fields in which pods of one kind may differ, and why no constraint is lost."""
+
+
+def require_every_field(pod: type) -> None:
+    """Refuse a class of pods with a field that neither tells kinds apart nor is named as one that
+    does not: pods that differ in it would be merged, and the bound be wrong.
+
+    Raises
+    ------
+    TypeError
+        It has such a field.
+    """
+    listed = {*COMPARED, *NOT_COMPARED, "requests", "labels"}
+    if missing := sorted(each.name for each in fields(pod) if each.name not in listed):
+        raise TypeError(
+            f"Pod.{missing[0]} is neither in COMPARED nor in NOT_COMPARED of {__name__}; name it "
+            "in the one where pods that differ in it may not be merged, else in the other"
+        )
+
+
+require_every_field(Pod)
 
 
 @dataclass(frozen=True)
@@ -175,12 +209,8 @@ class _Builder:
                 for key, value in pod.labels.items()
                 if key in asked
             )
-            key = (
-                pod.namespace, frozenset(pod.requests.items()), labels, pod.affinity,
-                pod.volume_node_affinity,
-                pod.tolerations, pod.pod_anti_affinity, pod.pod_affinity, pod.spread, pod.ports,
-                pod.unsupported_constraints,
-            )  # fmt: skip
+            same = tuple(getattr(pod, name) for name in COMPARED)
+            key = (frozenset(pod.requests.items()), labels, *same)
             table.setdefault(key, []).append(number)
         self.kinds = [tuple(members) for members in table.values()]
         self.kind_of = {number: k for k, members in enumerate(self.kinds) for number in members}
@@ -259,7 +289,7 @@ class _Builder:
             key = (pod.affinity, pod.volume_node_affinity, pod.tolerations)
             if key not in matched:
                 matched[key] = [
-                    _takes(node, pod) and (self.for_bound or not node.unknown_reason)
+                    admits(node, pod) and (self.for_bound or not node.unknown_reason)
                     for node in self.state.nodes
                 ]
             found[kind] = matched[key]
@@ -267,11 +297,11 @@ class _Builder:
                 found[kind] &= [spread.topology in node.labels for node in self.state.nodes]
             for residents in alike.values():
                 one = residents[0]
-                if _clash(pod.ports, one.ports):
+                if ports_clash(pod.ports, one.ports):
                     found[kind, [self.place[each.node] for each in residents]] = False
                 for first, second in ((pod, one), (one, pod)):
                     for term in first.pod_anti_affinity:
-                        if _means(term, second) and not (
+                        if refers_to(term, second) and not (
                             self.for_bound and term.has_unsupported_selector
                         ):
                             near = self._domains(term.topology, residents)
@@ -296,7 +326,7 @@ class _Builder:
             for term in pod.pod_affinity:
                 if place < len(self.sample):
                     self._pin([place], ("affinity", "required pod affinity"))
-                near = [other for other, each in enumerate(self.sample) if _means(term, each)]
+                near = [other for other, each in enumerate(self.sample) if refers_to(term, each)]
                 self._pin(near, ("affinity", f"{title} must stay near it"))
         spreads = {
             (pod.namespace, each): pod.title for pod in self.residents for each in pod.spread
@@ -316,7 +346,7 @@ class _Builder:
         for term, who in carriers.items():
             if not any(term.topology in node.labels for node in self.state.nodes):
                 continue  # all nodes are in no domain of it
-            meant = [kind for kind, pod in enumerate(self.sample) if _means(term, pod)]
+            meant = [kind for kind, pod in enumerate(self.sample) if refers_to(term, pod)]
             mutual = tuple(kind for kind in who if kind in meant)
             words = f"anti-affinity of {self._title(who[0])}"
             bounds = not term.has_unsupported_selector
@@ -343,7 +373,7 @@ class _Builder:
             words = f"host port of {self._title(a)}"
             found.append(_Rule("limit", (a,), 1, "", words, "anti-affinity"))
             for b in with_ports[place + 1 :]:
-                if _clash(self.sample[a].ports, self.sample[b].ports):
+                if ports_clash(self.sample[a].ports, self.sample[b].ports):
                     found.append(_Rule("apart", (a, b), 1, "", words, "anti-affinity"))
         return found
 
@@ -351,7 +381,7 @@ class _Builder:
         return [
             kind
             for kind, pod in enumerate(self.sample)
-            if pod.namespace == namespace and _selects(spread.selector, pod.labels)
+            if pod.namespace == namespace and selects(spread.selector, pod.labels)
         ]
 
     def _spread_rules(self) -> list[_Rule]:
@@ -370,8 +400,8 @@ class _Builder:
                 number
                 for number, node in enumerate(self.state.nodes)
                 if all(each.topology in node.labels for each in one.spread)
-                and (not spread.honor_affinity or _within(node, one.affinity))
-                and (not spread.honor_taints or _tolerated(node, one))
+                and (not spread.honor_affinity or meets_terms(node, one.affinity))
+                and (not spread.honor_taints or tolerates(node, one))
             ]
             domains = tuple(
                 dict.fromkeys(self.state.nodes[n].labels[spread.topology] for n in counting)
@@ -386,7 +416,7 @@ class _Builder:
             elif spread.domains > 1:
                 rule.why = "minDomains"
             elif outside or any(
-                pod.namespace == namespace and _selects(spread.selector, pod.labels)
+                pod.namespace == namespace and selects(spread.selector, pod.labels)
                 for pod in self.residents
             ):
                 rule.why = "some of the pods it counts are not in the plan"
@@ -487,7 +517,7 @@ class _Builder:
             theirs = [
                 budget
                 for budget in by_namespace.get(pod.namespace, ())
-                if _selects(budget.selector, pod.labels)
+                if selects(budget.selector, pod.labels)
             ]
             why = "two budgets speak of it" if len(theirs) > 1 else "its budget allows 0"
             for number in self.kinds[kind] if theirs else ():
@@ -652,77 +682,3 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
         seen[name] += 1
         found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
     return tuple(found)
-
-
-def _holds(expression: Expression, labels: object) -> bool:
-    assert isinstance(labels, dict)
-    value, operator = labels.get(expression.key), expression.operator
-    if operator == "In":
-        return value is not None and value in expression.values
-    if operator == "NotIn":
-        return value is None or value not in expression.values
-    if operator in ("Exists", "DoesNotExist"):
-        return (value is not None) == (operator == "Exists")
-    return _number(value, expression.values, 1 if operator == "Gt" else -1)
-
-
-def _number(value: str | None, given: tuple[str, ...], sign: int) -> bool:
-    """Whether a label is a whole number above (1) or below (-1) the one given."""
-    numbers = [_WHOLE.fullmatch(text) for text in (value or "", *given)]
-    return len(given) == 1 and all(numbers) and sign * (int(value or "") - int(given[0])) > 0
-
-
-def _selects(selector: Selector, labels: object) -> bool:
-    return selector is not None and all(_holds(each, labels) for each in selector)
-
-
-def _means(term: PodTerm, pod: Pod) -> bool:
-    """Whether a term of affinity speaks of a pod."""
-    return (term.namespaces is None or pod.namespace in term.namespaces) and _selects(
-        term.selector, pod.labels
-    )
-
-
-def _within(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:
-    """Whether of each group of node terms one holds."""
-    return all(
-        any(
-            (term.labels or term.fields)
-            and _selects(term.labels, node.labels)
-            and _selects(term.fields, {"metadata.name": node.name})
-            for term in group
-        )
-        for group in groups
-    )
-
-
-def _tolerated(node: Node, pod: Pod) -> bool:
-    return all(
-        any(
-            (not each.effect or each.effect == taint.effect)
-            and (each.key == taint.key or (not each.key and each.operator == "Exists"))
-            and (each.operator == "Exists" or each.value == taint.value)
-            for each in pod.tolerations
-        )
-        for taint in node.taints
-    )
-
-
-def _takes(node: Node, pod: Pod) -> bool:
-    """Whether a node takes a pod, as far as labels and taints say."""
-    return (
-        not node.not_ready_reason
-        and _tolerated(node, pod)
-        and _within(node, pod.affinity)
-        and _within(node, pod.volume_node_affinity)
-    )
-
-
-def _clash(ports: frozenset[tuple[str, str, int]], others: frozenset[tuple[str, str, int]]) -> bool:
-    """Whether two pods want one port of a node."""
-    return any(
-        (protocol, port) == (other_protocol, other_port)
-        and (address == other or "0.0.0.0" in (address, other))
-        for address, protocol, port in ports
-        for other, other_protocol, other_port in others
-    )

@@ -5,7 +5,7 @@ judge of plans refuses every kind of wrong one.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,9 @@ from cotenant.advice.order import Ordered, ordered
 from cotenant.advice.plan import Advice, advise, drain
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
-from cotenant.advice.state import ClusterState
+from cotenant.advice.state import ClusterState, Pod
 from cotenant.advice.text_report import WIDTH, advice_lines, drain_lines
-from cotenant.advice.to_packing import translate
+from cotenant.advice.to_packing import COMPARED, NOT_COMPARED, require_every_field, translate
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidInstance,
@@ -590,6 +590,14 @@ def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
     refused("too little cpu", ("full-1", "n1"), ("big-1", "n2"))
     check_waves(read, [(Move(number(read, "p-1"), "n2"),)])
     check_waves(read, [(Move(number(read, "v-1"), "n2"),)], released=["volumes"])
+
+
+def test_a_field_of_a_pod_is_compared_or_named_before_pods_are_merged() -> None:
+    taller = make_dataclass("Taller", [("height", int, 0)], bases=(Pod,), frozen=True)
+    with pytest.raises(TypeError, match="height is neither in COMPARED nor in NOT_COMPARED"):
+        require_every_field(taller)
+    assert not set(COMPARED) & set(NOT_COMPARED)
+    require_every_field(Pod)
 
 
 def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,12 +31,13 @@ class Incumbent(Generic[Found, Number]):
     sense : "min" where less is better.
     scale : what the objective could be at most, for `agree`; 1 for numbers that count.
     bound : what is known before the search; None for nothing.
+    value : what no answer is worse than, without one in hand; None for nothing.
     then : of two answers of the same value the one with less of this is better.
     shown : turns values and bounds into the unit of the outcome.
 
     Attributes
     ----------
-    best, value : the best answer and its value; None and an infinity without one.
+    best, value : the best answer and its value; without one None, and `value` or an infinity.
     bound : the best bound; an infinity without one.
     stop, certificate : why the search ended and its facts so far, for the outcome.
     """
@@ -52,6 +53,7 @@ class Incumbent(Generic[Found, Number]):
         sense: Sense = "min",
         scale: float = 1.0,
         bound: Number | None = None,
+        value: Number | None = None,
         then: Callable[[Found], float] | None = None,
         shown: Callable[[Number], float] = float,
     ) -> None:
@@ -59,7 +61,7 @@ class Incumbent(Generic[Found, Number]):
         self._checked, self._objective, self._then, self._shown = instance, objective, then, shown
         self._sign = 1 if sense == "min" else -1
         self.best = None
-        self.value = cast("Number", math.inf * self._sign)
+        self.value = cast("Number", math.inf * self._sign) if value is None else value
         self.bound = cast("Number", -math.inf * self._sign) if bound is None else bound
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {}
@@ -98,11 +100,8 @@ class Incumbent(Generic[Found, Number]):
     def report(self, text: str) -> None:
         """Note where the search stands."""
         nearest = min(self.bound, self.value) if self._sign > 0 else max(self.bound, self.value)
-        value, bound = (
-            self._shown(number) if math.isfinite(number) else None
-            for number in (self.value, nearest)
-        )
-        self.clock.note(value, bound, text)
+        value = None if self.best is None else self._shown(self.value)
+        self.clock.note(value, self._shown(nearest) if math.isfinite(nearest) else None, text)
 
     @property
     def closed(self) -> bool:
@@ -184,7 +183,9 @@ def conclude(
             facts["contradiction"] = (
                 f"the bound {bound:.12g} is {side} the value {value:.12g}; neither is trusted"
             )
-            clock.note(value, None, "contradiction")
-            return Outcome(answer, None, Status.UNKNOWN, stop, facts, tuple(trace))
-    clock.note(value, bound, "done")
+            bound, status = None, Status.UNKNOWN
+    try:
+        clock.note(value, bound, "contradiction" if status is Status.UNKNOWN else "done")
+    except KeyboardInterrupt:  # the answer is there
+        stop = Stop.INTERRUPTED
     return Outcome(answer, bound, status, stop, facts, tuple(trace))

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -103,6 +103,22 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.analysis.run.runners import InProcess
 
     monkeypatch.setattr(compare, "runner_of", lambda *_: InProcess())
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replace engines wherever the package calls them: `engines(solve_program=answer)`."""
+    from cotenant.solvers import engines as seam
+
+    def replace(**answers: Callable[..., object]) -> None:
+        real = {name: getattr(seam, name) for name in answers}
+        for module in list(sys.modules.values()):
+            if module is not seam and module.__name__.startswith("cotenant."):
+                for name in answers:
+                    if vars(module).get(name) is real[name]:
+                        monkeypatch.setattr(module, name, answers[name])
+
+    return replace
 
 
 @pytest.fixture(scope="session")

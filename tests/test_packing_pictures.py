@@ -28,7 +28,7 @@ from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Outcome, Status, Stop
-from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
+from cotenant.solvers.packing.dominant_shares import SharesLimits, max_min_share, max_utilization
 from cotenant.solvers.packing.game.play import fuga
 from cotenant.solvers.packing.game.strategies import game_of
 from cotenant.solvers.packing.game.tree import game_tree
@@ -163,7 +163,8 @@ def test_with_too_many_combinations_a_frontier_has_answers_and_bounds_and_proves
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (whole,) = price_frontiers(EXAMPLE)
-    monkeypatch.setattr("cotenant.solvers.packing.dominant_shares.MOST_COLUMNS", 3)
+    few = partial(max_utilization, limits=SharesLimits(columns=3))
+    monkeypatch.setattr(module, "max_utilization", few)
     (frontier,) = price_frontiers(EXAMPLE)
     assert frontier.status is Status.FEASIBLE
     for point in frontier.points:

@@ -6,6 +6,8 @@ tell them apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +19,7 @@ from cotenant import solve
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.engines import EngineAnswer
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.dominant_shares import (
     _Leximin,
@@ -125,19 +127,18 @@ MANY = Packing(
 
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
+@pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 def test_an_answer_is_there_before_combinations_are_listed(
-    method: Any, monkeypatch: pytest.MonkeyPatch
+    stop: Stop, method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for given in (Stop.TIME_LIMIT, KeyboardInterrupt()):
-        monkeypatch.setattr(
-            "cotenant.solvers.packing.dominant_shares.combinations", Mock(side_effect=[given])
-        )
-        outcome = method(MANY, time_limit=60.0)
-        check(MANY, outcome.solution)
-        assert outcome.solution.totals(3).tolist() == [30_000, 50_000, 27]
-        interrupted = isinstance(given, KeyboardInterrupt)
-        assert outcome.stop is (Stop.INTERRUPTED if interrupted else given)
-        assert outcome.bound is not None
+    given = KeyboardInterrupt() if stop is Stop.INTERRUPTED else stop
+    place = "cotenant.solvers.packing.dominant_shares.combinations"
+    monkeypatch.setattr(place, Mock(side_effect=[given]))
+    outcome = method(MANY, time_limit=60.0)
+    check(MANY, outcome.solution)
+    assert outcome.solution.totals(3).tolist() == [30_000, 50_000, 27]
+    assert outcome.stop is stop
+    assert outcome.bound is not None
 
 
 def test_the_listing_of_combinations_looks_at_the_clock_and_ends() -> None:
@@ -183,7 +184,7 @@ def test_a_simple_bound_is_never_below_the_best_shares(brute) -> None:
             sorted(n * u for n, u in zip(total, unit, strict=True))
             for total in brute.totals_possible(instance)
         )
-        search = _Leximin(instance, Clock(), None, None)
+        search = _Leximin(instance, Clock())
         assert search.shares <= best
         for level, share in enumerate(best):
             assert search._simple(level) >= share
@@ -191,10 +192,10 @@ def test_a_simple_bound_is_never_below_the_best_shares(brute) -> None:
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
 def test_a_program_of_many_combinations_is_solved_in_a_process_that_can_be_ended(
-    method: Any, monkeypatch: pytest.MonkeyPatch
+    method: Any, engines: Callable[..., None]
 ) -> None:
     apart = Mock(return_value=EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT))
-    monkeypatch.setattr("cotenant.solvers.packing.dominant_shares.solve_in_subprocess", apart)
+    engines(solve_in_subprocess=apart)
     outcome = method(MANY, time_limit=60.0)
     assert apart.called
     check(MANY, outcome.solution)
@@ -216,3 +217,22 @@ def test_more_requests_than_can_be_placed_one_by_one_in_time_are_refused(policy:
     with pytest.raises(InvalidOption, match="one by one"):
         solve(many, policy, time_limit=3.0)
     assert solve(many, "min-servers").status == "optimal"
+
+
+@pytest.mark.parametrize("method", [max_utilization, max_min_share])
+def test_shares_cut_short_rest_on_the_engines_bound(
+    method: Any, engines: Callable[..., None]
+) -> None:
+    instance = Packing(capacity=[[5, 9]], demand=[[3, 3], [3, 1]], servers=[3])
+    best = method(instance)
+    assert best.status is Status.OPTIMAL
+
+    def cut(program: Any, **given: Any) -> Any:  # twice the truth
+        found = solve_program(program, **given)
+        bound = None if found.bound is None else 2.0 * found.bound
+        return replace(found, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, bound=bound)
+
+    engines(solve_program=cut)
+    outcome = method(instance)
+    assert best.bound < outcome.bound <= 2.0 * best.bound + 1e-9
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)

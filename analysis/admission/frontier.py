@@ -15,9 +15,8 @@ from ...instances.problem.option_types import validate_options
 from ...models.admission.blocking import blocking_program
 from ...solvers.admission.local_search import local_search
 from ...solvers.admission.optimal import optimal
-from ...solvers.admission.prices import raise_if_interrupted
 from ...solvers.engines import EngineName, solve_program
-from ...solvers.outcome import Clock, Report, Status, Stop
+from ...solvers.outcome import Clock, Report, Status, Stop, raise_if_interrupted
 from ..frontier import Points, PriceFrontier, PricePoint, settled
 from .repair import towards_stability
 
@@ -188,8 +187,7 @@ def downwards(
     assert best.bound is not None
     last = _point(instance, best.solution, best.bound, np.inf)
     yield last
-    if best.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    raise_if_interrupted(best.stop)
     if last.blocking_pairs == 0 or not within_reach(instance):
         return
     known = [_counted(instance, one) for one in _starts(instance, best.solution, clock, rng)]
@@ -242,7 +240,7 @@ def _solved(
         program.base.program, engine=engine, time_limit=clock.time_slice(2),
         start=program.point(instance, start)
     )  # fmt: skip
-    raise_if_interrupted(answer)
+    raise_if_interrupted(answer.stop)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
         bound = min(bound, -answer.bound * program.base.scale)
     best, speed = start, total_speed(instance, start)

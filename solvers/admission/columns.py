@@ -26,9 +26,8 @@ from ...instances.admission.prices import gains_at_prices
 from ...instances.admission.rules import job_speeds, total_speed
 from ...models.program import ProgramBuilder
 from ..engines import EngineAnswer, WarmStartedProgram, solve_program
-from ..outcome import Clock, Report, Status, Stop
+from ..outcome import Clock, Report, Status, Stop, raise_if_interrupted
 from .local_search import best_cores
-from .prices import raise_if_interrupted
 
 LISTED = 40_000
 """Sets listed at most for the final program."""
@@ -126,7 +125,7 @@ class ColumnGeneration:
         effort = 0
         while not clock.expired:
             answer = self._living.solve(clock.left)
-            raise_if_interrupted(answer)
+            raise_if_interrupted(answer.stop)
             if answer.row_dual is None or answer.objective is None:
                 return
             master = np.maximum(0.0, -answer.row_dual)[len(self._kinds) :] * self.scale

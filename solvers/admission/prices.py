@@ -10,8 +10,8 @@ from ...instances.admission.instance import Admission, Floats
 from ...instances.admission.prices import Stopped, gains_at_prices, price_bound
 from ...instances.admission.rules import speeds_on
 from ...models.admission import assignment_program
-from ..engines import EngineAnswer, WarmStartedProgram
-from ..outcome import Clock, Stop
+from ..engines import WarmStartedProgram
+from ..outcome import Clock, raise_if_interrupted
 
 RELAXED_UP_TO = 20_000
 """Entries of J x V x C up to which the linear relaxation is solved after the subgradient steps."""
@@ -85,18 +85,10 @@ def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]
     program = assignment_program(instance, ordered=False)
     relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
     answer = WarmStartedProgram(relaxed, options=_INTERIOR).solve(clock.left)
-    raise_if_interrupted(answer)
+    raise_if_interrupted(answer.stop)
     if answer.row_dual is None:
         return None
     prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(
         instance.cores.shape
     )
     return prices, price_bound(instance, prices)
-
-
-def raise_if_interrupted(answer: EngineAnswer) -> None:
-    """Raise KeyboardInterrupt when an engine was interrupted: it keeps its best answer and says so,
-    the steps after it end.
-    """
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt

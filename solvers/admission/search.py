@@ -14,10 +14,10 @@ from ...instances.admission.rules import scale, total_speed
 from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, EngineName, solve_in_subprocess, solve_program
-from ..outcome import Clock, Outcome, Status, Stop, agree
+from ..outcome import Clock, Outcome, Status, Stop, agree, raise_if_interrupted
 from .local_search import improved
 from .max_jobs import most_possible, serve_most
-from .prices import RELAXED_UP_TO, good_prices, raise_if_interrupted, relaxation_prices
+from .prices import RELAXED_UP_TO, good_prices, relaxation_prices
 
 SMALL = 500
 """Entries of J x V x C up to which the assignment program alone is quicker than everything that
@@ -243,7 +243,7 @@ class Search:
             self.note("sets of jobs")
         answer, found = program.solve(self.best, self.part(0.3, 60.0).left, None)
         faster = self.better(found)
-        raise_if_interrupted(answer)
+        raise_if_interrupted(answer.stop)
         if faster:
             self._local_search(rng, 0.1, 20)
             program.take(self.best)
@@ -259,7 +259,7 @@ class Search:
         self.certificate["sets_listed"] = program.size
         if answer.bound is not None:
             self._bounded_by_columns(max(self.value, -answer.bound * program.scale))
-        raise_if_interrupted(answer)
+        raise_if_interrupted(answer.stop)
         self.note("all sets that matter")
 
     def _bounded_by_columns(self, bound: float) -> None:
@@ -295,7 +295,7 @@ class Search:
             self.lower(bound)
         if not self.proved:
             self.stop = answer.stop
-        raise_if_interrupted(answer)
+        raise_if_interrupted(answer.stop)
 
     def _within_reach(self, keep: Booleans | None) -> bool:
         """Whether time and memory allow the assignment program over these pairs; says it where

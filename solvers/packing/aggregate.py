@@ -14,7 +14,7 @@ from ...instances.packing.instance import Floats, Integers
 from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
-from ..outcome import Clock, Status, Stop
+from ..outcome import Clock, Status, Stop, raise_if_interrupted
 from .constrained import Ruled
 
 BITS = 40
@@ -146,8 +146,7 @@ def aggregate_bound(
             break
         program = exact.scaled(lower, ceiling)
         answer = living.again(program, clock.time_slice(most=deadline - clock.seconds))
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.row_dual is None or answer.point is None:
             break
         value = exact.bound(answer.row_dual, lower, ceiling)
@@ -211,8 +210,7 @@ def spread_room(
 
     def solved() -> Floats | None:
         answer = living.again(exact.scaled(lower, upper), clock.time_slice(4))
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         point = answer.point
         if point is None or answer.status is not Status.OPTIMAL:
             return None

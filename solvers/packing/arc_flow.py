@@ -13,7 +13,8 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.arc_flow import arc_flow_program
 from ..engines import solve_in_subprocess
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..incumbent import conclude
+from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .bounds import best_bound
 from .fitting import Counts, trimmed
 from .presolve import Reduced, presolve
@@ -111,17 +112,8 @@ def arc_flow(
     lower = max(floor, bound or 0)
     if solution is None:
         return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT, certificate)
-    proved = lower >= solution.servers
-    stop = Stop.FINISHED if proved else Stop.TIME_LIMIT
-    try:
-        clock.note(float(solution.servers), float(min(lower, solution.servers)), "arc-flow")
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-    return Outcome(
-        solution, float(min(lower, solution.servers)),
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        stop, certificate, tuple(clock.trace),
-    )  # fmt: skip
+    value = float(solution.servers)
+    return conclude(solution, value, float(lower), Stop.TIME_LIMIT, certificate, clock)
 
 
 def _given(start: Placement | None, floor: int, stop: Stop, certificate: dict[str, Any]) -> Outcome:
@@ -242,8 +234,7 @@ def solve_graph(
         problem.price,
     )
     answer = solve_in_subprocess(program, time_limit=time_limit)
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    raise_if_interrupted(answer.stop)
     if answer.status is Status.INFEASIBLE:
         return None, problem.budget + 1
     bound = None if answer.bound is None else int(np.ceil(answer.bound - 1e-6))

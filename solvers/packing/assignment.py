@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...instances.packing.instance import Integers, Packing, Placement
@@ -9,6 +11,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...models.packing.assignment import AssignmentModel, assignment_model
 from ..engines import CpSatAnswer, solve_cp_sat
+from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
 from .constrained import Ruled, reduce_ruled
@@ -16,11 +19,23 @@ from .constrained_fitting import fit_ruled, runs
 from .fitting import Counts, decreasing, fit, trimmed
 from .presolve import Reduced, presolve
 
-MOST_COUNTS = 300_000
-"""Larger models (servers x types) are refused."""
 
-A_COUNT = 3e-5
-"""Seconds that a count takes in the making of the model, in which nothing looks at the clock."""
+@dataclass(frozen=True)
+class ModelLimits:
+    """The numbers that steer `cp_sat`.
+
+    Attributes
+    ----------
+    counts : larger models (servers x types) are refused.
+    seconds_per_count : what a count takes in the making of the model, in which nothing looks at the
+        clock.
+    """
+
+    counts: int = 300_000
+    seconds_per_count: float = 3e-5
+
+
+LIMITS = ModelLimits()
 
 
 @validate_options
@@ -31,6 +46,7 @@ def cp_sat(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
+    limits: ModelLimits = LIMITS,
 ) -> Outcome:
     """Fewest servers by the plain declarative model: how many VMs of each type on each server, and
     which servers are used.
@@ -43,6 +59,7 @@ def cp_sat(
     time_limit : seconds. Where making the model alone would take longer, the answer is the start or
         the greedy one, with the bound of `bounds.best_bound`.
     start : an answer to begin from.
+    limits : the numbers that steer it.
 
     Raises
     ------
@@ -63,18 +80,18 @@ def cp_sat(
     problem = reduce_ruled(instance) if instance.has_constraints else presolve(instance)
     greedy = _greedy(problem)
     kind = _servers(problem, greedy, start)
-    if len(kind) * problem.types > MOST_COUNTS:
+    if len(kind) * problem.types > limits.counts:
         raise InvalidOption(
             f"cp-sat would need {len(kind)} servers x {problem.types} types = "
             f"{len(kind) * problem.types} counts, more than"
-            f" {MOST_COUNTS}; use min-servers"
+            f" {limits.counts}; use min-servers"
         )
     # make the model and run it, if there is time to
     floor = best_bound(problem).value
     built: AssignmentModel | None = None
     message = "none: making the model would take longer than there was time"
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
-    if clock.left is None or clock.left > len(kind) * problem.types * A_COUNT:
+    if clock.left is None or clock.left > len(kind) * problem.types * limits.seconds_per_count:
         built = assignment_model(
             problem.demand, problem.request, problem.capacity, kind, problem.price,
             rules=problem if isinstance(problem, Ruled) else None,
@@ -100,11 +117,9 @@ def cp_sat(
     if not candidates:
         return Outcome(None, None, Status.UNKNOWN, answer.stop, certificate, answer.trace)
     best = min(candidates, key=lambda placement: placement.servers)
-    proved = max(floor, int(np.ceil((answer.bound or 0.0) - 1e-6)))
-    lower = min(proved, best.servers)
-    status = Status.OPTIMAL if proved >= best.servers else Status.FEASIBLE
-    stop = Stop.FINISHED if status is Status.OPTIMAL else answer.stop
-    return Outcome(best, float(lower), status, stop, certificate, answer.trace)
+    bound = float(max(floor, np.ceil((answer.bound or 0.0) - 1e-6)))
+    clock.trace.extend(answer.trace)
+    return conclude(best, float(best.servers), bound, answer.stop, certificate, clock)
 
 
 def _greedy(problem: Reduced) -> Counts | None:

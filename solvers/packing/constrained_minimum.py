@@ -9,22 +9,13 @@ import numpy as np
 
 from ...models.packing.assignment import assignment_model
 from ..engines import solve_cp_sat
-from ..outcome import Status, Stop
+from ..outcome import Status, raise_if_interrupted
 from .aggregate import aggregate_bound, spread_room
 from .constrained import Ruled
 from .constrained_fitting import fill_ruled, fit_ruled, large, runs
 from .constrained_search import Filling
 from .fitting import Counts, decreasing, trimmed
 from .portfolio_state import PortfolioState
-
-MOST_COUNTS = 30_000
-"""Larger models (servers x types) are not given to CP-SAT at first."""
-
-FEW_COUNTS = 400
-"""Smaller ones are, before fillings are searched for."""
-
-ALLOWED_ABOVE = 0.02
-"""Fillings are first searched for with this part of servers more than the bound."""
 
 
 def greedy(search: PortfolioState, random_starts: int) -> None:
@@ -49,7 +40,7 @@ def greedy(search: PortfolioState, random_starts: int) -> None:
         if not search.open and name != "FFD":
             return
         search.offer(pack(), name)
-    for _ in range(random_starts if problem.vms <= 20_000 else 0):
+    for _ in range(random_starts if problem.vms <= search.limits.random_fit_vms else 0):
         if not search.open:
             return
         mixed = runs(problem, rng.permutation(problem.types))
@@ -59,7 +50,7 @@ def greedy(search: PortfolioState, random_starts: int) -> None:
 
 def aggregate(search: PortfolioState) -> None:
     """The bound of the aggregate program."""
-    upper = None if search.best is None else search.upper
+    upper = None if search.best is None else search.value
     found = aggregate_bound(
         _ruled(search), search.clock, upper=upper, seconds=search.slice(0.5, least=2.0)
     )
@@ -71,7 +62,7 @@ def prove(search: PortfolioState) -> None:
     """In turns, more time each: fillings at the aggregate program's servers, and CP-SAT."""
     problem, effort = _ruled(search), 1.0
     kind = _servers(search)
-    if len(kind) * problem.types <= FEW_COUNTS:
+    if len(kind) * problem.types <= search.limits.first_counts:
         _by_cp_sat(search, 3.0)
     while search.open:
         _fillings(search, effort)
@@ -86,12 +77,12 @@ def _fillings(search: PortfolioState, effort: float) -> None:
     """
     if large(_ruled(search)):
         return
-    failed, above = -1, math.ceil(ALLOWED_ABOVE * search.lower)
-    while search.open and failed + 1 < search.upper - search.lower:
-        above = min(above, search.upper - search.lower - 1)
-        if not _filled(search, search.lower + above, effort):
+    failed, above = -1, math.ceil(search.limits.allowed_above * search.bound)
+    while search.open and failed + 1 < search.value - search.bound:
+        above = min(above, search.value - search.bound - 1)
+        if not _filled(search, search.bound + above, effort):
             failed = above
-        above = (failed + search.upper - search.lower) // 2
+        above = (failed + search.value - search.bound) // 2
 
 
 def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
@@ -102,7 +93,7 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
         spread = spread_room(problem, cost, clock, search.servers)
     if spread is None:
         found = aggregate_bound(
-            problem, clock, least=cost, upper=search.upper, seconds=search.slice(0.2)
+            problem, clock, least=cost, upper=search.value, seconds=search.slice(0.2)
         )
         if found.servers is None or found.count is None:
             return False
@@ -111,7 +102,7 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
     filling = Filling(problem, problem.pooled.kinds(servers), count, search.rng)
     filling.place_evenly(count)
     # a step of the search by halves is a server of the cheapest class at least
-    steps = ((search.upper - search.lower) // int(problem.price.min())).bit_length()
+    steps = ((search.value - search.bound) // int(problem.price.min())).bit_length()
     seconds = max(4.0 * effort, search.slice(0.15) or 0.0) / max(steps, 1)
     if not filling.mend(clock, clock.seconds + seconds):
         return False
@@ -123,7 +114,7 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     """CP-SAT on all servers that an answer better than the best could use."""
     problem = _ruled(search)
     kind = _servers(search)
-    if len(kind) * problem.types > MOST_COUNTS * effort:
+    if len(kind) * problem.types > search.limits.constrained_counts * effort:
         return
     built = assignment_model(
         problem.demand, problem.request, problem.capacity, kind, problem.price, rules=problem
@@ -131,23 +122,22 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     cost = [int(problem.price[c]) for c in kind]
     used = [built.model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     total = sum(c * flag for c, flag in zip(cost, used, strict=True))
-    built.model.add(total >= search.lower)
-    built.model.add(total <= search.upper - 1)
+    built.model.add(total >= search.bound)
+    built.model.add(total <= search.value - 1)
     answer = solve_cp_sat(built.model, time_limit=search.clock.time_slice(most=3.0 * effort))
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    raise_if_interrupted(answer.stop)
     if answer.status is Status.INFEASIBLE:
-        search.raise_bound(search.upper, "CP-SAT")
+        search.raise_bound(search.value, "CP-SAT")
     if answer.values is not None:
         search.offer(trimmed(built.counts(answer.values), kind, problem.request), "CP-SAT")
     if answer.bound is not None and answer.values is not None:
-        search.raise_bound(min(math.ceil(answer.bound - 1e-6), search.upper), "CP-SAT")
+        search.raise_bound(min(math.ceil(answer.bound - 1e-6), search.value), "CP-SAT")
 
 
 def _servers(search: PortfolioState) -> np.ndarray:
     """(n,) classes of the servers that an answer better than the best could use."""
     problem = _ruled(search)
-    most = (search.upper - 1) // problem.price
+    most = (search.value - 1) // problem.price
     return np.repeat(np.arange(len(problem.price)), np.minimum(problem.limit, most))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any
@@ -20,22 +21,38 @@ from ..engines import EngineAnswer, solve_in_subprocess, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree
 from .fixed_servers import Cluster, evenly_filled, fixed_cluster
 
-MOST_COLUMNS = 50_000
-"""Maximal combinations of one server class; where there are more, no program is made."""
 
-NOT_LISTED = (
-    f"none: a server has more than {MOST_COLUMNS} maximal combinations of VMs, or there was no "
-    "time to list them; the answer is an even filling or the start, the bound that of requests "
-    "and of what all servers hold together"
-)
+@dataclass(frozen=True)
+class SharesLimits:
+    """The numbers that steer `max_min_share` and `max_utilization`.
 
-KEEPS_TIME = 2_000
-"""Columns up to which HiGHS keeps its time limit."""
+    Attributes
+    ----------
+    columns : maximal combinations of one server class; where there are more, no program is made.
+    keeps_time : columns up to which HiGHS keeps its time limit.
+    steps, steps_between : steps that the listing of one class's combinations may take, a few
+        seconds, and those between two looks at the clock.
+    seconds : for CP-SAT to decide between utilizations that differ by less than `PRECISION`, where
+        time is not limited.
+    """
 
-MOST_STEPS, STEPS = 10**8, 10**6
-"""Steps that the listing of one class's combinations may take, a few seconds, and those between two
-looks at the clock.
-"""
+    columns: int = 50_000
+    keeps_time: int = 2_000
+    steps: int = 10**8
+    steps_between: int = 10**6
+    seconds: float = 30.0
+
+    @property
+    def not_listed(self) -> str:
+        """Why there is no program, for the certificate."""
+        return (
+            f"none: a server has more than {self.columns} maximal combinations of VMs, or there "
+            "was no time to list them; the answer is an even filling or the start, the bound that "
+            "of requests and of what all servers hold together"
+        )
+
+
+LIMITS = SharesLimits()
 
 Share = Annotated[float, AtLeast(0, "a dominant share")]
 
@@ -49,11 +66,6 @@ PRECISION = 1e-9
 most.
 """
 
-MOST_SECONDS = 30.0
-"""For CP-SAT to decide between utilizations that differ by less than that, where time is not
-limited.
-"""
-
 
 @validate_options
 def max_utilization(
@@ -64,6 +76,7 @@ def max_utilization(
     start: Placement | None = None,
     report: Report | None = None,
     least_share: Share = 0.0,
+    limits: SharesLimits = LIMITS,
 ) -> Outcome:
     """The placement that uses most of the cluster: the mean over resources of the share in use.
 
@@ -71,6 +84,7 @@ def max_utilization(
     ----------
     least_share : dominant share that every user who wants something must have (see `vms_owed`); 0
         for whatever they get.
+    limits : the numbers that steer it.
 
     Raises
     ------
@@ -96,13 +110,13 @@ def max_utilization(
         return search.outcome(top, Status.OPTIMAL, Stop.FINISHED, "none")
     # 2. maximal combinations of VMs for each server class
     try:
-        tables = combinations(instance, search.cluster, clock)
+        tables = combinations(instance, search.cluster, clock, limits)
     except KeyboardInterrupt:
         tables = Stop.INTERRUPTED
     if isinstance(tables, Stop):
-        return search.outcome(top, Status.UNKNOWN, tables, NOT_LISTED)
+        return search.outcome(top, Status.UNKNOWN, tables, limits.not_listed)
     # 3. the program in floats
-    answer = search.solved(tables, lambda program: _solved(program, clock, report))
+    answer = search.solved(tables, lambda program: _solved(program, clock, report, limits))
     status, stop, trace = answer.status, answer.stop, answer.trace
     if search.best is None and status is Status.INFEASIBLE:
         return search.outcome(None, status, stop, answer.message, trace)
@@ -117,7 +131,7 @@ def max_utilization(
     # 5. too near for floats: once more in whole numbers
     below = search.worth(search.best) < highest
     if below and stop is Stop.FINISHED and search.whole_fits(tables):
-        limit = clock.time_slice() or MOST_SECONDS
+        limit = clock.time_slice() or limits.seconds
         again = search.solved(
             tables, partial(solve_program, engine="cp-sat", time_limit=limit), whole=True
         )
@@ -249,6 +263,7 @@ def max_min_share(
     start: Placement | None = None,
     report: Report | None = None,
     levels: Annotated[int, AtLeast(1, "levels to settle")] | None = None,
+    limits: SharesLimits = LIMITS,
 ) -> Outcome:
     """Leximin dominant shares on whole VMs: the least share as large as can be, then the second
     least, and so on.
@@ -262,6 +277,7 @@ def max_min_share(
     Parameters
     ----------
     levels : how many of the least shares to settle, one after the other; all when not given.
+    limits : the numbers that steer it.
 
     Raises
     ------
@@ -278,7 +294,7 @@ def max_min_share(
     optimal 0.25
     """
     clock = Clock(time_limit, report)
-    search = _Leximin(instance, clock, start, report)
+    search = _Leximin(instance, clock, start, report, limits)
     users = len(search.users)
     level_facts: list[dict[str, Any]] = []
     bound = None
@@ -301,7 +317,7 @@ def max_min_share(
         if not settled:
             break
     # the status is that of the first level
-    facts = {"engine": NOT_LISTED} if isinstance(search.tables, Stop) else {}
+    facts = {"engine": limits.not_listed} if isinstance(search.tables, Stop) else {}
     complete = len(level_facts) == users and level_facts[-1]["status"] == Status.OPTIMAL
     status = Status(level_facts[0]["status"])
     stop = Stop.FINISHED if level_facts[-1]["status"] == Status.OPTIMAL else search.stop
@@ -336,9 +352,14 @@ class _Leximin:
     """
 
     def __init__(
-        self, instance: Packing, clock: Clock, start: Placement | None, report: Report | None
+        self,
+        instance: Packing,
+        clock: Clock,
+        start: Placement | None = None,
+        report: Report | None = None,
+        limits: SharesLimits = LIMITS,
     ) -> None:
-        self.instance, self.clock, self.report = instance, clock, report
+        self.instance, self.clock, self.report, self.limits = instance, clock, report, limits
         self.cluster = fixed_cluster(instance)
         self.servers = instance.server_count.astype(np.int64)
         self.tables: list[Integers] | Stop = Stop.INTERRUPTED
@@ -352,7 +373,7 @@ class _Leximin:
         self.shares = self._shares(self.best)
         self._offer(start)
         with suppress(KeyboardInterrupt):
-            self.tables = combinations(instance, self.cluster, clock)
+            self.tables = combinations(instance, self.cluster, clock, limits)
         if isinstance(self.tables, Stop):
             self.stop = self.tables
 
@@ -450,7 +471,7 @@ class _Leximin:
         return owed
 
     def _solved(self, program: LinearProgram) -> EngineAnswer:
-        answer = _solved(program, self.clock, self.report)
+        answer = _solved(program, self.clock, self.report, self.limits)
         if answer.stop is Stop.INTERRUPTED:
             self.stop = Stop.INTERRUPTED
         return answer
@@ -487,18 +508,22 @@ def vms_owed(instance: Packing, least_share: Share) -> Integers:
     return owed
 
 
-def _solved(program: LinearProgram, clock: Clock, report: Report | None) -> EngineAnswer:
+def _solved(
+    program: LinearProgram, clock: Clock, report: Report | None, limits: SharesLimits
+) -> EngineAnswer:
     """What HiGHS makes of a program; in a process of its own where it may look at no clock for
     long.
     """
-    if program.columns > KEEPS_TIME:
+    if program.columns > limits.keeps_time:
         return solve_in_subprocess(program, time_limit=clock.time_slice())
     return solve_program(program, time_limit=clock.time_slice(), report=report)
 
 
-def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | Stop:
+def combinations(
+    instance: Packing, cluster: Cluster, clock: Clock, limits: SharesLimits = LIMITS
+) -> list[Integers] | Stop:
     """Maximal combinations per class; or why not: the time is up, or there are more than
-    `MOST_COLUMNS` for a class, or than `MOST_STEPS` can list.
+    `limits.columns` for a class, or than `limits.steps` can list.
     """
     from .combination_kernels import maximal_combinations
 
@@ -508,14 +533,14 @@ def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Inte
     demand, cap, tables = instance.demand[order], cluster.cap[order], []
     for c in range(instance.classes):
         count, left = np.zeros(instance.types, dtype=np.int64), instance.capacity[c].copy()
-        table = np.zeros((MOST_COLUMNS + 1, instance.types), dtype=np.int64)
-        number, whole, steps = 0, False, 0
+        table = np.zeros((limits.columns + 1, instance.types), dtype=np.int64)
+        number, whole, steps, between = 0, False, 0, limits.steps_between
         while not whole:
             if clock.expired:
                 return Stop.TIME_LIMIT
-            number, whole = maximal_combinations(demand, cap, count, left, table, number, STEPS)
-            steps += STEPS
-            if number > MOST_COLUMNS or (steps > MOST_STEPS and not whole):
+            number, whole = maximal_combinations(demand, cap, count, left, table, number, between)
+            steps += between
+            if number > limits.columns or (steps > limits.steps and not whole):
                 return Stop.ITERATION_LIMIT
         listed = np.zeros((number, instance.types), dtype=np.int64)
         listed[:, order] = table[:number]

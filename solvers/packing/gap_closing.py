@@ -10,31 +10,17 @@ from ...instances.packing.instance import Integers
 from ...models.packing.assignment import assignment_model
 from ...models.packing.columns import pattern_program
 from ..engines import solve_cp_sat, solve_in_subprocess, solve_program
-from ..outcome import Status, Stop
+from ..outcome import Status, raise_if_interrupted
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import Counts, trimmed
 from .patterns import all_patterns
 from .portfolio_state import PortfolioState
 
-MOST_PATTERNS = 6_000
-"""So many patterns are listed for one integer program at effort 1."""
-
-APART = 2_000
-"""Programs with more columns run in a process of their own: HiGHS overruns its time limit on some,
-ten-fold and more.
-"""
-
-FEW_TYPES = 24
-"""Arc-flow is tried up to so many VM types."""
-
-MOST_ASSIGNED = 4_000
-"""CP-SAT with fixed servers is tried up to so many server x type counts."""
-
 
 def by_master(search: PortfolioState, effort: float) -> None:
     """The best answer made of the patterns met so far."""
     table, kind = search.pool.arrays()
-    counts, _ = _integer_program(search, table, kind, search.upper - 1, 5.0 * effort)
+    counts, _ = _integer_program(search, table, kind, search.value - 1, 5.0 * effort)
     search.offer(counts, "program over patterns")
 
 
@@ -50,7 +36,7 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
     assert relaxation is not None
     prices = relaxation.prices
     while search.open and prices.value > 0:
-        target = search.lower
+        target = search.bound
         income = sum(
             int(price) * int(number)
             for price, number in zip(prices.profit, problem.request, strict=True)
@@ -69,8 +55,8 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
                 c,
                 prices.profit,
                 least,
-                most=int(MOST_PATTERNS * effort),
-                nodes=int(3_000_000 * effort),
+                most=int(search.limits.listed_patterns * effort),
+                nodes=int(search.limits.listing_nodes * effort),
             )
             if listed is None:
                 return
@@ -92,10 +78,10 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
 def by_arc_flow(search: PortfolioState, effort: float) -> None:
     """Arc-flow on HiGHS, in a process of its own, when types are few."""
     problem = search.problem
-    if problem.types > FEW_TYPES:
+    if problem.types > search.limits.flow_types:
         return
     try:
-        graph = flow_graph(problem, most=int(20_000 * effort))
+        graph = flow_graph(problem, most=int(search.limits.flow_loads * effort))
     except GraphTooLarge:
         return
     counts, bound = solve_graph(
@@ -112,11 +98,11 @@ def by_assignment(search: PortfolioState, effort: float) -> None:
     """
     problem = search.problem
     single = len(problem.price) == 1
-    number = search.lower // int(problem.price[0]) if single else 0
+    number = search.bound // int(problem.price[0]) if single else 0
     if (
         not single
-        or number * int(problem.price[0]) != search.lower
-        or number * problem.types > MOST_ASSIGNED * effort
+        or number * int(problem.price[0]) != search.bound
+        or number * problem.types > search.limits.assigned_counts * effort
     ):
         return
     model = assignment_model(
@@ -134,9 +120,8 @@ def by_assignment(search: PortfolioState, effort: float) -> None:
             "CP-SAT with the servers fixed",
         )
     elif answer.status is Status.INFEASIBLE:
-        search.raise_bound(search.lower + int(problem.price[0]), "CP-SAT with the servers fixed")
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+        search.raise_bound(search.bound + int(problem.price[0]), "CP-SAT with the servers fixed")
+    raise_if_interrupted(answer.stop)
 
 
 def _integer_program(
@@ -148,12 +133,11 @@ def _integer_program(
         table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
     )
     limit = search.clock.time_slice(most=seconds)
-    if search.master == "highs" and len(table) > APART:
+    if search.master == "highs" and len(table) > search.limits.master_columns:
         answer = solve_in_subprocess(program, time_limit=limit)
     else:
         answer = solve_program(program, engine=search.master, time_limit=limit)
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    raise_if_interrupted(answer.stop)
     if answer.point is None:
         return None, answer.status is Status.INFEASIBLE
     number = np.round(answer.point[: len(table)]).astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
 from ..engines import WarmStartedProgram
-from ..outcome import Clock, Stop
+from ..outcome import Clock, raise_if_interrupted
 from .patterns import (
     ACCURACY,
     Pool,
@@ -117,8 +117,7 @@ def generate(
         answer = program.solve(
             clock.time_slice(most=None if deadline is None else deadline - clock.seconds)
         )
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.row_dual is None or answer.point is None:
             break
         rounds += 1

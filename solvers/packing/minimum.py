@@ -5,6 +5,7 @@ what proved it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -18,9 +19,9 @@ from .bounds import best_bound
 from .constrained import reduce_ruled
 from .diving import dive
 from .fitting import Counts, decreasing, fill, fit, fit_at_random
-from .gap_closing import FEW_TYPES, by_arc_flow, by_assignment, by_enumeration, by_master
+from .gap_closing import by_arc_flow, by_assignment, by_enumeration, by_master
 from .generation import generate
-from .portfolio_state import PortfolioState
+from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
 from .presolve import presolve
 
 
@@ -34,6 +35,7 @@ def min_servers(
     report: Report | None = None,
     random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
     master: EngineName = "highs",
+    limits: PortfolioLimits = LIMITS,
 ) -> Outcome:
     """The fewest servers that hold all requests, with a proof.
 
@@ -58,6 +60,7 @@ def min_servers(
     random_starts : how many first fits, and random fits, in random order come first.
     master : the engine of the integer programs over patterns. HiGHS is the quicker by far; CP-SAT
         is the second route.
+    limits : the numbers that steer the search.
 
     Returns
     -------
@@ -83,7 +86,9 @@ def min_servers(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
-    return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=False)
+    return _minimum(
+        instance, rng, time_limit, start, report, random_starts, master, limits, costs=False
+    )
 
 
 @validate_options
@@ -96,6 +101,7 @@ def min_cost(
     report: Report | None = None,
     random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
     master: EngineName = "highs",
+    limits: PortfolioLimits = LIMITS,
 ) -> Outcome:
     """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at
     its class's cost.
@@ -107,6 +113,7 @@ def min_cost(
     ----------
     random_starts : how many first fits, and random fits, in random order come first.
     master : the engine of the integer programs over patterns; HiGHS is the quicker by far.
+    limits : the numbers that steer the search.
 
     Examples
     --------
@@ -115,7 +122,9 @@ def min_cost(
     >>> print(result.status, round(result.objective, 3))
     optimal 5.0
     """
-    return _minimum(instance, rng, time_limit, start, report, random_starts, master, costs=True)
+    return _minimum(
+        instance, rng, time_limit, start, report, random_starts, master, limits, costs=True
+    )
 
 
 def cheap_starts(instance: Packing) -> tuple[str, ...]:
@@ -123,12 +132,6 @@ def cheap_starts(instance: Packing) -> tuple[str, ...]:
     cheap, and so are those on which VMs are now.
     """
     return ("min-servers", "fewest-moves") if len(np.unique(instance.server_cost)) > 1 else ()
-
-
-_DIVES = 12
-
-_MOST_STEPS = 50_000_000
-"""VMs times types up to which all rules are tried."""
 
 
 def _minimum(
@@ -139,62 +142,45 @@ def _minimum(
     report: Report | None,
     random_starts: int,
     master: EngineName,
+    limits: PortfolioLimits,
     *,
     costs: bool,
 ) -> Outcome:
     clock = Clock(time_limit, report)
     made = reduce_ruled if instance.has_constraints else presolve
     search = PortfolioState(
-        made(instance, costs=costs), clock, rng or np.random.default_rng(0), master
+        made(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )
-    greedy = constrained_minimum.greedy if instance.has_constraints else _greedy
-    stop = Stop.FINISHED
-    try:
+    with search.keeping_best():
         for part in _RULED_PARTS if instance.has_constraints else _PARTS:
-            if not search.open and (part is not _greedy or search.best is not None):
-                # but first fit decreasing is always tried: a limit however short still gives
-                # servers
-                continue
             if part is _greedy:
-                greedy(search, random_starts)
-                if start is not None:
-                    search.offer(search.problem.counts(start), "the start")
-            else:
+                # first fit decreasing is always tried: a limit however short still gives servers
+                if search.open or search.best is None:
+                    greedy = constrained_minimum.greedy if instance.has_constraints else _greedy
+                    greedy(search, random_starts)
+                    if start is not None:
+                        search.offer(search.problem.counts(start), "the start")
+            elif search.open:
                 part(search)
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-        if start is not None:
-            search.offer(search.problem.counts(start), "the start")
-    return _outcome(search, stop)
+    if search.stop is Stop.INTERRUPTED and start is not None:
+        search.offer(search.problem.counts(start), "the start")
+    return _outcome(search)
 
 
-def _outcome(search: PortfolioState, stop: Stop) -> Outcome:
+def _outcome(search: PortfolioState) -> Outcome:
     """What the search ends with."""
-    solution = None if search.best is None else search.problem.placement(*search.best)
     certificate = {"found_by": search.found_by, "bound_by": search.bound_by, **search.proof}
     if search.relaxation is not None:
         certificate |= {"patterns": len(search.pool), "relaxation": search.relaxation.value}
-    trace = tuple(search.clock.trace)
-    if solution is None:
-        impossible = search.lower > search.problem.budget
-        if not impossible and stop is Stop.FINISHED:
-            stop = Stop.TIME_LIMIT
-        certificate["servers_there_are"] = int(search.problem.limit.sum())
-        return Outcome(
-            None,
-            None,
-            Status.INFEASIBLE if impossible else Status.UNKNOWN,
-            stop,
-            certificate,
-            trace,
-        )
-    proved = search.lower >= search.upper
-    if not proved and stop is Stop.FINISHED:
-        stop = Stop.TIME_LIMIT
-    bound = float(min(search.lower, search.upper))
-    return Outcome(
-        solution, bound, Status.OPTIMAL if proved else Status.FEASIBLE, stop, certificate, trace
-    )
+    impossible = search.best is None and search.bound > search.problem.budget
+    if not (search.closed or impossible) and search.stop is Stop.FINISHED:
+        search.stop = Stop.TIME_LIMIT
+    if search.best is not None:
+        found = search.finish(certificate)
+        return replace(found, solution=search.problem.placement(*search.best))
+    certificate["servers_there_are"] = int(search.problem.limit.sum())
+    status = Status.INFEASIBLE if impossible else Status.UNKNOWN
+    return Outcome(None, None, status, search.stop, certificate, tuple(search.clock.trace))
 
 
 def _simple_bounds(search: PortfolioState) -> None:
@@ -211,7 +197,7 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
         ("BFD", lambda: fit(problem, order, problem.request[order], best=True)),
     ]
     # these two go VM by VM and cannot be stopped on the way
-    if problem.vms * problem.types <= _MOST_STEPS:
+    if problem.vms * problem.types <= search.limits.greedy_steps:
         parts += [("dot", lambda: fill(problem, "dot")), ("L2", lambda: fill(problem, "L2"))]
     for name, pack in parts:
         if not search.open and name != "FFD":
@@ -224,13 +210,13 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
         search.offer(
             fit(problem, mixed, problem.request[mixed], best=True), "best fit in random order"
         )
-        if problem.vms <= 20_000:
+        if problem.vms <= search.limits.random_fit_vms:
             search.offer(fit_at_random(problem, search.rng), "random fit")
 
 
 def _columns(search: PortfolioState) -> None:
     """Column generation: the bound, and the patterns everything later works with."""
-    upper = None if search.best is None else search.upper
+    upper = None if search.best is None else search.value
     search.relaxation = generate(
         search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6)
     )
@@ -253,13 +239,13 @@ def _dives(search: PortfolioState) -> None:
     assert search.relaxation is not None
     share = search.slice(0.5)
     until = np.inf if share is None else search.clock.seconds + share
-    few = search.problem.types <= FEW_TYPES  # arc-flow may be quicker
-    for attempt in range(4 if few else _DIVES if share is None else 100 * _DIVES):
+    few = search.problem.types <= search.limits.flow_types  # arc-flow may be quicker
+    for attempt in range(4 if few else search.limits.dives * (1 if share is None else 100)):
         if not search.open or search.clock.seconds >= until:
             return
         rng = None if attempt == 0 else search.rng
         seconds = min(until - search.clock.seconds, 60.0)
-        target = (search.lower, (search.lower + search.upper) // 2, search.upper - 1)[attempt % 3]
+        target = (search.bound, (search.bound + search.value) // 2, search.value - 1)[attempt % 3]
         search.offer(
             dive(search.problem, search.relaxation, target, search.clock, rng, seconds=seconds),
             "diving",
@@ -286,7 +272,7 @@ def _more_dives(search: PortfolioState, effort: float) -> None:
         counts = dive(
             search.problem,
             search.relaxation,
-            search.upper - 1,
+            search.value - 1,
             search.clock,
             search.rng,
             seconds=until - search.clock.seconds,

@@ -16,7 +16,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.aggregate import Moves, moves_program
 from ...models.packing.assignment import assignment_model
 from ..engines import WarmStartedProgram, solve_cp_sat
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .aggregate import WHOLE, ExactProgram, aggregate_bound, counted
 from .constrained import Ruled, reduce_ruled
 from .constrained_search import Filling
@@ -159,8 +159,7 @@ class _Search:
             if isinstance(found.solution, Placement):
                 self.servers = found.solution.servers
                 self.offer(found.solution, "min-servers")
-            if found.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
+            raise_if_interrupted(found.stop)
         else:
             self.servers, self.asked = servers, True
             left = self.clock.left
@@ -211,8 +210,7 @@ class _Search:
                 found = min_servers(self.instance, rng=self.rng, time_limit=seconds)
                 if isinstance(found.solution, Placement):
                     self.offer(found.solution, "min-servers")
-                if found.stop is Stop.INTERRUPTED:
-                    raise KeyboardInterrupt
+                raise_if_interrupted(found.stop)
                 if found.bound is not None and found.bound > self.servers:
                     self.impossible = True
                 self._homewards(effort)
@@ -248,8 +246,7 @@ class _Search:
         left = self.clock.left
         living = WarmStartedProgram(exact.scaled(program.lower, program.upper))
         answer = living.solve(None if left is None else left / 2)
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.row_dual is not None:
             value = exact.bound(answer.row_dual, program.lower, program.upper)
             self.raise_bound(self.total + math.ceil(value), "aggregate program of moves")
@@ -268,8 +265,7 @@ class _Search:
 
         def solved() -> Floats | None:
             answer = living.again(exact.scaled(lower, upper), self.clock.time_slice(4))
-            if answer.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
+            raise_if_interrupted(answer.stop)
             point = answer.point
             if point is None or answer.status is not Status.OPTIMAL:
                 return None
@@ -414,8 +410,7 @@ class _Search:
         model.minimize(moves)
         seconds = min(2.0, max(until - self.clock.seconds, 0.1))
         answer = solve_cp_sat(model, time_limit=self.clock.time_slice(most=seconds))
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.values is not None:
             rows = now.copy()
             rows[np.ix_(servers, here)] = counts(answer.values)
@@ -429,8 +424,7 @@ class _Search:
         model.add(moves <= self.upper)
         model.minimize(moves)  # instead of the servers
         answer = solve_cp_sat(model, time_limit=self.clock.time_slice(most=5.0 * effort))
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.status is Status.INFEASIBLE:
             self.impossible = self.best is None
             return

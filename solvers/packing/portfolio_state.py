@@ -2,92 +2,124 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...instances.packing.instance import Integers
 from ..engines import EngineName
+from ..incumbent import Incumbent
 from ..outcome import Clock
 from .fitting import Counts, recolored
 from .generation import Relaxation
 from .patterns import Pool
 from .presolve import Reduced
 
-FEW_TYPES = 64
-"""Types up to which equal servers of an answer are found all at once."""
 
-MOST_POOLED = 20_000_000
-"""Entries of the pool of patterns, a count for each type, from which greedy answers after the first
-no longer join it.
-"""
+@dataclass(frozen=True)
+class PortfolioLimits:
+    """The numbers that steer `min_servers` and `min_cost`; what is proved rests on none of them.
+
+    Attributes
+    ----------
+    merged_types : types up to which equal servers of an answer are found all at once.
+    pooled_entries : entries of the pool of patterns, a count for each type, from which greedy
+        answers after the first no longer join it.
+    greedy_steps : VMs times types up to which all greedy rules are tried.
+    random_fit_vms : VMs up to which random fits are tried.
+    dives : drawn where time is not limited.
+    listed_patterns, listing_nodes : patterns that are listed for one program at effort 1, and nodes
+        of the search for them.
+    master_columns : programs over more patterns run in a process of their own: HiGHS overruns its
+        time limit on some, ten-fold and more.
+    flow_types, flow_loads : VM types up to which arc-flow is tried, and partial loads at effort 1.
+    assigned_counts : servers x types up to which CP-SAT is tried with servers fixed, at effort 1.
+    first_counts, constrained_counts : with rules on where VMs may run, servers x types up to which
+        CP-SAT comes before fillings, and up to which it comes at all, at effort 1.
+    allowed_above : fillings are first searched for with this part of servers more than the bound.
+    """
+
+    merged_types: int = 64
+    pooled_entries: int = 20_000_000
+    greedy_steps: int = 50_000_000
+    random_fit_vms: int = 20_000
+    dives: int = 12
+    listed_patterns: int = 6_000
+    listing_nodes: int = 3_000_000
+    master_columns: int = 2_000
+    flow_types: int = 24
+    flow_loads: int = 20_000
+    assigned_counts: int = 4_000
+    first_counts: int = 400
+    constrained_counts: int = 30_000
+    allowed_above: float = 0.02
 
 
-@dataclass
-class PortfolioState:
+LIMITS = PortfolioLimits()
+
+
+class PortfolioState(Incumbent[Counts, int]):
     """Where the portfolio stands: the best answer, the best bound, and who found them.
 
     Attributes
     ----------
+    value : the cost of the best answer; one more than all servers cost without one.
+    found_by, bound_by, proof : what found the answer and proved the bound, and what the certificate
+        holds of the latter.
+    pool, relaxation : the patterns met, and the relaxation over them once it is solved.
     servers : (q,) servers of each class of `Ruled.pooled` at the bound of the aggregate program,
         where it was solved to its optimum.
     """
 
-    problem: Reduced
-    clock: Clock
-    rng: np.random.Generator
-    master: EngineName = "highs"
-    best: Counts | None = None
-    upper: int = 0
-    lower: int = 1
-    found_by: str = ""
-    bound_by: str = "a server at least"
-    proof: dict[str, Any] = field(default_factory=dict)
-    pool: Pool = field(init=False)
-    relaxation: Relaxation | None = None
-    servers: Integers | None = None
+    def __init__(
+        self,
+        problem: Reduced,
+        clock: Clock,
+        rng: np.random.Generator,
+        master: EngineName = "highs",
+        limits: PortfolioLimits = LIMITS,
+    ) -> None:
+        super().__init__(
+            None, clock, lambda counts: problem.cost(counts[1]), bound=1, value=problem.budget + 1
+        )
+        self.problem, self.rng, self.master, self.limits = problem, rng, master, limits
+        self.found_by, self.bound_by = "", "a server at least"
+        self.proof: dict[str, Any] = {}
+        self.pool = Pool(problem.types)
+        self.relaxation: Relaxation | None = None
+        self.servers: Integers | None = None
 
-    def __post_init__(self) -> None:
-        self.pool = Pool(self.problem.types)
-        self.upper = self.problem.budget + 1  # no answer costs more than all servers
-
-    @property
-    def open(self) -> bool:
-        """Whether there is anything left to decide, and time to do it."""
-        return self.lower < self.upper and not self.clock.expired
-
-    def offer(self, counts: Counts | None, by: str) -> None:
-        """Keep an answer if it is the best so far; its patterns join the pool, unless that is large
-        already.
+    def offer(self, answer: Counts | None, text: str = "") -> bool:
+        """Keep an answer if it is the best so far, on the cheapest servers that hold it; its
+        patterns join the pool, unless that is large already.
         """
-        if counts is None:
-            return
-        counts = recolored(self.problem, counts)
-        cost = self.problem.cost(counts[1])
-        rows = len(self.pool) + len(counts[1])
-        if not len(self.pool) or rows * self.problem.types <= MOST_POOLED:
-            patterns, kinds = np.minimum(counts[0], self.problem.request), counts[1]
-            if self.problem.types <= FEW_TYPES:
-                _, first = np.unique(np.column_stack([kinds, patterns]), axis=0, return_index=True)
-                patterns, kinds = patterns[np.sort(first)], kinds[np.sort(first)]
-            for row, kind in zip(patterns, kinds.tolist(), strict=True):
-                self.pool.add(row, kind)
-        if cost < self.upper:
-            self.best, self.upper, self.found_by = counts, cost, by
-            self._note(by)
+        if answer is None:
+            return False
+        answer = recolored(self.problem, answer)
+        self._pooled(answer)
+        better = super().offer(answer, text)
+        self.found_by = text if better else self.found_by
+        return better
 
-    def raise_bound(self, value: int, by: str, proof: dict[str, Any] | None = None) -> None:
-        """Keep a bound if it is the best so far."""
-        if value > self.lower:
-            self.lower, self.bound_by, self.proof = value, by, proof or {}
-            self._note(by)
+    def raise_bound(self, bound: int, text: str = "", proof: dict[str, Any] | None = None) -> bool:  # type: ignore[override]
+        """Keep a bound if it is the best so far, with what proves it for the certificate."""
+        if bound > self.bound:
+            self.bound_by, self.proof = text, proof or {}
+        return super().raise_bound(bound, text)
 
     def slice(self, share: float, least: float = 1.0) -> float | None:
         """Seconds for one part: a share of what is left, at least `least`; None without a limit."""
         left = self.clock.left
         return None if left is None else min(left, max(least, share * left))
 
-    def _note(self, by: str) -> None:
-        value = None if self.best is None else float(self.upper)
-        self.clock.note(value, float(min(self.lower, self.upper)), by)
+    def _pooled(self, counts: Counts) -> None:
+        types = self.problem.types
+        rows = len(self.pool) + len(counts[1])
+        if not len(self.pool) or rows * types <= self.limits.pooled_entries:
+            patterns, kinds = np.minimum(counts[0], self.problem.request), counts[1]
+            if types <= self.limits.merged_types:
+                _, first = np.unique(np.column_stack([kinds, patterns]), axis=0, return_index=True)
+                patterns, kinds = patterns[np.sort(first)], kinds[np.sort(first)]
+            for row, kind in zip(patterns, kinds.tolist(), strict=True):
+                self.pool.add(row, kind)

@@ -95,14 +95,14 @@ def measured(rows: Store, types: int) -> None:
 
     with rows.writing():
         for number in range(1, ROUNDS + 1):
-            settings = {"session": session, "machine": place, "round": number, "swapped": False}
+            settings = {"session": session, "machine": place, "round": number, "most_pressure": 1.0}
             for a in range(types):
                 alone = Measurement((member(5.0, 0.0),), 1e9, 5.0, 0.0)
-                rows.add(alone, [ids[a]], kind="alone", state="ok", **settings)
+                rows.add(alone, [ids[a]], **settings)
                 for c in range(a, types):
                     both = (member(5 / (1 - loss[a, c]), 1.0), member(5 / (1 - loss[c, a]), 1.0))
                     visit = Measurement(both, 1e9, 5.0, 0.0)
-                    rows.add(visit, [ids[a], ids[c]], kind="pair", state="ok", **settings)
+                    rows.add(visit, [ids[a], ids[c]], **settings)
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def main() -> None:
             coordinator = Coordinator(
                 db, ledger.entries(), [], PenaltyModel(profile, "forbid"), fleet,
                 policy_of(method, options, LIMIT, chosen.seats),
-                Settings(1.0, 0.03, "participate", "spare", 0.5, "forbid", 0, chosen.seats),
+                Settings(1.0, 0.03, pressure=0.5, voids="forbid", seats=chosen.seats),
                 session,
             )  # fmt: skip
             for number in range(1, chosen.epochs + 1):

@@ -25,9 +25,8 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.groups import check
 from cotenant.instances.groups.stability import mean_penalty
 from cotenant.running.batch.agents import assess
-from cotenant.running.batch.decisions import PairPlacer
 from cotenant.running.batch.group_agents import GroupAgents
-from cotenant.running.batch.group_estimates import GroupEstimates, GroupPlacer, group_estimates
+from cotenant.running.batch.placement import GroupEstimates, Placer, group_estimates
 from cotenant.running.batch.queue import QueuedJob
 from cotenant.running.batch.run import policy_of
 from cotenant.running.lab.jobs import Job
@@ -188,10 +187,10 @@ def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
     queue, other = Waiting(3), Waiting(3)
     for one in (queue, other):
         one.add(0, np.array([3, 2, 3]))
-    pairs = PairPlacer(penalty_model, policy_of("optimal", {}, 5.0), 0.0)
-    groups = GroupPlacer(penalty_model, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
+    pairs = Placer(penalty_model, policy_of("optimal", {}, 5.0), 0.0, 2)
+    groups = Placer(penalty_model, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
     draws = np.random.default_rng(0)
-    one, two = pairs.place(queue, 4, draws), groups.place(other, 4, draws)
+    one, two = pairs.place(queue, 4, draws), groups._groups(other, 4, draws)
     assert one is not None
     assert two is not None
     of_pairs = [lost for types in one.groups for lost in pairs.losses(types).penalty]
@@ -284,7 +283,7 @@ def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_th
     for number in range(3):
         begin = 1e9 + 100 * number
         runs = ((0, 9.0, 9.0, 1.0), (1, 9.0, 9.0, 0.8), (2, 9.0, 9.0, 0.95))
-        seen.add(StoredMeasurement(-1, 1, 2, "group", begin, runs, (3,)))
+        seen.add(StoredMeasurement(-1, (1, 2, 3), "group", begin, runs))
     assert set(seen.group_estimates(0.05)) == {(0, 1, 2), (2, 0, 1)}
 
 

@@ -104,7 +104,7 @@ def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> 
     third = before[24:] + rest[:10]
     assert Counter(map(tuple, third)) == Counter(map(tuple, before[:12]))
     with opened(store) as rows:
-        keys = Counter((k.round, k.first, k.second, k.kind) for k in rows.looks(1))
+        keys = Counter((k.round, k.jobs, k.kind) for k in rows.looks(1))
     assert set(keys.values()) == {1}
 
 
@@ -300,11 +300,8 @@ def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
         for number in range(1, 13):
             hours = number / 10
             seconds = 5 * math.exp(slope * hours + rng.normal(0, 0.005))
-            seen.add(
-                StoredMeasurement(
-                    number, 1, None, "alone", hours * 3600, ((0, seconds, seconds, 0.0),)
-                )
-            )
+            runs = ((0, seconds, seconds, 0.0),)
+            seen.add(StoredMeasurement(number, (1,), "alone", hours * 3600, runs))
         told = seen.drift(0)
         assert told is not None
         found, low, high = told

@@ -12,7 +12,7 @@ import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,9 +28,8 @@ from ..lab.penalty_model import PenaltyModel
 from ..lab.statistics import GROUP_COVERED
 from ..lab.store import Store, StoredMeasurement
 from .agents import format_counts
-from .decisions import Decision, PairPlacer, Placer
 from .dispatch import Ended, Machines
-from .group_estimates import GroupPlacer
+from .placement import Decision, Placer
 from .queue import QueuedJob
 from .queue_store import Entry, Group, QueueStore, State
 from .status import Counts, QueueStatus, Settings, Summary
@@ -93,11 +92,8 @@ class Coordinator:
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
         self._accepts = accepts
-        self._placer: Placer = (
-            PairPlacer(penalty_model, policy, settings.alpha)
-            if settings.seats == 2
-            else GroupPlacer(penalty_model, policy, settings.alpha, settings.seats)
-        )
+        self._placer = Placer(penalty_model, policy, settings.alpha, settings.seats)
+        self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
         self._counts = Counts()
         self._names = penalty_model.instance().names
         self.jobs = WaitingQueue(self._names)
@@ -113,9 +109,7 @@ class Coordinator:
         self._running: dict[str, _Running] = {}
         self.jobs.arrive(entries)
         for group in running:
-            for entry in self.queue_store.entries(
-                "id IN (SELECT value FROM json_each(?))", (json.dumps(group.jobs),)
-            ):
+            for entry in self.queue_store.entries_of(group.jobs):
                 self.jobs.entries.setdefault(entry.number, entry)
                 self.jobs.attempts.setdefault(entry.number, entry.attempts)
             jobs = self.queue_store.jobs(group.jobs)
@@ -415,8 +409,6 @@ class Coordinator:
             number: self._after_run(number, visit.members[seat])
             for seat, number in enumerate(group.jobs)
         }
-        busy = visit.pressure is not None and visit.pressure > self.settings.pressure
-        state = "failed" if visit.error else "busy" if busy else "ok"
         machine = here.machine or self._machine_rows.get(group.machine, 0)
         look = self.store.add(
             visit,
@@ -424,14 +416,11 @@ class Coordinator:
             session=self._session,
             machine=machine,
             round=-group.epoch,
-            kind={1: "alone", 2: "pair"}.get(len(here.jobs), "group"),
-            swapped=False,
-            state=state,
+            most_pressure=self._most_pressure,
         )
-        number = int(self.store.rows("SELECT MAX(id) FROM visit")[0][0])
-        measured = self._measured(here, look) if state == "ok" else []
-        self.queue_store.end_group(group, now, outcomes, visit=number, measured=measured)
-        if state == "ok":
+        measured = self._measured(here, look) if look.state == "ok" else []
+        self.queue_store.end_group(group, now, outcomes, visit=look.number, measured=measured)
+        if look.state == "ok":
             return outcomes, look, ""
         names = " and ".join(self.jobs.entries[job].kind for job in group.jobs)
         why = visit.error or f"pressure {visit.pressure:.2f}"
@@ -503,9 +492,7 @@ class Coordinator:
                 machines=len(self.machines.all()),
                 done=counts.done,
                 failed=counts.failed,
-                predicted=counts.mean(counts.predicted),
-                half=counts.mean(counts.half),
-                measured=counts.mean(counts.measured),
+                **counts.means(),
                 certain=counts.certain,
                 possible=counts.possible,
                 void=counts.void,
@@ -514,20 +501,9 @@ class Coordinator:
         )
 
     def _summary(self, stop: Literal["finished", "interrupted"], seconds: float) -> Summary:
-        numbers = json.dumps(list(self.jobs.entries))
-        entries = self.queue_store.entries("id IN (SELECT value FROM json_each(?))", (numbers,))
+        entries = self.queue_store.entries_of(self.jobs.entries)
         counts = self._counts
-        return Summary(
-            stop=stop,
-            states=dict(Counter(entry.state for entry in entries)),
-            epochs=counts.epochs,
-            void=counts.void,
-            predicted=counts.mean(counts.predicted),
-            half=counts.mean(counts.half),
-            measured=counts.mean(counts.measured),
-            seconds=seconds,
-            unfinished=unfinished(entries),
-        )
+        return Summary.of(stop, entries, seconds, counts.epochs, counts.void, **counts.means())
 
 
 def _covered(share: float, jobs: int) -> bool:
@@ -538,12 +514,3 @@ def _covered(share: float, jobs: int) -> bool:
 def _words(queued: QueuedJob) -> tuple[str, str, str]:
     """By which a command is told from others before its files are looked at."""
     return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)
-
-
-def unfinished(entries: Iterable[Entry]) -> tuple[tuple[str, str], ...]:
-    """The jobs that will not be done, with the reason."""
-    return tuple(
-        (entry.name, f"{entry.state}: {entry.reason}")
-        for entry in entries
-        if entry.state in ("failed", "lost")
-    )

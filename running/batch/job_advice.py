@@ -5,22 +5,17 @@ what, and how sure that is.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from ...analysis.colocation.recommender import Action, Alternative, recommend
-from ...instances.colocation.instance import Colocation, Pairing
+from ...analysis.colocation.recommender import Action
 from ...instances.problem.errors import InvalidFile
 from ..lab.penalty_model import PenaltyModel
 from ..lab.profiles import profile_of
 from ..lab.store import opened
 from .agents import Types
-from .decisions import PairPlacer
 from .group_agents import GroupAgents, Reading, entry_of
-from .group_estimates import GroupEstimates, group_estimates
+from .placement import GroupEstimates, group_estimates
 from .queue_store import Entry, QueueStore
 
 
@@ -140,7 +135,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         entry = queue_store.named(job)
         settings = queue_store.run_settings()
         least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
-        epoch, groups = queue_store.groups_beside(entry.number)
+        groups = queue_store.groups_beside(entry.number)
         penalty_model = PenaltyModel(profile_of(rows), settings.get("voids"))
         whole = penalty_model.instance()
         nothing = JobAdvice(
@@ -149,12 +144,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         if not groups:
             return nothing
         places = {name: place for place, name in enumerate(whole.names)}
-        entries = [
-            one
-            for _, jobs, _ in groups
-            for number in jobs
-            for one in queue_store.entries("id = ?", (number,))
-        ]
+        entries = queue_store.entries_of(number for group in groups for number in group.jobs)
         for one in entries:
             if one.kind not in places:
                 raise InvalidFile(
@@ -162,26 +152,21 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
                     f"{', '.join(whole.names)}, which the store measured"
                 )
         kinds = {one.number: places[one.kind] for one in entries}
-        id, mine, _ = next(group for group in groups if entry.number in group[1])
+        mine = next(group for group in groups if entry.number in group.jobs)
         seen = rows.rows(
-            "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (id, entry.number)
+            "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (mine.id, entry.number)
         )[0][0]
-    seats = int(settings.get("seats", 2))
-    placed = [tuple(kinds[number] for number in jobs) for _, jobs, _ in groups]
-    types = tuple(kinds[number] for number in mine)
-    seat = mine.index(entry.number)
-    certainty = whole.certainty
-    if seats == 2 and max(map(len, placed)) <= 2:
-        certain, possible = _of_pairs(whole, placed, types, seat, least)
-        expected = PairPlacer(penalty_model, lambda: None, least).losses(types)
-    else:
-        estimates = group_estimates(penalty_model, max(seats, *map(len, placed)))
-        certain, possible = _of_groups(estimates, placed, types, seat, least)
-        expected = estimates.losses(types)
-        certainty += f"; {estimates.words}"
+    placed = [tuple(kinds[number] for number in group.jobs) for group in groups]
+    types = tuple(kinds[number] for number in mine.jobs)
+    seat = mine.jobs.index(entry.number)
+    seats = max(int(settings.get("seats", 2)), *map(len, placed))
+    estimates = group_estimates(penalty_model, seats)
+    certain, possible = _partners(estimates, placed, types, seat, least)
+    expected = estimates.losses(types)
+    certainty = whole.certainty + (f"; {estimates.words}" if seats > 2 else "")
     alone = len(types) == 1
     return JobAdvice(
-        entry, epoch, " and ".join(whole.names[t] for s, t in enumerate(types) if s != seat),
+        entry, mine.epoch, " and ".join(whole.names[t] for s, t in enumerate(types) if s != seat),
         None if alone else expected.penalty[seat], None if alone else expected.low[seat],
         None if alone else expected.high[seat], seen,
         "break away" if certain else "participate", certain,
@@ -190,17 +175,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
     )  # fmt: skip
 
 
-def _of_pairs(
-    whole: Colocation, placed: list[Types], types: Types, seat: int, alpha: float
-) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
-    """With whom a job of a pair would break away, certainly and possibly."""
-    problem, pairing = _epoch(whole, placed)
-    beside = types[1 - seat] if len(types) > 1 else None
-    certain = _partners(problem, pairing, types[seat], beside, alpha, "certain")
-    return certain, _partners(problem, pairing, types[seat], beside, alpha, "possible")
-
-
-def _of_groups(
+def _partners(
     estimates: GroupEstimates, placed: list[Types], types: Types, seat: int, alpha: float
 ) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
     """With whom a job of a group would break away, certainly and possibly."""
@@ -217,47 +192,6 @@ def _of_groups(
         )  # fmt: skip
 
     return partners("certain"), partners("possible")
-
-
-def _epoch(whole: Colocation, groups: list[Types]) -> tuple[Colocation, Pairing]:
-    """The instance and the pairing of an epoch's groups of types."""
-    count = np.bincount([kind for group in groups for kind in group], minlength=whole.types)
-    single = np.bincount([g[0] for g in groups if len(g) == 1], minlength=whole.types)
-    pairs = sorted(Counter(tuple(sorted(g)) for g in groups if len(g) == 2).items())
-    first = [pair[0] for pair, _ in pairs]
-    second = [pair[1] for pair, _ in pairs]
-    problem = whole.replace(count=count, machines=float(len(groups)))
-    return problem, Pairing(first, second, [number for _, number in pairs], single)  # type: ignore[arg-type]
-
-
-def _partners(
-    problem: Colocation,
-    pairing: Pairing,
-    kind: int,
-    beside: int | None,
-    alpha: float,
-    uncertainty: Any,
-) -> tuple[Partner, ...]:
-    """With whom a job of a type beside another would break away."""
-    read = None if problem.low is None else uncertainty
-    for entry in recommend(problem, pairing, alpha=alpha, uncertainty=read).advice:
-        if (entry.kind, entry.beside) == (kind, beside) and beside is not None:
-            found = [_partner(problem, kind, beside, other) for other in entry.alternatives]
-            return tuple(sorted(found, key=lambda one: (-one.gain, one.kind)))
-    return ()
-
-
-def _partner(problem: Colocation, kind: int, beside: int, other: Alternative) -> Partner:
-    penalty = problem.penalty
-    low = penalty if problem.low is None else problem.low
-    high = penalty if problem.high is None else problem.high
-    return Partner(
-        problem.names[other.kind],
-        other.willing,
-        float(penalty[kind, beside] - penalty[kind, other.kind]),
-        float(low[kind, beside] - high[kind, other.kind]),
-        float(high[kind, beside] - low[kind, other.kind]),
-    )
 
 
 def _willing(best: Partner) -> str:

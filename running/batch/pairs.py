@@ -29,6 +29,7 @@ from ..lab.penalty_model import PenaltyModel
 from ..lab.profiles import profile_of
 from ..lab.store import opened
 from .agents import Assessment, assess
+from .placement import groups_of
 from .run import agent_options, policy_of
 
 SQUEUE = "squeue -t PENDING -S -p,i -o '%i|%j|%T|%D'"
@@ -200,12 +201,7 @@ def advise_pairs(
     found = pair_oldest(whole, policy, queue, machines, np.random.default_rng(seed))
     assert found is not None  # there is a job and a node
     problem, pairing, _ = found
-    groups: list[tuple[int, ...]] = []
-    for a, b, number in zip(
-        pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True
-    ):
-        groups += [(a, b)] * number
-    groups += [(kind,) for kind, number in enumerate(pairing.single) for _ in range(number)]
+    groups = groups_of(pairing)
     placed = tuple(
         Placed(node, tuple(ids[kind].popleft() for kind in kinds), kinds)
         for kinds, node in itertools.zip_longest(groups, names[: len(groups)], fillvalue="")

@@ -4,6 +4,8 @@ placed together.
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -145,6 +147,10 @@ class QueueStore:
             )
         ]
 
+    def entries_of(self, numbers: Iterable[int]) -> list[Entry]:
+        """The jobs of these rows, the oldest first."""
+        return self.entries("id IN (SELECT value FROM json_each(?))", (json.dumps([*numbers]),))
+
     def jobs(self, numbers: Iterable[int]) -> dict[int, QueuedJob]:
         """The commands of jobs."""
         where = f"{self.store.path}: queued.spec"
@@ -174,26 +180,13 @@ class QueueStore:
             )
         return found[0]
 
-    def groups_beside(self, number: int) -> tuple[int, list[tuple[str, tuple[int, ...], str]]]:
-        """The epoch in which a job was placed last, and the groups of that epoch: id, jobs and
-        machine; (0, []) when it never was.
-        """
-        found = self.store.rows(
-            "SELECT epoch FROM placed JOIN seat ON placed = placed.id WHERE queued = ? "
-            "ORDER BY epoch DESC LIMIT 1",
+    def groups_beside(self, number: int) -> list[Group]:
+        """The groups of the epoch in which a job was placed last; none when it never was."""
+        return self._groups(
+            "epoch = (SELECT MAX(epoch) FROM placed JOIN seat ON placed = placed.id WHERE "
+            "queued = ?)",
             (number,),
         )
-        if not found:
-            return 0, []
-        groups: dict[str, tuple[str, tuple[int, ...], str]] = {}
-        for id, machine, job in self.store.rows(
-            "SELECT placed.id, machine, queued FROM placed JOIN seat ON placed = placed.id "
-            "WHERE epoch = ? ORDER BY placed.id, number",
-            found[0],
-        ):
-            jobs = (*groups[id][1], job) if id in groups else (job,)
-            groups[id] = (id, jobs, machine)
-        return int(found[0][0]), list(groups.values())
 
     def run_settings(self) -> dict[str, Any]:
         """The settings of the last command that ran a queue."""
@@ -214,10 +207,7 @@ class QueueStore:
     def begin_epoch(self, epoch: Mapping[str, Any], groups: Sequence[Group], now: float) -> None:
         """Note an epoch's decision before any of it is carried out."""
         with self.store.writing() as rows:
-            rows.execute(
-                f"INSERT INTO epoch ({', '.join(epoch)}) VALUES ({', '.join('?' * len(epoch))})",
-                tuple(epoch.values()),
-            )
+            self.store.insert("epoch", **epoch)
             rows.executemany(
                 "INSERT INTO placed (id, epoch, machine, begin) VALUES (?, ?, ?, ?)",
                 [(group.id, group.epoch, group.machine, now) for group in groups],
@@ -240,14 +230,18 @@ class QueueStore:
 
     def running(self) -> list[Group]:
         """The groups of which no end is known."""
-        found: dict[str, Group] = {}
-        for id, epoch, machine, job in self.store.rows(
+        return self._groups("placed.state = 'running'")
+
+    def _groups(self, which: str, values: Sequence[Any] = ()) -> list[Group]:
+        """The groups for which a condition holds, in the order in which they began."""
+        jobs: dict[tuple[str, int, str], list[int]] = defaultdict(list)
+        for *group, job in self.store.rows(
             "SELECT placed.id, epoch, machine, queued FROM placed JOIN seat ON placed = placed.id "
-            "WHERE placed.state = 'running' ORDER BY placed.begin, placed.id, number"
+            f"WHERE {which} ORDER BY placed.begin, placed.id, number",
+            values,
         ):
-            jobs = (*found[id].jobs, job) if id in found else (job,)
-            found[id] = Group(id, epoch, machine, jobs)
-        return list(found.values())
+            jobs[tuple(group)].append(job)
+        return [Group(*group, tuple(seated)) for group, seated in jobs.items()]
 
     def end_group(
         self,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +19,6 @@ from ...catalog import find, methods
 from ...instances.colocation.instance import Colocation
 from ...instances.colocation.stability import Alpha
 from ...instances.groups import Groups
-from ...instances.groups.instance import MOST_SEATS
 from ...instances.groups.penalties import MOST_GROUPS, groups_number
 from ...instances.problem.emitted import quoted
 from ...instances.problem.errors import (
@@ -29,13 +27,13 @@ from ...instances.problem.errors import (
     InvalidFile,
     InvalidOption,
 )
-from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
+from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...instances.problem.options import accepts, check_options
 from ...solvers.outcome import Status
 from ..lab.penalty_model import PenaltyModel
 from ..lab.profiles import profile_of
 from ..lab.store import kind_of, opened
-from .coordinator import Coordinator, unfinished
+from .coordinator import Coordinator
 from .dispatch import machines_of, programs_of
 from .measure_unmeasured import measure_unmeasured, require_known
 from .queue import read_queue
@@ -130,19 +128,15 @@ def run(
     *,
     dask: str | None = None,
     local: Annotated[int | None, AtLeast(1, "a number of machines")] = None,
-    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2,
     method: str | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
-    epoch: Annotated[float, Above(0, "seconds")] = 5.0,
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
-    pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None,
-    voids: Literal["forbid", "predict"] | None = None,
     unknown: Literal["refuse", "measure"] = "refuse",
     other_machine: bool = False,
     overlap: bool = False,
-    seed: Annotated[int, AtLeast(0)] = 0,
     progress: Callable[[QueueStatus], None] | None = None,
     tell: Callable[[str], None] | None = None,
+    **settings: Any,
 ) -> Summary:
     """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
     knows of them.
@@ -153,22 +147,17 @@ def run(
     store : what `measure` wrote. Every run is added; the same command goes on after a kill.
     dask, local : the scheduler whose workers are the machines, or how many machines this computer
         is divided into; one of them.
-    seats : jobs that a machine holds, on equal parts of its CPUs.
     method, options : the method that places each epoch's jobs: of the problem colocation for two
         seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
-    epoch : seconds from one decision to the next.
     time_limit : seconds that a decision may take.
-    pressure : share of a group's time in which somebody waited for a processor, above which its
-        times do not count; as it was measured with when not given.
-    voids : what pairs that failed twice when they were measured mean.
     unknown : what to do with types that the store does not know: refuse them, or measure them first
         by a job that may be run again, on this computer or on a worker: the one that the others
         were measured on.
     other_machine : whether what was measured on machines of another kind is used.
     overlap : whether machines may share CPUs.
-    seed : of every draw.
     progress : called when something changed.
     tell : called with a line that a person should read.
+    settings : epoch, pressure, voids, seed and seats; see `Settings`.
 
     Raises
     ------
@@ -177,9 +166,9 @@ def run(
     EngineError
         The scheduler went away, or every machine for a minute.
     """
-    chosen = dict(options or {})
-    method, _, _ = method_of(method, seats)
-    policy = policy_of(method, chosen, time_limit, seats)
+    chosen, wanted = dict(options or {}), Settings(**settings)
+    method, _, _ = method_of(method, wanted.seats)
+    policy = policy_of(method, chosen, time_limit, wanted.seats)
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
     alpha, agents, references = agent_options(**mine)
     if (dask is None) == (local is None):
@@ -187,11 +176,11 @@ def run(
     jobs = read_queue(queue, here=local is not None)
     if unknown == "measure":
         measured = measure_unmeasured(
-            jobs, store, dask=dask, pressure=pressure, other_machine=other_machine,
+            jobs, store, dask=dask, pressure=wanted.pressure, other_machine=other_machine,
             overlap=overlap, progress=tell,
         )  # fmt: skip
         if measured is not None and measured.stop == "interrupted":
-            return Summary("interrupted", {}, 0, 0, None, None, None, measured.seconds, ())
+            return Summary.of("interrupted", [], measured.seconds)
     elif not os.path.exists(store):
         raise InvalidFile(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
@@ -202,7 +191,7 @@ def run(
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)
-        penalty_model = PenaltyModel(profile, voids)
+        penalty_model = PenaltyModel(profile, wanted.voids)
         penalty_model.instance()
         queue_store = QueueStore(rows)
         queue_store.prepare()
@@ -215,16 +204,12 @@ def run(
         recovered = queue_store.running()
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
         if not recovered and all(job.name in over for job in jobs):
-            entries = entered()
-            states: Counter[str] = Counter(entry.state for entry in entries)
-            return Summary(
-                "finished", dict(states), 0, 0, None, None, None, 0.0, unfinished(entries)
-            )
+            return Summary.of("finished", entered(), 0.0)
         fleet = stack.enter_context(
             machines_of(
                 dask=dask, local=local, token=rows.token,
                 programs=programs_of(job.job for job in jobs),
-                seats=seats, recovered={group.id: group.machine for group in recovered},
+                seats=wanted.seats, recovered={group.id: group.machine for group in recovered},
                 overlap=overlap,
             )
         )  # fmt: skip
@@ -240,25 +225,19 @@ def run(
                     f"{store} was measured on machines of another kind than {machine} ({why}). "
                     "Measure on one of these, or give --other-machine to use it all the same"
                 )
-        settings = Settings(
-            epoch=epoch,
-            alpha=alpha,
-            agents=agents,
-            references=references,
-            pressure=profile.settings["pressure"] if pressure is None else pressure,
-            voids=voids,
-            seed=seed,
-            seats=seats,
+        pressure = profile.settings["pressure"] if wanted.pressure is None else wanted.pressure
+        wanted = replace(
+            wanted, alpha=alpha, agents=agents, references=references, pressure=pressure
         )
         name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
         session = rows.begin_session(
             rows.last_session()[0],
             fleet.now(),
             profile.settings
-            | {"run": asdict(settings) | {"method": name, "options": chosen, "queue": str(queue)}},
+            | {"run": asdict(wanted) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
         coordinator = Coordinator(
-            rows, entered(), recovered, penalty_model, fleet, policy, settings, session,
+            rows, entered(), recovered, penalty_model, fleet, policy, wanted, session,
             progress=progress, tell=tell,
             accepts=(lambda _: "") if other_machine else differing_facts,
         )  # fmt: skip

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from ...instances.groups.instance import MOST_SEATS
+from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
+from .queue_store import Entry
 
 Agents = Literal["participate", "strict"]
 References = Literal["spare", "hourly", "never"]
 
 
+@validate_options
 @dataclass(frozen=True)
 class Settings:
     """How a queue is run.
@@ -22,20 +28,20 @@ class Settings:
     references : when a job runs alone, so that runs of its type can be compared with it, if none
         did in the last hour: where a machine is spare, at once, or never.
     pressure : share of a group's time in which somebody waited for a processor, above which its
-        times do not count.
+        times do not count; as it was measured with when not given.
     voids : what pairs that failed twice when they were measured mean.
     seed : of every draw.
-    seats : of each machine.
+    seats : jobs that a machine holds, on equal parts of its CPUs.
     """
 
-    epoch: float
-    alpha: float
-    agents: Agents
-    references: References
-    pressure: float
-    voids: Literal["forbid", "predict"] | None
-    seed: int
-    seats: int = 2
+    epoch: Annotated[float, Above(0, "seconds")] = 5.0
+    alpha: float = 0.0
+    agents: Agents = "participate"
+    references: References = "spare"
+    pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None
+    voids: Literal["forbid", "predict"] | None = None
+    seed: Annotated[int, AtLeast(0)] = 0
+    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,28 @@ class Summary:
     seconds: float
     unfinished: tuple[tuple[str, str], ...]
 
+    @classmethod
+    def of(
+        cls,
+        stop: Literal["finished", "interrupted"],
+        entries: Sequence[Entry],
+        seconds: float,
+        epochs: int = 0,
+        void: int = 0,
+        *,
+        predicted: float | None = None,
+        half: float | None = None,
+        measured: float | None = None,
+    ) -> Summary:
+        """What it came to for these jobs."""
+        states = Counter[str](entry.state for entry in entries)
+        unfinished = tuple(
+            (entry.name, f"{entry.state}: {entry.reason}")
+            for entry in entries
+            if entry.state in ("failed", "lost")
+        )
+        return cls(stop, dict(states), epochs, void, predicted, half, measured, seconds, unfinished)
+
 
 @dataclass
 class Counts:
@@ -106,6 +134,7 @@ class Counts:
     measured: float = 0.0
     seen: int = 0
 
-    def mean(self, total: float) -> float | None:
-        """Over what was seen."""
-        return total / self.seen if self.seen else None
+    def means(self) -> dict[str, float | None]:
+        """The penalties over what was seen; see `QueueStatus`."""
+        sums = {"predicted": self.predicted, "half": self.half, "measured": self.measured}
+        return {name: total / self.seen if self.seen else None for name, total in sums.items()}

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
 from ...analysis.run.lock import locked
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
+from ...instances.problem.option_types import validate_options
 from .command import Computer, benchexec, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts
-from .measurement import Machine, Time
+from .measurement import Machine
 from .measurement_run import MeasurementRun, MeasurementStatus, Settings, Summary
 from .store import opened
 from .topology import choose_seats, read_topology, require_pinning
@@ -30,20 +30,12 @@ def measure(
     jobs: Sequence[Job],
     store: Path,
     *,
-    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01,
-    budget: Annotated[float | None, Above(0, "seconds")] = None,
-    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1)] = 1.0,
     cpus: str | None = None,
-    time: Time = "cpu",
-    pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1,
-    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95,
-    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03,
-    control: bool = True,
-    seed: Annotated[int, AtLeast(0)] = 0,
     other_machine: bool = False,
     runner: Literal["own", "benchexec"] = "own",
     machine: Machine | None = None,
     progress: Callable[[MeasurementStatus], None] | None = None,
+    **settings: Any,
 ) -> Summary:
     """Measure what jobs lose beside each other, and add every run to a store.
 
@@ -51,21 +43,13 @@ def measure(
     ----------
     jobs : of different names; see `jobs.read_jobs`.
     store : file of the rows; an existing one is gone on with.
-    half_width : of every interval, at which a cell is done.
-    budget : seconds after which nothing new is begun.
-    pairs : share of the pairs that is measured at random, no job left out; then those follow on
-        which it depends whether a stable pairing may have a blocking pair, for gains above `alpha`.
     cpus : that the two seats are made of; see `topology.choose_seats`.
-    time : what a run's work is judged by: seconds of the processor, or of the clock.
-    pressure : share of a visit in which somebody waited for a processor, above which it is busy and
-        does not count.
-    confidence : with which all intervals hold together.
-    control : whether every job also runs beside one that only spins.
-    seed : of the order, the seats and the first pairs.
     other_machine : whether a store of another machine may get a second matrix.
     runner : who starts and meters the commands.
     machine : runs the visits, and tells its `facts`; this computer when not given.
     progress : called before each visit.
+    settings : half_width, budget, pairs, time, pressure, confidence, alpha, control and seed; see
+        `Settings`.
 
     Returns
     -------
@@ -81,7 +65,7 @@ def measure(
     """
     if not jobs:
         raise InvalidOption("jobs is empty; expected one at least")
-    settings = Settings(half_width, budget, pairs, time, pressure, confidence, alpha, control, seed)
+    wanted = Settings(**settings)
     with ExitStack() as stack:
         if machine is None:
             require_linux()
@@ -98,5 +82,4 @@ def measure(
         if machine is None:
             kill_leftovers(rows.token)
             machine = stack.enter_context(Computer(seats, rows.token, meter))
-        campaign = MeasurementRun(jobs, rows, place, machine, settings, progress)
-        return campaign.run()
+        return MeasurementRun(jobs, rows, place, machine, wanted, progress).run()

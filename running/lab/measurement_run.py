@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 from .estimates import Estimates, estimate_penalties
 from .jobs import Job
 from .measurement import Machine, Measurement, MeasurementRequest, Time
@@ -95,19 +96,34 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
+@validate_options
 @dataclass(frozen=True)
 class Settings:
-    """The options of `measure` that a campaign goes by."""
+    """How jobs are measured.
 
-    half_width: float
-    budget: float | None
-    pairs: float
-    time: Time
-    pressure: float
-    confidence: float
-    alpha: float
-    control: bool
-    seed: int
+    Attributes
+    ----------
+    half_width : of every interval, at which a cell is done.
+    budget : seconds after which nothing new is begun.
+    pairs : share of the pairs that is measured at random, no job left out; then those follow on
+        which it depends whether a stable pairing may have a blocking pair, for gains above `alpha`.
+    time : what a run's work is judged by: seconds of the processor, or of the clock.
+    pressure : share of a visit in which somebody waited for a processor, above which it is busy and
+        does not count.
+    confidence : with which all intervals hold together.
+    control : whether every job also runs beside one that only spins.
+    seed : of the order, the seats and the first pairs.
+    """
+
+    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01
+    budget: Annotated[float | None, Above(0, "seconds")] = None
+    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1)] = 1.0
+    time: Time = "cpu"
+    pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1
+    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95
+    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03
+    control: bool = True
+    seed: Annotated[int, AtLeast(0)] = 0
 
 
 @dataclass
@@ -173,14 +189,11 @@ class MeasurementRun:
         except KeyboardInterrupt:
             stop, why = "interrupted", "the run in progress is lost, and nothing else"
         self.rows.end_session(self.session, self.machine.now(), stop)
-        standings = self._progress(self._estimates())
         return Summary(
             stop=stop,
             why=why,
-            done=sum(one.done for one in standings.values()),
-            cells=len(standings),
             rounds=self.number,
-            widest=max((one.half for one in standings.values()), default=math.inf),
+            **_totals(self._progress(self._estimates())),
             busy=self.counts.busy,
             failed=self.counts.failed,
             visits=self.counts.visits,
@@ -329,33 +342,28 @@ class MeasurementRun:
 
     def _add(self, visit: Measurement, cell: Cell, number: int, swapped: bool) -> str:
         """Keep what came of a visit; returns its state."""
-        first, second = cell
-        kind = {ALONE: "alone", CONTROL: "control"}.get(second, "pair")
-        jobs = [self.ids[first]] + ([self.ids[second]] if kind == "pair" else [])
-        pressed = (visit.pressure or 0.0) > self.settings.pressure
-        state = "failed" if visit.error else "busy" if pressed else "ok"
         look = self.rows.add(
-            visit, jobs, session=self.session, machine=self.place, round=number, kind=kind,
-            swapped=swapped, state=state,
+            visit, [self.ids[place] for place in cell if place >= 0], session=self.session,
+            machine=self.place, round=number, most_pressure=self.settings.pressure,
+            control=cell[1] == CONTROL, swapped=swapped,
         )  # fmt: skip
         self.counts.visits += 1
-        self.counts.good += state == "ok" and number > 0
-        self.counts.busy += state == "busy" and number > 0
-        self.counts.failed += state == "failed"
-        if state == "ok" and number > 0:
+        self.counts.good += look.state == "ok" and number > 0
+        self.counts.busy += look.state == "busy" and number > 0
+        self.counts.failed += look.state == "failed"
+        if look.state == "ok" and number > 0:
             self.seen.add(look)
-        return state
+        return look.state
 
     def _done_in(self, number: int) -> set[Cell]:
         """The cells that a round has already."""
         place = {job: at for at, job in enumerate(self.ids)}
         found = set()
         for look in self.rows.looks(self.place):
-            if look.round == number and look.first in place:
-                second = {"alone": ALONE, "control": CONTROL}.get(look.kind)
-                if second is None:
-                    second = place.get(look.second or 0, ALONE)
-                found.add((place[look.first], second))
+            if look.round == number and look.jobs[0] in place:
+                beside = CONTROL if look.kind == "control" else ALONE
+                second = place.get(look.jobs[-1], ALONE) if look.kind == "pair" else beside
+                found.add((place[look.jobs[0]], second))
         return found
 
     def _with_alone(self, cells: list[Cell]) -> list[Cell]:
@@ -392,19 +400,25 @@ class MeasurementRun:
         if self.progress is None:
             return
         standings = self._progress(self._estimates())
-        opened = [one for one in standings.values() if not one.done]
         left = self._left()
         if math.isinf(left) and len(self.typical) == len(self.jobs):
-            rounds = max((max(one.needed, LEAST_LOOKS) - one.samples for one in opened), default=0)
-            cells = [cell for cell, one in standings.items() if not one.done]
-            left = max(1, rounds) * self._seconds(self._with_alone(cells))
+            opened = {cell: one for cell, one in standings.items() if not one.done}
+            needed = [max(one.needed, LEAST_LOOKS) - one.samples for one in opened.values()]
+            left = max([1, *needed]) * self._seconds(self._with_alone(list(opened)))
         self.progress(
             MeasurementStatus(
                 now=now,
-                done=len(standings) - len(opened),
-                cells=len(standings),
-                widest=max((one.half for one in standings.values()), default=math.inf),
+                **_totals(standings),
                 busy=self.counts.busy / max(1, self.counts.visits),
                 left=None if math.isinf(left) else max(0.0, left),
             )
         )
+
+
+def _totals(standings: dict[Cell, CellProgress]) -> dict[str, Any]:
+    """How many cells are done, of how many, and the half width of the widest."""
+    return {
+        "done": sum(one.done for one in standings.values()),
+        "cells": len(standings),
+        "widest": max((one.half for one in standings.values()), default=math.inf),
+    }

@@ -266,7 +266,7 @@ def profile_of(
     looks = rows.looks(machine)
     for look in [*looks, *rows.produced(machine)]:
         seen.add(look)
-    good = {(look.first, look.second, look.kind): look.begin for look in looks}
+    good = {(look.jobs, look.kind): look.begin for look in looks}
     loads = settings["bandwidth"]
     return JobProfiles(
         names=tuple(settings["names"]),
@@ -286,7 +286,7 @@ def profile_of(
 def _voids(
     failed: list[Failed],
     place: dict[int, int],
-    good: dict[tuple[int, int | None, str], float],
+    good: dict[tuple[tuple[int, ...], str], float],
 ) -> dict[Cell, str]:
     """The pairs that failed twice in one round and never ran well since, those of a job that did so
     alone too.
@@ -296,7 +296,8 @@ def _voids(
     for first, second, kind, number, reason, begin in failed:
         if times[first, second, kind, number] < 2 or kind == "control" or first not in place:
             continue
-        if good.get((first, second, kind), 0.0) > begin:
+        jobs = (first,) if second is None else (first, second)
+        if good.get((jobs, kind), 0.0) > begin:
             continue
         if kind == "alone":
             others = [(place[first], other) for other in place.values()]

@@ -104,7 +104,7 @@ class Observations:
         if look.round < 0:
             self._add_produced(look)
             return
-        places = [self._place.get(job) for job in (look.first, look.second) if job is not None]
+        places = [self._place.get(job) for job in look.jobs]
         if any(place is None for place in places):
             return
         first = places[0] or 0
@@ -115,7 +115,7 @@ class Observations:
             covered = sum(run[3] for run in runs) / len(runs)
             if look.kind == "alone":
                 self.alone[first][look.round] = (look.begin, seconds)
-                self._refer(look.first, look.begin, seconds)
+                self._refer(look.jobs[0], look.begin, seconds)
                 continue
             pair = (first, second) if member == 0 else (second, first)
             rounds = self._beside.setdefault(pair, {})

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -116,30 +116,26 @@ Failed = tuple[int, int | None, str, int, str, float]
 
 @dataclass(frozen=True)
 class StoredMeasurement:
-    """A visit that counts, as it is read back: the times of each member's runs.
+    """A visit as it is stored: the times of each member's runs.
 
     Attributes
     ----------
     round : visits of one round are compared with each other.
-    first, second : rows of the jobs; second None alone and beside the control.
+    jobs : rows of the jobs; one alone and beside the control.
     kind : "alone", "pair", "control", or "group" of more than two.
     begin : seconds since 1970.
     runs : (member, wall seconds, processor seconds, covered share) of each whole run.
-    others : rows of the third job of a group and of those after it.
+    number : of its row.
+    state : "ok", "busy" or "failed"; only the first counts.
     """
 
     round: int
-    first: int
-    second: int | None
+    jobs: tuple[int, ...]
     kind: str
     begin: float
     runs: tuple[tuple[int, float, float, float], ...]
-    others: tuple[int, ...] = ()
-
-    @property
-    def jobs(self) -> tuple[int, ...]:
-        """Rows of all its jobs."""
-        return (self.first, *(() if self.second is None else (self.second,)), *self.others)
+    number: int = 0
+    state: str = "ok"
 
 
 OWN_FACTS = ("machine", "seats")
@@ -183,12 +179,9 @@ class Store:
                 f"{self.path} was measured on another machine ({changed}); measurements of two do "
                 "not mix. Give another --store, or --other-machine to begin a second matrix in it"
             )
-        with self.writing() as rows:
-            added = rows.execute(
-                "INSERT INTO machine (fingerprint, facts, since) VALUES (?, ?, ?)",
-                (fingerprint, json.dumps(dict(facts)), time.time()),
-            )
-        return int(added.lastrowid or 0)
+        return self.insert(
+            "machine", fingerprint=fingerprint, facts=json.dumps(dict(facts)), since=time.time()
+        )
 
     def job(self, job: Job, *, words: bool = False) -> int:
         """The row of a job; a changed command, program or input is another job of the same name.
@@ -197,18 +190,16 @@ class Store:
         ----------
         words : whether its files are left unread, for a command of which nothing is known.
         """
-        values = (job.name, job.words_fingerprint if words else job.fingerprint)
-        found = self._one("SELECT id FROM job WHERE name = ? AND fingerprint = ?", values)
-        if found is not None:
-            return int(found)
-        facts = (json.dumps(job.command), str(job.directory), json.dumps(dict(job.environment)))
-        with self.writing() as rows:
-            added = rows.execute(
-                "INSERT INTO job (name, fingerprint, command, directory, environment) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (*values, *facts),
-            )
-        return int(added.lastrowid or 0)
+        fingerprint = job.words_fingerprint if words else job.fingerprint
+        number = self._one(
+            "SELECT id FROM job WHERE name = ? AND fingerprint = ?", (job.name, fingerprint)
+        )
+        if number is not None:
+            return int(number)
+        return self.insert(
+            "job", name=job.name, fingerprint=fingerprint, command=json.dumps(job.command),
+            directory=str(job.directory), environment=json.dumps(dict(job.environment)),
+        )  # fmt: skip
 
     def job_of(self, row: int) -> Job:
         """The job of a row, so far as it is kept."""
@@ -221,12 +212,10 @@ class Store:
 
     def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
         """A new row of one command's work."""
-        with self.writing() as rows:
-            added = rows.execute(
-                "INSERT INTO session (machine, begin, version, settings) VALUES (?, ?, ?, ?)",
-                (machine, begin, version("cotenant"), json.dumps(dict(settings))),
-            )
-        return int(added.lastrowid or 0)
+        return self.insert(
+            "session", machine=machine, begin=begin, version=version("cotenant"),
+            settings=json.dumps(dict(settings)),
+        )  # fmt: skip
 
     def end_session(self, session: int, end: float, stop: str) -> None:
         """Note why and when a command ended."""
@@ -268,25 +257,24 @@ class Store:
         session: int,
         machine: int,
         round: int,
-        kind: str,
-        swapped: bool,
-        state: str,
+        most_pressure: float,
+        control: bool = False,
+        swapped: bool = False,
     ) -> StoredMeasurement:
         """Add what came of a visit, whole or not at all.
 
         Parameters
         ----------
         jobs : rows of the members that are jobs.
-        state : "ok", "busy" or "failed".
+        most_pressure : above which the machine was busy, and the visit does not count.
+        control : whether the only job ran beside the control.
         """
-        second = jobs[1] if len(jobs) > 1 else None
-        values = (
-            session, machine, round, jobs[0], second, kind, swapped, visit.begin, visit.seconds,
-            visit.pressure, visit.steal, visit.frequency, state, visit.error,
-        )  # fmt: skip
+        pressed = visit.pressure is not None and visit.pressure > most_pressure
+        state = "failed" if visit.error else "busy" if pressed else "ok"
+        kind = "control" if control else {1: "alone", 2: "pair"}.get(len(jobs), "group")
+        of_runs = "void" if state == "failed" else state
         runs: list[tuple[Any, ...]] = []
         for place, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
-            of_runs = "void" if state == "failed" else state
             runs += [
                 (place, number, job, run.begin, run.wall, run.cpu, run.covered, run.exit,
                  run.preemptions, run.memory, of_runs)
@@ -296,18 +284,17 @@ class Store:
                 nothing = (None,) * 7
                 runs.append((place, len(member.runs), job, *nothing, "failed"))
         with self.writing() as rows:
-            added = rows.execute(
-                "INSERT INTO visit (session, machine, round, first, second, kind, swapped, begin, "
-                "seconds, pressure, steal, frequency, state, reason) "
-                f"VALUES ({', '.join('?' * len(values))})",
-                values,
-            )
+            number = self.insert(
+                "visit", session=session, machine=machine, round=round, first=jobs[0],
+                second=jobs[1] if len(jobs) > 1 else None, kind=kind, swapped=swapped,
+                begin=visit.begin, seconds=visit.seconds, pressure=visit.pressure,
+                steal=visit.steal, frequency=visit.frequency, state=state, reason=visit.error,
+            )  # fmt: skip
             rows.executemany(
-                f"INSERT INTO run VALUES ({', '.join('?' * 12)})",
-                [(added.lastrowid, *run) for run in runs],
+                f"INSERT INTO run VALUES ({', '.join('?' * 12)})", [(number, *run) for run in runs]
             )
         times = tuple((r[0], r[4], r[5], r[6]) for r in runs if r[-1] == "ok")
-        return StoredMeasurement(round, jobs[0], second, kind, visit.begin, times, tuple(jobs[2:]))
+        return StoredMeasurement(round, tuple(jobs), kind, visit.begin, times, number, state)
 
     def looks(self, machine: int) -> list[StoredMeasurement]:
         """Every visit of a machine that counts, in order, without those of production."""
@@ -335,27 +322,25 @@ class Store:
         return dict(self.rows("SELECT id, name FROM job"))
 
     def _looks(self, which: str, values: Sequence[Any]) -> list[StoredMeasurement]:
-        found: dict[int, StoredMeasurement] = {}
-        for row in self.rows(
-            "SELECT visit.id, round, first, second, kind, visit.begin, member, wall, cpu, covered, "
-            "run.job FROM visit JOIN run ON run.visit = visit.id "
+        visits: dict[int, StoredMeasurement] = {}
+        for number, round, kind, begin, first, second, job, *run in self.rows(
+            "SELECT visit.id, round, kind, visit.begin, first, second, run.job, member, wall, cpu, "
+            "covered FROM visit JOIN run ON run.visit = visit.id "
             f"WHERE visit.state = 'ok' AND {which} ORDER BY visit.id, number, member",
             values,
         ):
-            before = found.get(row[0])
-            runs, others = ((), ()) if before is None else (before.runs, before.others)
-            if row[6] > 1:  # of a group, whose jobs are run once
-                others = (*others, row[10])
-            number, first, second, kind, begin = row[1:6]
-            found[row[0]] = StoredMeasurement(
-                number, first, second, kind, begin, (*runs, row[6:10]), others
+            pair = (first,) if second is None else (first, second)
+            before = visits.get(number) or StoredMeasurement(round, pair, kind, begin, (), number)
+            third = (job,) if run[0] > 1 else ()  # of a group, whose jobs are run once
+            visits[number] = replace(
+                before, jobs=(*before.jobs, *third), runs=(*before.runs, tuple(run))
             )
-        for visit, look in found.items():
-            if not all(0 <= run[0] < len(look.jobs) for run in look.runs):
+        for number, visit in visits.items():
+            if not all(0 <= run[0] < len(visit.jobs) for run in visit.runs):
                 raise InvalidFile(
-                    f"{self.path}: visit {visit} has a run of none of its jobs; {_DAMAGED}"
+                    f"{self.path}: visit {number} has a run of none of its jobs; {_DAMAGED}"
                 )
-        return list(found.values())
+        return list(visits.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:
         """(first, second, kind, round, reason, begin) of every visit of a machine in a state, in
@@ -380,22 +365,13 @@ class Store:
         """The number of visits of a machine by state, and the median and the most of the pressure
         under which they ran.
         """
-        counts = dict(
-            self.rows(
-                "SELECT state, COUNT(*) FROM visit WHERE machine = ? AND round > 0 GROUP BY state",
-                (machine,),
-            )
+        visits = self.rows(
+            "SELECT state, pressure FROM visit WHERE machine = ? AND round > 0", (machine,)
         )
-        pressures = sorted(
-            row[0]
-            for row in self.rows(
-                "SELECT pressure FROM visit WHERE machine = ? AND round > 0 "
-                "AND pressure IS NOT NULL",
-                (machine,),
-            )
-        )
+        states = [state for state, _ in visits]
+        pressures = sorted(pressure for _, pressure in visits if pressure is not None)
         return {
-            **{state: counts.get(state, 0) for state in ("ok", "busy", "failed")},
+            **{state: states.count(state) for state in ("ok", "busy", "failed")},
             "median pressure": pressures[len(pressures) // 2] if pressures else None,
             "most pressure": pressures[-1] if pressures else None,
         }
@@ -409,6 +385,15 @@ class Store:
         with sqlite_errors_as_invalid_file(self.path), self._rows:
             self._rows.execute("BEGIN IMMEDIATE")
             yield self._rows
+
+    def insert(self, table: str, **values: Any) -> int:
+        """Add a row; returns its number."""
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        with self.writing() as rows:
+            added = rows.execute(
+                f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values())
+            )
+        return int(added.lastrowid or 0)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query; each value is of the type of its column, see `_require_sound`."""

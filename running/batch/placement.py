@@ -1,33 +1,54 @@
-"""What is believed of jobs on machines of more than two seats, and how they are grouped there.
+"""How an epoch's jobs are placed, and what is predicted of them: in pairs by a method of
+colocation, in larger groups by one of groups.
 
-A job that was seen among certain others twice or more is believed what was seen. Of everything
-else a model is believed: penalties beside several others are the sum of those beside each, at most
-1. The sum is an assumption; `cotenant convert --from groups-csv` says how wrong it is for groups
-that were measured.
+The penalty of a job among several others is predicted to be what was measured of it among these,
+twice or more; of everything else the sum of those beside each, at most 1. The sum is an assumption;
+`cotenant convert --from groups-csv` says how wrong it is for groups that were measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...analysis.colocation.batches import Policy, Waiting, answer_of, place_oldest
-from ...instances.colocation.instance import LEAST_PENALTY, Colocation, Integers
+from ...analysis.colocation.batches import (
+    Batch,
+    Policy,
+    Waiting,
+    answer_of,
+    pair_oldest,
+    place_oldest,
+)
+from ...instances.colocation.instance import LEAST_PENALTY, Colocation, Integers, Pairing
 from ...instances.groups import Grouping, Groups, check
 from ...instances.groups.instance import FORBIDDEN, UNIT
 from ...instances.groups.penalties import groups_listed, groups_number, units
 from ..lab.estimates import simultaneous
 from ..lab.penalty_model import PenaltyModel
 from ..lab.statistics import Entry, Estimate
-from .agents import Place, Types
-from .decisions import Decision, PredictedPenalties
+from .agents import Place, Types, assess, leaving
 from .group_agents import GroupAgents
 
 MOST_TABLED = 200_000
 """Kinds of groups of which a table is made, for the sake of those that were measured; where a batch
-has more, the model stands for all of them.
+has more, the sum stands for all of them.
 """
+
+
+@dataclass(frozen=True)
+class PredictedPenalties:
+    """What is predicted of the penalties of a group's jobs, by seat.
+
+    Attributes
+    ----------
+    low, high : ends of the intervals; the penalty itself where there are none.
+    """
+
+    penalty: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
 
 
 class GroupEstimates:
@@ -58,12 +79,12 @@ class GroupEstimates:
 
     @property
     def words(self) -> str:
-        """What is believed, in words."""
+        """The assumption, in words."""
         seen = f", but for {len(self.measured)} that were measured" if self.measured else ""
         return f"penalties beside several others are taken to add up{seen}"
 
     def losses(self, types: Types) -> PredictedPenalties:
-        """What is believed of a group, by seat."""
+        """What is predicted of a group, by seat."""
         sides = []
         for seat, kind in enumerate(types):
             others = sorted(types[:seat] + types[seat + 1 :])
@@ -82,21 +103,20 @@ class GroupEstimates:
         ----------
         count : (T,) jobs.
         """
-        load = self.pairs.bandwidth
         fields = {
             "count": count, "seats": self.seats, "machines": machines, "names": self.pairs.names,
-            "pressure": load,
+            "pressure": self.pairs.bandwidth,
         }  # fmt: skip
-        plain = Groups(penalty=self.ends[0], **fields)  # type: ignore[arg-type]
+        additive = Groups(penalty=self.ends[0], **fields)  # type: ignore[arg-type]
         here = [
             entry
             for entry in self.measured
             if (np.bincount(entry, minlength=len(count)) <= count).all()
         ]
         # a table of all sizes: policies fill machines job by job
-        spare = plain.replace(machines=float("inf"))
+        spare = additive.replace(machines=float("inf"))
         if not here or groups_number(spare) > MOST_TABLED:
-            return plain
+            return additive
         rows = groups_listed(spare, 0)
         lost = units(spare, 0, rows)
         rows, lost = rows[(may := lost.max(axis=1) < FORBIDDEN)], lost[may]
@@ -110,13 +130,42 @@ class GroupEstimates:
         return Groups(members=rows, losses=losses, where=np.full(len(rows), -1), **fields)  # type: ignore[arg-type]
 
 
-class GroupPlacer:
-    """More than two seats: any method of the problem `groups`.
+def group_estimates(penalty_model: PenaltyModel, seats: int) -> GroupEstimates:
+    """What a model predicts of groups."""
+    estimates = penalty_model.profile.estimates
+    level = simultaneous(estimates.confidence, estimates.jobs)
+    return GroupEstimates(
+        penalty_model.instance(), penalty_model.seen.group_estimates(level), seats
+    )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A batch, placed.
+
+    Attributes
+    ----------
+    batch : its jobs, by age and type.
+    groups : the types on each machine.
+    certain, possible : agents that are advised to leave, see `agents.Assessment`; None where there
+        were too many groups to look at.
+    leaving : who of these groups leaves with whom for certain gains, each agent at most once.
+    """
+
+    batch: Batch
+    groups: list[Types]
+    certain: int | None
+    possible: int | None
+    leaving: Callable[[Sequence[Types]], list[tuple[Place, ...]]]
+
+
+class Placer:
+    """Decides epochs for machines of so many seats.
 
     Parameters
     ----------
     penalty_model : of the penalties.
-    policy : groups a batch.
+    policy : pairs a batch where there are two seats, groups it where there are more.
     alpha : the least gain for which an agent moves.
     seats : of each machine.
     """
@@ -126,17 +175,34 @@ class GroupPlacer:
     ) -> None:
         self._penalty_model, self._policy, self._alpha = penalty_model, policy, alpha
         self.seats = seats
-        self._known_estimates: GroupEstimates | None = None
+        self._estimates: GroupEstimates | None = None
 
     def estimates(self) -> GroupEstimates:
-        """What is believed now."""
-        pairs = self._penalty_model.instance()
-        if self._known_estimates is None or self._known_estimates.pairs is not pairs:
-            self._known_estimates = group_estimates(self._penalty_model, self.seats)
-        return self._known_estimates
+        """What is predicted by all that was measured until now."""
+        if self._estimates is None or self._estimates.pairs is not self._penalty_model.instance():
+            self._estimates = group_estimates(self._penalty_model, self.seats)
+        return self._estimates
+
+    def losses(self, types: Types) -> PredictedPenalties:
+        """What is predicted of a group."""
+        return self.estimates().losses(types)
 
     def place(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
-        """Take the oldest jobs off the queue, and group them; None when nothing waits."""
+        """Take the oldest jobs off the queue, and place them; None when nothing waits."""
+        return (self._pairs if self.seats == 2 else self._groups)(queue, free, rng)
+
+    def _pairs(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
+        placed = pair_oldest(self._penalty_model.instance(), self._policy, queue, free, rng)
+        if placed is None:
+            return None
+        problem, pairing, batch = placed
+        assessed = assess(problem, pairing, self._alpha)
+        return Decision(
+            batch, groups_of(pairing), assessed.certain, assessed.possible,
+            lambda groups: leaving(assessed.advice, groups),
+        )  # fmt: skip
+
+    def _groups(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
         estimates = self.estimates()
         finite = np.isfinite(estimates.pairs.penalty)
         beside = finite & finite.T
@@ -153,33 +219,27 @@ class GroupPlacer:
             alone = int(count[(count > 0) & (others == 0)].sum())
             return alone - (alone - int(count.sum())) // self.seats
 
-        found = place_oldest(queue, self.seats, free, rng, place, need)
-        if found is None:
+        placed = place_oldest(queue, self.seats, free, rng, place, need)
+        if placed is None:
             return None
-        grouping, batch = found
+        grouping, batch = placed
+        members, number = grouping.members.tolist(), grouping.number.tolist()
         groups = [
             tuple(kind for kind in types if kind >= 0)
-            for types, number in zip(
-                grouping.members.tolist(), grouping.number.tolist(), strict=True
-            )
-            for _ in range(number)
+            for types, times in zip(members, number, strict=True)
+            for _ in range(times)
         ]
         agents = GroupAgents(estimates.ends, estimates.measured, self.seats, groups, self._alpha)
-
-        def leave(placed: Sequence[Types]) -> list[tuple[Place, ...]]:
-            return agents.leaving(placed)
-
-        return Decision(batch, groups, agents.certain, agents.possible, leave)
-
-    def losses(self, types: Types) -> PredictedPenalties:
-        """What is believed of a group."""
-        return self.estimates().losses(types)
+        return Decision(batch, groups, agents.certain, agents.possible, agents.leaving)
 
 
-def group_estimates(penalty_model: PenaltyModel, seats: int) -> GroupEstimates:
-    """What is known of groups."""
-    estimates = penalty_model.profile.estimates
-    level = simultaneous(estimates.confidence, estimates.jobs)
-    return GroupEstimates(
-        penalty_model.instance(), penalty_model.seen.group_estimates(level), seats
-    )
+def groups_of(pairing: Pairing) -> list[Types]:
+    """The types on each machine of a pairing, pairs first."""
+    pairs = zip(pairing.first.tolist(), pairing.second.tolist(), strict=True)
+    groups = [
+        types
+        for types, times in zip(pairs, pairing.pairs.tolist(), strict=True)
+        for _ in range(times)
+    ]
+    single = enumerate(pairing.single.tolist())
+    return [*groups, *((kind,) for kind, times in single for _ in range(times))]

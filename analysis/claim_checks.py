@@ -1,5 +1,5 @@
-"""What a second look at a stored result finds: claims that are borne out, claims that are not,
-bounds that are proved again.
+"""What a second look at a stored result sees: claims that are borne out, claims that are not, and
+bounds that hold of every answer.
 """
 
 from __future__ import annotations
@@ -8,13 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..instances.problem.base import Solution
-from ..solvers.outcome import Status
-
-Floats = NDArray[np.float64]
 
 SAME = 1e-9
 """A number worked out again may differ from the one stored by this fraction of it: elsewhere sums
@@ -25,9 +19,10 @@ NOISE = 1e-12
 """And by this much, where rounding is all that a number is made of."""
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What a problem's own claims are looked over with.
+@dataclass
+class ClaimChecks:
+    """A stored result as a problem's own checks get it, and what they find; a claim that nothing
+    here names has not been looked at.
 
     Attributes
     ----------
@@ -36,7 +31,14 @@ class Stored:
     certificate : as stored.
     options : as stored, with the catalogue's defaults of those not given.
     objective, bound : the objective's name, and the bound claimed on it.
-    status : as claimed.
+    broken : what is not borne out, in sentences.
+    checked : the claims of the certificate that were looked at, by their place: "psi",
+        "levels[0].value", "mix.class".
+    limits : by metric, a value that no feasible answer passes, in closed form.
+    unseen : fields of the solution that `check` and the metrics do not bear out.
+    senses : "min" or "max" of a metric that this method optimizes, where the metric itself is
+        neither better nor worse.
+    other_question : a proof is about other answers than the claim is.
     """
 
     method: str
@@ -45,79 +47,30 @@ class Stored:
     options: Mapping[str, Any]
     objective: str | None
     bound: float | None
-    status: Status
-
-
-@dataclass
-class ClaimChecks:
-    """What was found; a claim that nothing here names has not been looked at.
-
-    Attributes
-    ----------
-    broken : what is not borne out, in sentences.
-    checked : the claims that were looked at, by their place: "prices" of the certificate,
-        "levels[0].bound", "mix.class".
-    bounds : what was proved again, by metric, or by level ("levels[1]") where it holds for that
-        level alone: no feasible answer is better in it.
-    impossible : whether there is no answer, proved again; False when there is one; None when that
-        was not looked at.
-    unseen : fields of the solution that `check` and the metrics do not bear out.
-    senses : "min" or "max" of a metric that this method optimizes, where the metric itself is
-        neither better nor worse.
-    """
-
     broken: list[str] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
-    bounds: dict[str, float] = field(default_factory=dict)
-    impossible: bool | None = None
+    limits: dict[str, float] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
     senses: dict[str, str] = field(default_factory=dict)
+    other_question: bool = False
 
-    def compare(
-        self,
-        certificate: Mapping[str, Any],
-        expected: Mapping[str, Any],
-        needed: Iterable[str] = (),
-    ) -> None:
-        """Hold a certificate against what was worked out again; of what is `needed`, nothing may be
-        left out, but where a policy gave the answer: the search then said nothing of it.
+    def compare(self, expected: Mapping[str, Any], needed: Iterable[str] | None = None) -> None:
+        """Compare the certificate with what was worked out again; of what is `needed` (else all),
+        nothing may be left out, but where a policy gave the answer: the search then gave nothing of
+        it.
         """
         for name, value in expected.items():
-            if name in certificate:
-                self.checked.add(name)
-                if not alike(value, certificate[name]):
-                    self.broken.append(
-                        f"certificate: {name} is {short(value)}, not "
-                        f"{short(certificate[name])} as claimed"
-                    )
-        self.broken += [
-            f"certificate: {name} is missing"
-            for name in needed
-            if name not in certificate and "answer_by" not in certificate
-        ]
+            if name in self.certificate:
+                same = alike(value, stated := self.certificate[name])
+                self.record(
+                    name, "" if same else f"is {short(value)}, not {short(stated)} as claimed"
+                )
+        for name in expected if needed is None else needed:
+            if name not in self.certificate and "answer_by" not in self.certificate:
+                self.broken.append(f"certificate: {name} is missing")
 
-    def numbers(
-        self, certificate: Mapping[str, Any], name: str, shape: tuple[int, ...]
-    ) -> Floats | None:
-        """Finite numbers of a shape, to prove something with; None, and said, when what the
-        certificate has is no such thing.
-        """
-        if name not in certificate:
-            return None
-        try:
-            found = np.asarray(certificate[name], dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            found = np.zeros(())
-        if found.shape != shape or not np.isfinite(found).all():
-            self.record_check(name, f"is not {' x '.join(map(str, shape))} numbers")
-            return None
-        self.checked.add(name)
-        return found
-
-    def record_check(self, name: str, why_not: str = "") -> None:
-        """Note that something in the certificate proves what it is there for, or why it does
-        not.
-        """
+    def record(self, name: str, why_not: str = "") -> None:
+        """Note that an entry of the certificate was looked at, and why it is not borne out."""
         self.checked.add(name)
         if why_not:
             self.broken.append(f"certificate: {name} {why_not}")
@@ -158,10 +111,11 @@ def places(value: Any, place: str = "") -> dict[str, Any]:
         inside = {f"{place}[].{key}": [row.get(key) for row in value] for key in keys}
     else:
         return {place: value}
-    found: dict[str, Any] = {}
-    for name, entry in inside.items():
-        found |= places(entry, name)
-    return found
+    return {
+        inner: claim
+        for name, entry in inside.items()
+        for inner, claim in places(entry, name).items()
+    }
 
 
 def covered(place: str, by: Iterable[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from ..instances.problem.base import Instance
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import problem_named, resolve
-from .claim_checks import ClaimChecks, Stored
+from .claim_checks import ClaimChecks
 from .frontier import PriceFrontier
 from .metric import Metric
 
@@ -31,8 +31,7 @@ class Analysis:
     ----------
     metric_table_at : the metrics of the problem, in the order of its tables.
     metrics_at : f(instance, solution, **options) -> name: value.
-    claims_at : f(instance, stored) -> `ClaimChecks`: what of a result is borne out when its
-        certificate is looked over.
+    claims_at : f(instance, checks): notes in a `ClaimChecks` what of a stored result is borne out.
     record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures_at : f(records) -> the report's pictures.
     frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of efficiency
@@ -67,7 +66,7 @@ class Analysis:
         return function
 
     @property
-    def claims(self) -> Callable[[Instance, Stored], ClaimChecks] | None:
+    def claims(self) -> Callable[[Instance, ClaimChecks], None] | None:
         """What looks a stored result's certificate over; where it is None, nothing of a certificate
         is looked at.
         """

@@ -302,13 +302,29 @@ def test_an_answer_that_is_not_of_whole_cores_is_not_the_best_of_whole_cores() -
     assert "the answer is not of whole cores" in verdict.broken
 
 
-def test_a_bound_on_what_was_not_measured_is_not_confirmed() -> None:
+def test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone() -> None:
     instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {"reference": "none"})))
-    verdict = judged(instance, document)
-    assert verdict is not None
     assert (document["result"]["objective"], document["result"]["status"]) == (None, "optimal")
+    result = cotenant.Result.from_document(document)
+    assert recheck(instance, result).bound == "re-proved"
+    verdict = recheck(instance, result, time_limit=0)
     assert (verdict.broken, verdict.bound) == ((), "not re-proved")
     assert {"bound", "status"} <= set(verdict.not_looked_at)
+
+
+def test_there_is_an_answer_where_there_is_said_to_be_none() -> None:
+    instance, document = solved(CASES.index(Case("colocation/tiny", "optimal", {})))
+    forged = copy.deepcopy(document)
+    row = forged["result"]
+    row |= {"status": "infeasible", "objective": None, "bound": None, "metrics": {}}
+    row |= {"gap": None, "gap_absolute": None}
+    forged |= {"solution": None, "answer": None}
+    del forged["named"]
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert verdict.broken == ("status infeasible, but there is an answer",)
+    verdict = recheck(instance, cotenant.Result.from_document(forged), time_limit=0)
+    assert (verdict.broken, "status" in verdict.not_looked_at) == ((), True)
 
 
 @pytest.mark.parametrize(

@@ -1,59 +1,37 @@
-"""What a certificate of colocation proves, looked over again."""
+"""What of a stored pairing's claims is worked out again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import keeps_slack, worst_case
-from ...instances.problem.errors import NoSolution
 from ...solvers.colocation.bounds import least_penalty_bound
-from ...solvers.colocation.feasible import Undecided, feasible_pairing
 from ...solvers.colocation.stable import COUNTED
-from ...solvers.colocation.to_roommates import alone_is_worst, lists_of_agents
-from ...solvers.roommates.partition import StablePartition, is_stable_partition
-from ..claim_checks import ClaimChecks, Stored
+from ..claim_checks import ClaimChecks
 
 
-def claims(instance: Colocation, stored: Stored) -> ClaimChecks:
-    """The list of blocking pairs, what a stable partition proves, the least penalty at all, and
-    that no pairing exists.
-    """
-    counted = dict.fromkeys(COUNTED.values(), 0.0)
-    found = ClaimChecks(bounds={**counted, "slack": 0.0})
-    certificate = stored.certificate
-    if stored.solution is None:
-        try:
-            feasible_pairing(instance)
-            # of pairings within an allowance of slack nothing is proved again
-            found.impossible = None if stored.options.get("slack") is not None else False
-        except Undecided:
-            pass
-        except NoSolution:
-            found.impossible = True
-        return found
-    assert isinstance(stored.solution, Pairing)
-    if stored.method == "stable":
-        expected = {name: stored.options[name] for name in ("alpha", "alpha_mode")}
-        expected["blocking_pairs"] = _listed(instance, stored.solution, stored.options)
-        expected |= _about_intervals(instance, stored)
-        found.compare(certificate, expected, expected)
-    allowed = stored.options.get("slack")
-    if stored.method == "fair" and allowed is not None:
-        found.compare(certificate, {"slack_allowed": allowed}, ["slack_allowed"])
-        if not keeps_slack(instance, stored.solution, allowed):
-            found.broken.append(f"the answer has more slack than the {allowed:g} allowed")
-    if stored.bound is not None:
-        found.bounds["penalty"] = least_penalty_bound(instance)
+def claims(instance: Colocation, checks: ClaimChecks) -> None:
+    """The list of blocking pairs, the slack allowed, and the least penalty at all."""
+    checks.limits |= dict.fromkeys(COUNTED.values(), 0.0) | {"slack": 0.0}
+    pairing, options = checks.solution, checks.options
+    if not isinstance(pairing, Pairing):
+        return
+    if checks.method == "stable":
+        expected = {name: options[name] for name in ("alpha", "alpha_mode")}
+        expected["blocking_pairs"] = _listed(instance, pairing, options)
+        checks.compare(expected | _about_intervals(instance, pairing, checks))
+    allowed = options.get("slack")
+    if checks.method == "fair" and allowed is not None:
+        checks.compare({"slack_allowed": allowed})
+        if not keeps_slack(instance, pairing, allowed):
+            checks.broken.append(f"the answer has more slack than the {allowed:g} allowed")
+    if checks.bound is not None:
+        checks.limits["penalty"] = least_penalty_bound(instance)
         if instance.high is not None:
-            found.bounds["worst_case_penalty"] = least_penalty_bound(worst_case(instance))
-    if not certificate.keys().isdisjoint(("stable_partition", "odd_parties")):
-        _partition(found, instance, certificate, stored.options)
-    return found
+            checks.limits["worst_case_penalty"] = least_penalty_bound(worst_case(instance))
 
 
 def _listed(
@@ -75,58 +53,13 @@ def _listed(
     ]
 
 
-def _about_intervals(instance: Colocation, stored: Stored) -> dict[str, Any]:
+def _about_intervals(instance: Colocation, pairing: Pairing, checks: ClaimChecks) -> dict[str, Any]:
     """Which gains count, the confidence of the intervals, and what is to be measured again."""
-    assert isinstance(stored.solution, Pairing)
-    options = stored.options
+    options = checks.options
     if options["uncertainty"] == "none":
         return {}
     facts = {"uncertainty": options["uncertainty"], "intervals": instance.certainty}
-    if "measure_again" in stored.certificate:
+    if "measure_again" in checks.certificate:
         read = (options["alpha"], options["alpha_mode"])
-        facts["measure_again"] = undecided_pairs(instance, stored.solution, *read)
+        facts["measure_again"] = undecided_pairs(instance, pairing, *read)
     return facts
-
-
-def _partition(
-    found: ClaimChecks,
-    instance: Colocation,
-    certificate: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> None:
-    """The odd parties of a stable partition force so many blocking pairs (Tan 1991; Abraham, Biró,
-    Manlove 2006).
-    """
-    read = {name: options[name] for name in ("alpha", "alpha_mode")}
-    lists = lists_of_agents(instance, **read)
-    if lists is None or not alone_is_worst(instance, **read):
-        found.record_check(
-            "stable_partition", "proves nothing: who is alone is content, or likes to be"
-        )
-        return
-    found.compare(certificate, {}, ["stable_partition"])
-    given = found.numbers(certificate, "stable_partition", (instance.agents,))
-    aside = certificate.get("unsettled_agents", [])
-    unsettled_numbers = found.numbers(
-        {"unsettled_agents": aside}, "unsettled_agents", (len(aside),)
-    )
-    if given is None or unsettled_numbers is None:
-        return
-    successor, unsettled = (
-        given.astype(np.int64),
-        sorted(set(unsettled_numbers.astype(int).tolist())),
-    )
-    whole = (successor == given).all() and unsettled == sorted(unsettled_numbers.tolist())
-    if not whole or not is_stable_partition(
-        lists.place, successor, None if lists.strict else lists.better, unsettled
-    ):
-        found.record_check("stable_partition", "is not a stable partition of the agents")
-        return
-    partition = StablePartition(successor.astype(np.int32))
-    found.compare(
-        certificate,
-        {"odd_parties": [list(party) for party in partition.odd_parties]},
-        ["odd_parties"],
-    )
-    forced = partition.bound("perfect" if instance.unpaired is None else "any") - len(unsettled)
-    found.bounds["blocking_pairs"] = float(max(0, forced))

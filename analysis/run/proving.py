@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,7 @@ from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import locate, write, write_bytes, write_text
-from ...instances.problem.proof import Proof
+from ...instances.problem.proof import Level, Proof
 from ...instances.problem.reading import is_standard_input, read_bytes, require_regular
 from ...instances.problem.registry import resolve
 from ...solvers.engines.interpreter import isolated
@@ -24,6 +25,8 @@ from ..registry import analysis_of
 from .result import LOOSEST, Result
 
 ProofStatus = Literal["claimed", "partly", "certified"]
+
+TOO_LONG = "the proof that was made takes longer to judge"
 
 CLAIMED = "{name} has no proof as a file yet, so its bound is what a solver or our own code says"
 
@@ -41,6 +44,7 @@ class Proved:
     refused : a proof was made, and the verifier refused it: a defect, and no file is kept.
     file, sha256, size : of the proof, in bytes; None without one.
     seconds, seconds_to_verify : to make the proof beyond the solve, and to judge it.
+    covered : of an accepted proof, for each level of the result whether it proves what is claimed.
     """
 
     proof_status: ProofStatus
@@ -51,16 +55,19 @@ class Proved:
     size: int | None = None
     seconds: float | None = None
     seconds_to_verify: float | None = None
+    covered: tuple[bool, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """As rows and stored results hold it."""
-        found = {name: value for name, value in asdict(self).items() if name != "refused"}
-        return {"standing": found.pop("proof_status"), **found}
+        facts = asdict(self)
+        del facts["refused"], facts["covered"]
+        return {"standing": facts.pop("proof_status"), **facts}
 
 
 def prove(
-    instance: Instance, path: Path, result: Result, out: Path, time_limit: float | None = None
-) -> Proved:
+    instance: Instance, path: Path, result: Result, out: Path, time_limit: float | None = None,
+    judge_limit: float | None = None,
+) -> Proved:  # fmt: skip
     """Make, write and judge the proof of a result.
 
     Parameters
@@ -69,6 +76,7 @@ def prove(
     result : of an exact method on it, with its options.
     out : where the proof is written, `.json` or `.json.gz`; a proof that is refused is not kept.
     time_limit : seconds to make it; what is proved by then is kept.
+    judge_limit : seconds to judge it; a proof that takes longer is not kept.
     """
     method = catalog.find(instance.problem, result.method)
     if not method.proof_producer:
@@ -83,18 +91,24 @@ def prove(
         return Proved("claimed", str(why))
     proof.write(out, instance.name, sha256(content).hexdigest())
     seconds, clock = clock.seconds, Clock()
-    code, says = judge(path, out)
+    try:
+        code, says = judge(path, out, judge_limit)
+    except subprocess.TimeoutExpired:
+        out.unlink()
+        return Proved("claimed", f"{TOO_LONG} than {judge_limit:g} s")
     if code:
         out.unlink()
         return Proved("claimed", f"the proof that was made is refused ({says})", refused=True)
+    covered = covered_levels(proof, result)
     return Proved(
-        "certified" if covers(proof, result) else "partly",
+        "certified" if all(covered) else "partly",
         says,
         file=str(out),
         sha256=sha256(read_bytes(out)).hexdigest(),
         size=out.stat().st_size,
         seconds=seconds,
         seconds_to_verify=clock.seconds,
+        covered=covered,
     )
 
 
@@ -129,36 +143,48 @@ def covers(proof: Proof, result: Result) -> bool:
     """Whether a proof leaves nothing of what a result claims to be believed: the bound it proves is
     no weaker than the one claimed and, of what is said to be optimal, no better than the answer.
     """
+    return all(covered_levels(proof, result))
+
+
+def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
+    """For each level of a result, whether a proof leaves nothing of its claims to be believed."""
     first = {"status": result.status.value, "bound": result.bound}
     claims = [first, *result.certificate.get("levels", [])[1:]]
-    if len(proof.levels) < len(claims):
-        return False
     whole, within = analysis_of(proof.problem).whole, result.outcome.tolerance
-    for level, claim in zip(proof.levels, claims, strict=False):
-        if level.claim_kind == "infeasible":
-            continue
-        if claim["status"] == "infeasible":
+    proved = [
+        _covered(level, claim, within, whole=level.objective in whole)
+        for level, claim in zip(proof.levels, claims, strict=False)
+    ]
+    return (*proved, *[False] * (len(claims) - len(proved)))
+
+
+def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, whole: bool) -> bool:
+    """Whether one level of a proof proves one claim."""
+    if level.claim_kind == "infeasible":
+        return True
+    if claim["status"] == "infeasible":
+        return False
+    wanted = [] if claim["bound"] is None else [claim["bound"]]
+    if claim["status"] == "optimal":
+        if level.value is None:
             return False
-        wanted = [] if claim["bound"] is None else [claim["bound"]]
-        if claim["status"] == "optimal":
-            if level.value is None:
-                return False
-            value = float(level.value)
-            wanted.append(value if within is None else value - min(within, LOOSEST))
-        counts = level.objective in whole
-        for bound in wanted:
-            proved = level.bound
-            if proved is None or not implies(proved, bound, level.sense, whole=counts):
-                return False
-    return True
+        value = float(level.value)
+        wanted.append(value if within is None else value - min(within, LOOSEST))
+    proved = level.bound
+    return not wanted or (
+        proved is not None
+        and all(implies(proved, bound, level.sense, whole=whole) for bound in wanted)
+    )
 
 
-def judge(instance: Path, proof: Path) -> tuple[int, str]:
+def judge(instance: Path, proof: Path, time_limit: float | None = None) -> tuple[int, str]:
     """Run the one program that judges, apart from this one: its exit code, and its line. What it
     would wait for without end is refused, or read, before.
 
     Raises
     ------
+    subprocess.TimeoutExpired
+        It took longer than the time limit, in seconds, and was ended.
     InvalidFile
         One of them is missing or no regular file; see `reading.read_bytes`.
     """
@@ -172,6 +198,7 @@ def judge(instance: Path, proof: Path) -> tuple[int, str]:
                 require_regular(path)
             paths.append(str(path))
         done = subprocess.run(
-            isolated(program, *paths), stdout=subprocess.PIPE, text=True, check=False
-        )
+            isolated(program, *paths), stdout=subprocess.PIPE, text=True, check=False,
+            timeout=time_limit,
+        )  # fmt: skip
     return done.returncode, done.stdout.strip()

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from ...catalog import Method, find
@@ -19,16 +21,24 @@ from ...instances.problem.errors import (
     InvalidOption,
     UnknownName,
 )
+from ...instances.problem.files import write
 from ...instances.problem.option_types import option_types_of
 from ...instances.problem.options import accepts, check_options
 from ...instances.problem.registry import check, scale
 from ...solvers.outcome import Status, implies
-from ..claim_checks import ClaimChecks, Stored, alike, covered, places, short
+from ..claim_checks import ClaimChecks, alike, covered, places, short
 from ..registry import Analysis, analysis_of
+from .proving import prove
 from .result import Result, fingerprint, proves
+from .solve import solve
 
 REPEATED = 1e-12
 """Sums worked out again on another machine may differ by this fraction of them, or of their scale.
+"""
+
+LIMIT = 20.0
+"""Seconds to make a proof of a bound, as many to judge it, and as many to look for an answer where
+there is said to be none.
 """
 
 Bound = Literal["re-proved", "not re-proved", "none"]
@@ -43,8 +53,8 @@ class Recheck:
     broken : what is not borne out, in sentences; empty when all that was looked at is.
     not_looked_at : the claims that nothing here confirms, by their place in the file (of `result`
         without its name).
-    bound : whether the bound on the objective was proved again, from the certificate or from the
-        instance alone.
+    bound : whether the bound on the objective was proved again: in closed form, or by a proof that
+        `verify.py` accepts.
     """
 
     broken: tuple[str, ...]
@@ -61,14 +71,19 @@ class Recheck:
         }[self.bound]
 
 
-def recheck(instance: Instance, result: Result) -> Recheck:
-    """Check and measure a stored answer again, and set every claim of its document against that.
+def recheck(instance: Instance, result: Result, *, time_limit: float = LIMIT) -> Recheck:
+    """Check and measure a stored answer again, and compare every claim of its document with that.
 
     Feasibility, every metric, the objective, the levels' values, that bounds and statuses fit the
     values, and all that follows from them are recomputed from the instance and the solution alone.
-    A bound is confirmed where it is proved again from what the certificate holds, or from the
-    instance. Every other claim of the document is in `not_looked_at`: what is confirmed has to be
-    named by some code, so nothing is confirmed by accident.
+    A bound is confirmed where no answer passes it in closed form, or where a proof of it is made
+    and accepted. Every other claim of the document is in `not_looked_at`: what is confirmed has to
+    be named by some code, so nothing is confirmed by accident.
+
+    Parameters
+    ----------
+    time_limit : seconds to make a proof, as many to judge it, and as many to look for an answer
+        where there is said to be none; 0 for neither.
 
     Raises
     ------
@@ -91,7 +106,7 @@ def recheck(instance: Instance, result: Result) -> Recheck:
             "none",
         )
     try:
-        return _ResultVerifier(instance, result).verdict()
+        return _ResultVerifier(instance, result, time_limit).verdict()
     except CotenantError:
         raise
     except (
@@ -107,18 +122,17 @@ def recheck(instance: Instance, result: Result) -> Recheck:
 class _ResultVerifier:
     """The claims of one result, and which of them were looked at."""
 
-    def __init__(self, instance: Instance, result: Result) -> None:
-        self.instance, self.result = instance, result
+    def __init__(self, instance: Instance, result: Result, time_limit: float) -> None:
+        self.instance, self.result, self.time_limit = instance, result, time_limit
         self.analysis: Analysis = analysis_of(instance.problem)
         self.senses = {metric.name: str(metric.sense) for metric in self.analysis.metric_table}
         self.whole = self.analysis.whole
         self.method = _catalogued(result)
-        functions = (
-            self.analysis.metrics,
-            *([] if self.method is None else [self.method.resolve()]),
-        )
+        self.kind = None if self.method is None else self.method.kind
+        functions = [self.analysis.metrics]
         if self.method is not None:
-            check_options(functions, result.options, f"method {result.method!r}")
+            functions.append(self.method.resolve())
+            check_options(tuple(functions), result.options, f"method {result.method!r}")
         for function in functions:
             rules = option_types_of(function)
             for name, value in result.options.items():
@@ -132,7 +146,6 @@ class _ResultVerifier:
         }
         self.broken: list[str] = []
         self.checked: set[str] = set()
-        self.found = ClaimChecks()
         self.measured: dict[str, float] = {}
         self.bound: Bound = "none" if result.bound is None else "not re-proved"
 
@@ -153,15 +166,14 @@ class _ResultVerifier:
         else:
             self._first_level()
             self._levels()
+        self._tolerance()
+        self._bounds()
         return self._finished()
 
     def _finished(self, *more: str) -> Recheck:
         document = self.result.stored or self.result.document()
-        row = {
-            name: value
-            for name, value in document["result"].items()
-            if name not in ("levels", "versions")
-        }
+        row = dict(document["result"])
+        del row["levels"], row["versions"]
         parts = {name: document[name] for name in ("solution", "certificate") if document[name]}
         claims = [*places(row), "versions", "trace", *places(parts)]
         if document["solution"] is not None and "named" not in document:
@@ -188,14 +200,14 @@ class _ResultVerifier:
     def _names(self) -> None:
         """Names that have one right value each; of a user's function only the instance's."""
         result, entry = self.result, self.method
-        self.checked |= {"problem"} if entry is None else {"problem", "objective_name"}
-        self.checked |= {"fingerprint"} if result.fingerprint else set()
+        self.checked |= {"problem", "fingerprint"} if result.fingerprint else {"problem"}
         self.checked |= {"instance"} if result.instance == self.instance.name else set()
-        if entry is not None and result.objective_name != entry.objective_of(result.options):
-            self.broken.append(
-                f"objective_name is {result.objective_name!r}; {result.method} has "
-                f"{entry.objective_of(result.options)!r}"
-            )
+        if entry is None:
+            return
+        self.checked.add("objective_name")
+        name, right = result.objective_name, entry.objective_of(result.options)
+        if name != right:
+            self.broken.append(f"objective_name is {name!r}; {result.method} has {right!r}")
 
     def _described(self) -> None:
         """The answer with names must be the solution's."""
@@ -242,75 +254,53 @@ class _ResultVerifier:
     def _problem(self) -> None:
         """What the problem's own claims are worth."""
         result = self.result
-        options = self.defaults | dict(result.options)
-        certificate = to_json_value(dict(result.certificate))
-        method = "" if self.method is None else self.method.name
-        stored = Stored(
-            method,
+        self.checks = checks = ClaimChecks(
+            "" if self.method is None else self.method.name,
             result.solution,
-            certificate,
-            options,
+            to_json_value(dict(result.certificate)),
+            self.defaults | dict(result.options),
             result.objective_name,
             result.bound,
-            result.status,
         )
         if self.analysis.claims is not None:
-            self.found = self.analysis.claims(self.instance, stored)
-        self.broken += self.found.broken
-        self.senses |= self.found.senses
-        self.checked |= {f"certificate.{place}" for place in self.found.checked}
+            self.analysis.claims(self.instance, checks)
+        self.broken += checks.broken
+        self.senses |= checks.senses
+        self.checked |= {f"certificate.{place}" for place in checks.checked}
         if result.solution is not None:
             fields = result.solution.document()
-            self.checked |= {f"solution.{name}" for name in fields if name not in self.found.unseen}
+            self.checked |= {f"solution.{name}" for name in fields if name not in checks.unseen}
 
     def _without_answer(self) -> None:
         """A result that has no answer says that there is none, or that it knows of none."""
-        status = self.result.status
+        status, bound = self.result.status, self.result.bound
         if status not in (Status.INFEASIBLE, Status.UNKNOWN):
             self.broken.append(f"status {status.value} without a solution")
         elif status is Status.UNKNOWN:
             self.checked.add("status")
-        elif self.found.impossible is False:
-            self.broken.append("status infeasible, but there is an answer")
-        elif self.found.impossible:
-            self.checked.add("status")
-        if status is Status.INFEASIBLE and self.result.bound is not None:
-            self.broken.append(f"a bound of {self.result.bound} on answers that there are none of")
-        self._tolerance(None if self.method is None else self.method.kind)
-        self._bounded()
+        elif bound is not None:
+            self.broken.append(f"a bound of {bound} on answers that there are none of")
 
     def _first_level(self) -> None:
         """The objective's bound and the status, by the kind of method that claims them."""
-        result, kind = self.result, None if self.method is None else self.method.kind
-        status, bound, tolerance = result.status, result.bound, result.outcome.tolerance
-        name = result.objective_name
-        if status is Status.INFEASIBLE:
-            self.broken.append("status infeasible, with a solution")
-        elif (
-            status is Status.UNKNOWN
-            and "contradiction" not in result.certificate
-            and kind is not None
-        ):
-            self.broken.append("status unknown, with a solution")
+        result, kind, certificate = self.result, self.kind, self.result.certificate
+        status, bound = result.status, result.bound
+        withdrawn = kind is None or "contradiction" in certificate
+        if status is Status.INFEASIBLE or (status is Status.UNKNOWN and not withdrawn):
+            self.broken.append(f"status {status.value}, with a solution")
         if kind in ("heuristic", "simulation") and (bound is not None or status is Status.OPTIMAL):
             self.broken.append(
                 f"{result.method} is a {kind}: it proves no bound and nothing optimal"
             )
-        self._tolerance(kind)
-        stated = "unmeasured" not in result.certificate
-        value = self.measured.get(name or "")
-        self.broken += _contradictions(
-            name, value, bound, status, self.senses, result.scale, tolerance, stated=stated
-        )
-        self._bounded()
-        if bound is None or self.bound == "re-proved":
-            self.checked.add("status")
+        name, stated = result.objective_name, "unmeasured" not in certificate
+        claim = (bound, status, self.senses, result.scale, result.outcome.tolerance)
+        self.broken += _contradictions(name, self.measured.get(name or ""), *claim, stated=stated)
 
-    def _tolerance(self, kind: str | None) -> None:
+    def _tolerance(self) -> None:
         """Only an equilibrium counts as one within a tolerance, and that is the one its certificate
         and options name.
         """
-        result = self.result
+        result, kind = self.result, self.kind
         tolerance, stated = result.outcome.tolerance, result.certificate.get("tolerance")
         if kind is None:  # a user's function
             return
@@ -329,71 +319,99 @@ class _ResultVerifier:
                 f"the bound on an equilibrium's error is {result.bound}; it is 0, or there is none"
             )
 
-    def _bounded(self) -> None:
-        """Whether the bound was proved again."""
-        name, bound = self.result.objective_name, self.result.bound
-        if bound is None:
-            self.checked.add("bound")
-        elif (
-            name is not None
-            and (name in self.measured or self.result.solution is None)
-            and self._proved(name, bound, name)
-        ):
-            self.bound = "re-proved"
-            self.checked.add("bound")
-
     def _levels(self) -> None:
         """The levels of a lexicographic method: values that are metrics, and bounds as of the
         objective.
         """
-        levels, first = self.result.certificate.get("levels", []), True
+        result, levels, first = self.result, self.result.certificate.get("levels", []), True
         for number, level in enumerate(levels):
-            place = f"levels[{number}]"
-            name = level["objective"]
-            value = level["value"]
-            bound = level["bound"]
+            name, value, bound = level["objective"], level["value"], level["bound"]
             status = level["status"]
+            told_apart = "withdrawn" in result.certificate or result.status is Status.UNKNOWN
             if (
-                number == 0
-                and name == self.result.objective_name
-                and "withdrawn" not in self.result.certificate
-                and self.result.status is not Status.UNKNOWN
-                and not self._same(name, bound, self.result.bound)
+                (number, name) == (0, result.objective_name)
+                and not told_apart
+                and not self._same(name, bound, result.bound)
             ):
                 self.broken.append(
-                    f"level {name} has the bound {bound}; the result has {self.result.bound}"
+                    f"level {name} has the bound {bound}; the result has {result.bound}"
                 )
             if name not in self.measured:  # only the problem's own code knows what it is
                 continue
-            unit = self._unit(name)
-            looked = {"objective", "value"}
-            if not self._same(name, self.measured[name], value):
-                self.broken.append(f"level {name} is {self.measured[name]}, not {value} as claimed")
+            own = self.measured[name]
+            if not self._same(name, own, value):
+                self.broken.append(f"level {name} is {own}, not {value} as claimed")
             elif bound is not None or status == Status.OPTIMAL:
-                self.broken += _contradictions(
-                    name,
-                    self.measured[name],
-                    bound,
-                    Status(status),
-                    self.senses,
-                    unit,
-                    None,
-                    stated=first,
-                )
-            if bound is None or self._proved(name, bound, place) or self._proved(name, bound, name):
-                looked |= {"bound", "status"}
+                claim = (bound, Status(status), self.senses, self._unit(name), None)
+                self.broken += _contradictions(name, own, *claim, stated=first)
             if status not in (Status.OPTIMAL, Status.FEASIBLE):
                 self.broken.append(f"level {name} is {status}, with an answer")
             first = first and status == Status.OPTIMAL
-            self.checked |= {f"certificate.{place}.{entry}" for entry in looked}
+            self.checked |= {f"certificate.levels[{number}].{it}" for it in ("objective", "value")}
         self.checked |= set() if levels else {"certificate.levels"}
 
-    def _proved(self, name: str, bound: float, key: str) -> bool:
-        """Whether what was proved again is at least as strong as a bound claimed."""
-        proved = self.found.bounds.get(key)
-        if proved is None or self.senses.get(name) not in ("min", "max"):
+    def _bounds(self) -> None:
+        """Which bounds are proved again: in closed form, and by a proof where that leaves some."""
+        result = self.result
+        levels = [] if result.solution is None else result.certificate.get("levels", [])
+        claims = {"": (0, result.objective_name, result.bound)} | {
+            f"certificate.levels[{number}].": (number, level["objective"], level["bound"])
+            for number, level in enumerate(levels)
+        }
+        infeasible = result.status is Status.INFEASIBLE
+        proved = {
+            place
+            for place, (_, name, bound) in claims.items()
+            if not infeasible and self._within_limits(name, bound)
+        }
+        if len(proved) < len(claims) and not self.broken:
+            covered_levels = self._covered_by_proof()
+            proved |= {
+                place
+                for place, (number, _, bound) in claims.items()
+                if covered_levels[number : number + 1] == (True,)
+                and (number > 0 or alike(result.bound, bound))
+            }
+            if infeasible and "" not in proved:
+                self._look_for_answer()
+        if result.bound is None:
+            self.checked.add("bound")
+        elif "" in proved:
+            self.bound = "re-proved"
+        for place in proved:
+            self.checked |= {f"{place}bound", f"{place}status"}
+
+    def _within_limits(self, name: str | None, bound: float | None) -> bool:
+        """Whether there is no bound, or no answer passes it in closed form."""
+        if bound is None:
+            return name == self.result.objective_name or name in self.measured
+        limit, sense = self.checks.limits.get(name or ""), self.senses.get(name or "")
+        if limit is None or sense not in ("min", "max"):
             return False
-        return implies(proved, bound, self.senses[name], whole=name in self.whole)
+        looked_at = self.result.solution is None or name in self.measured
+        return looked_at and implies(limit, bound, sense, whole=name in self.whole)
+
+    def _covered_by_proof(self) -> tuple[bool, ...]:
+        """For each level, whether a proof that is made now leaves nothing of it to be believed."""
+        if self.method is None or not self.time_limit or self.checks.other_question:
+            return ()
+        with TemporaryDirectory() as folder:
+            path, limit = Path(folder) / "instance.json", self.time_limit
+            write(self.instance, path)
+            out = Path(folder) / "proof.json"
+            try:
+                return prove(self.instance, path, self.result, out, limit, limit).covered
+            except (TypeError, ValueError, LookupError, ArithmeticError):
+                return ()  # what the producer reads of the certificate is missing, or of no use
+
+    def _look_for_answer(self) -> None:
+        """Solve again what is said to have no answer."""
+        result = self.result
+        if self.method is None or not self.time_limit:
+            return
+        given = {"seed": result.seed, "time_limit": self.time_limit, **result.options}
+        if solve(self.instance, self.method.name, **given).solution is not None:
+            self.broken.append("status infeasible, but there is an answer")
 
     def _same(self, name: str, one: float | None, other: float | None) -> bool:
         """Whether a value worked out again is the one that was claimed."""

@@ -1,4 +1,4 @@
-"""What a certificate of a schedule says, worked out again."""
+"""What of a stored schedule's claims is worked out again."""
 
 from __future__ import annotations
 
@@ -13,70 +13,56 @@ from ...models.scheduling.bound import fluid_bound
 from ...solvers.scheduling.event_loop import memory_needed
 from ...solvers.scheduling.shapley_schedule import affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
-from ..claim_checks import ClaimChecks, Stored
+from ..claim_checks import ClaimChecks
 
 
-def claims(instance: Scheduling, stored: Stored) -> ClaimChecks:
+def claims(instance: Scheduling, checks: ClaimChecks) -> None:
     """psi, phi and debts, REF's where `metrics` would work REF out, and the fluid bound.
 
     No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness holds of every
     schedule.
     """
-    found = ClaimChecks(bounds={"unfairness": 0.0})
-    schedule, certificate = stored.solution, stored.certificate
+    checks.limits["unfairness"] = 0.0
+    schedule, certificate, options = checks.solution, checks.certificate, checks.options
     if not isinstance(schedule, Schedule):
-        return found
+        return
     if not schedule.greedy and is_greedy(instance, schedule):  # it says less than is true
-        found.unseen.add("greedy")
-    psi = utilities(instance, schedule).tolist()
-    expected: dict[str, Any] = {}
-    needed: list[str] = []
-    if stored.method == "REF":
-        expected = {"reading": stored.options["reading"], "psi": psi}
-        plain = stored.options["utility"] != "throughput"
-        if plain:  # psi and phi are of the other utility
-            expected = {
-                "reading": stored.options["reading"],
-                "utility": stored.options["utility"],
-                "psi_sp": psi,
-            }
-        else:
-            masks = np.arange(1, 1 << instance.organizations)
-            expected |= {
-                "coalitions": len(masks),
-                "memory_mb": round(memory_needed(instance, masks) / 1e6, 3),
-            }
-        needed = [*expected]
-        reference = stored.options["reference"]
-        if (
-            not plain
-            and "decided_until" not in certificate
-            and (reference == "REF" or (reference == "auto" and affordable(instance)))
-        ):
-            ref = shapley_reference(instance, stored.options["reading"])
-            phi = ref.phi(psi)
-            expected |= {
-                "contended decisions": ref.contended,
-                "phi": [float(share) for share in phi],
-            }
-            expected["owed"] = [float(share - mine) for share, mine in zip(phi, psi, strict=True)]
-            needed = [*expected]
-    elif stored.method == "RAND":
-        expected = {name: stored.options[name] for name in ("orderings", "reading")} | {"psi": psi}
-        needed = [*expected, "guarantee"]
-        values = guarantee(
-            instance.organizations, stored.options["orderings"], stored.options["confidence"]
-        )
-        expected["guarantee"] = values
-        found.checked |= (
-            {f"guarantee.{name}" for name in values} if "guarantee" in certificate else set()
-        )
-    elif stored.method in ("max-utilization", "max-utility"):
-        utility = stored.method == "max-utility"
+        checks.unseen.add("greedy")
+    if checks.method == "REF":
+        checks.compare(_of_ref(instance, schedule, checks))
+    elif checks.method == "RAND":
+        expected = {name: options[name] for name in ("orderings", "reading")}
+        values = guarantee(instance.organizations, options["orderings"], options["confidence"])
+        psi = utilities(instance, schedule).tolist()
+        checks.compare({**expected, "psi": psi, "guarantee": values})
+        if "guarantee" in certificate:
+            checks.checked |= {f"guarantee.{name}" for name in values}
+    elif checks.method in ("max-utilization", "max-utility"):
+        utility = checks.method == "max-utility"
         unit = 1.0 if utility else 1.0 / (instance.capacity * instance.horizon)
         fluid = fluid_bound(instance, "utility" if utility else "utilization") * unit
-        found.bounds["utility" if utility else "utilization"] = fluid
-        expected = {"fluid_bound": fluid, "greedy": is_greedy(instance, schedule)}
-        needed = [*expected] if "engine_message" in certificate else ["fluid_bound"]
-    found.compare(certificate, expected, needed)
-    return found
+        checks.limits["utility" if utility else "utilization"] = fluid
+        needed = None if "engine_message" in certificate else ["fluid_bound"]
+        checks.compare({"fluid_bound": fluid, "greedy": is_greedy(instance, schedule)}, needed)
+
+
+def _of_ref(instance: Scheduling, schedule: Schedule, checks: ClaimChecks) -> dict[str, Any]:
+    """What the certificate of `REF` has to say."""
+    options, psi = checks.options, utilities(instance, schedule).tolist()
+    reading = {"reading": options["reading"]}
+    if options["utility"] != "throughput":  # psi and phi are of the other utility
+        return reading | {"utility": options["utility"], "psi_sp": psi}
+    masks = np.arange(1, 1 << instance.organizations)
+    memory = round(memory_needed(instance, masks) / 1e6, 3)
+    expected = reading | {"psi": psi, "coalitions": len(masks), "memory_mb": memory}
+    asked = options["reference"]
+    again = asked == "REF" or (asked == "auto" and affordable(instance))
+    if not again or "decided_until" in checks.certificate:
+        return expected
+    ref = shapley_reference(instance, options["reading"])
+    phi = ref.phi(psi)
+    return expected | {
+        "contended decisions": ref.contended,
+        "phi": [float(share) for share in phi],
+        "owed": [float(share - mine) for share, mine in zip(phi, psi, strict=True)],
+    }

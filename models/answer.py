@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..instances.problem.base import Instance, Solution
-from ..instances.problem.errors import InvalidOption
+from ..instances.problem.errors import CotenantError, InvalidOption
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import check, resolve
 
@@ -61,9 +61,11 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
         values = found
     try:
         solution = resolve(f"models.{instance.problem}.answer:solution_of")(
-            instance, built, None if values is None else np.asarray(values)
+            instance, built, None if values is None else np.asarray(values, dtype=float)
         )
-    except (IndexError, AttributeError, TypeError, KeyError) as error:
+    except CotenantError:
+        raise
+    except (IndexError, AttributeError, TypeError, KeyError, ValueError) as error:
         raise InvalidOption(
             f"{type(built).__name__} with these values is not a solved model of {instance.problem} "
             f"({error!r}); expected one of cotenant.models.{instance.problem}, of this instance"

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, computed_penalty
-from ...instances.problem.option_types import validate_options
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.filtering import fill, sample_mask, tau
 
 
@@ -121,7 +122,7 @@ def accuracy_curve(
     instance: Colocation,
     fractions: Sequence[float] = (0.2, 0.25, 0.3, 0.4, 0.5, 0.75),
     *,
-    repeats: int = 10,
+    repeats: Annotated[int, AtLeast(1)] = 10,
     rng: np.random.Generator | None = None,
 ) -> AccuracyCurve:
     """How much of the preferences a sample predicts, over shares of samples.

@@ -147,6 +147,8 @@ def save(
         ) from None
     written = []
     for picture in pictures:
+        if not isinstance(picture, Picture):
+            raise InvalidOption(f"pictures holds {picture!r:.40}; expected pictures")
         drawn = figure(picture, width)
         for form in formats:
             content = _encoded(drawn, picture, form, tight=width is None)

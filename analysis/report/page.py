@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -86,9 +86,13 @@ def write_report(
     UnknownName
         No table has a column of a name given.
     """
-    listed: list[Row] = [
-        all_printable(row) for row in rows
-    ]  # names of others stand everywhere on the page
+    listed: list[Row] = []
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise InvalidOption(
+                f"rows holds {row!r:.40}; expected rows as Comparison.rows has them"
+            )
+        listed.append(all_printable(row))  # names of others stand everywhere on the page
     require_report(Path(path))
     require_answers(listed, "the report")
     for folder in (figures, tables):

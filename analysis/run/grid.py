@@ -31,7 +31,7 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
                 f"instances holds a {type(instance).__name__}; expected instances, as "
                 "cotenant.read returns them"
             )
-    if methods is not None and (isinstance(methods, str) or not methods):
+    if methods is not None and (isinstance(methods, str) or len(methods) == 0):
         raise InvalidOption(
             f"methods is {methods!r}; expected a list of names or functions, or None for all"
         )

@@ -86,7 +86,7 @@ def _opened(lock: Path, out: Path) -> tuple[int | None, Path]:
     own = getattr(os, "O_NOFOLLOW", 0)
     ways = ((lock, os.O_RDWR | os.O_CREAT | own), (lock, os.O_RDONLY | own), (out, os.O_RDWR))
     for path, how in ways:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # ValueError: a path with a null character
             return os.open(path, how, 0o666), path
     return None, out
 

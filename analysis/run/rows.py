@@ -220,10 +220,10 @@ class RowFile:
             raise InvalidFile(
                 f"{self._out} cannot be written: {why}; choose another --out"
             ) from None
-        except OSError as error:
-            raise InvalidFile(
-                f"{self._out} cannot be written: {error.strerror}; {_CURE[bool(how)]}"
-            ) from None
+        except (OSError, ValueError) as error:  # ValueError: a path with a null character
+            why = getattr(error, "strerror", error)
+            cure = _CURE[bool(how)]
+            raise InvalidFile(f"{self._out} cannot be written: {why}; {cure}") from None
 
 
 _CURE = {

@@ -13,8 +13,17 @@ from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.messages import (
+    collected,
+    key_of,
+    pytest_addoption,
+    pytest_runtest_call,
+    pytest_sessionfinish,
+)
 from support.oracles import colocation as brute_force
 from support.oracles import packing as packing_brute_force
+
+__all__ = ["pytest_addoption", "pytest_runtest_call", "pytest_sessionfinish"]
 
 # No timing in tests: a loaded machine draws and runs slowly, and that is no failure.
 settings.register_profile("cotenant", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -69,6 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the files, those of many tests first, and mark what is drawn from a further seed as
     slow.
     """
+    collected.update(key_of(item.nodeid) for item in items)
     tests = Counter(item.path for item in items)
     place = {name: number for number, name in enumerate(FIRST)}
     items.sort(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import terminal
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.admission.completion import best_completion
@@ -81,13 +82,11 @@ def test_rounds_without_lengths_have_no_times() -> None:
 
 def test_rounds_refuse_what_can_never_run() -> None:
     instance = Admission([[0]], [1], [[1.0]])  # type: ignore[arg-type]
-    with pytest.raises(NoSolution, match="no core on any VM"):
+    with refused(NoSolution):
         run_rounds(instance)
-    with pytest.raises(
-        UnknownName, match="no admission method is named 'propose'; did you mean proposed"
-    ):
+    with refused(UnknownName):
         run_rounds(instance, "propose")
-    with pytest.raises(NoSolution, match="assigns nobody in round 0 with 4 jobs waiting"):
+    with refused(NoSolution):
         run_rounds(cotenant.read("admission/tiny"), Assignment.nobody)  # type: ignore[arg-type]
 
 
@@ -149,7 +148,7 @@ def test_the_best_completion_equals_enumeration(seed: int) -> None:
     if together:
         assert best_completion(instance).value == pytest.approx(min(together))
     else:
-        with pytest.raises(NoSolution, match="do not fit on"):
+        with refused(NoSolution):
             best_completion(instance)
     costs = {"completion": math.inf, "completion-together": math.inf, "makespan": math.inf}
     rounds = {
@@ -184,15 +183,13 @@ def test_the_best_completion_equals_enumeration(seed: int) -> None:
 
 
 def test_the_best_completion_refuses_what_it_cannot_enumerate() -> None:
-    with pytest.raises(InvalidOption, match="the jobs have no lengths"):
+    with refused(InvalidOption):
         best_completion(Admission([[1]], [1], [[1.0]]))  # type: ignore[arg-type]
-    with pytest.raises(
-        InvalidOption, match="there are 8 jobs; complete enumeration takes at most 7"
-    ):
+    with refused(InvalidOption):
         best_completion(uniform(jobs=8, lengths=True, rng=np.random.default_rng(0)))
-    with pytest.raises(InvalidOption, match="ways to share its cores"):
+    with refused(InvalidOption):
         best_completion(uniform(jobs=7, lengths=True, rng=np.random.default_rng(0)))
-    with pytest.raises(InvalidOption, match="goal is 'speed'"):
+    with refused(InvalidOption):
         best_completion(cotenant.read("admission/tiny"), goal="speed")  # type: ignore[arg-type]
 
 
@@ -278,7 +275,7 @@ def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
     assert shares.verdict == "not in the paper"
     assert all(0 <= float(value) <= 100 for value in shares.ours.split(" / "))
     assert table_ii(simulations=3, optima=0)[0].ours == table_ii(simulations=3, optima=0)[0].ours
-    with pytest.raises(InvalidOption, match="simulations is 0"):
+    with refused(InvalidOption):
         table_ii(simulations=0)
 
 
@@ -366,10 +363,7 @@ def test_the_frontier_table_rises_with_blocking_pairs() -> None:
 
 
 def test_what_is_an_analysis_is_no_method() -> None:
-    with pytest.raises(
-        InvalidOption,
-        match=r"is an analysis, not a method: cotenant\.analysis\.admission\.frontier",
-    ):
+    with refused(InvalidOption):
         cotenant.solve(cotenant.read("admission/tiny"), "frontier")
 
 
@@ -409,13 +403,13 @@ def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
     ],
 )
 def test_options_of_the_tables_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):
+    with refused(InvalidOption):
         table_ii(**options)
 
 
 @pytest.mark.parametrize("options", [{"instances": 0}, {"instances": "x"}, {"seed": -1}])
 def test_options_of_the_claims_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):
+    with refused(InvalidOption):
         claims.claims(**options)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import seeds
 
 import cotenant
@@ -290,9 +291,7 @@ def test_a_blocking_pair_that_has_its_way_takes_cores_from_jobs_ranked_below() -
 
 
 def test_a_frontier_of_a_large_instance_is_refused() -> None:
-    with pytest.raises(
-        InvalidOption, match="too many for the exact frontier; expected a product of at most 3000"
-    ):
+    with refused(InvalidOption):
         frontier(uniform(rng=np.random.default_rng(0)))
 
 
@@ -590,26 +589,26 @@ def test_a_start_is_checked_and_never_lost() -> None:
     again = optimal(instance, start=best, time_limit=0.01)
     assert isinstance(again.solution, Assignment)
     assert total_speed(instance, again.solution) >= total_speed(instance, best) - SAME
-    with pytest.raises(InfeasibleSolution, match="machine is of shape"):
+    with refused(InfeasibleSolution):
         optimal(instance, start=Assignment([0], [[1, 0, 0]]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"route": "both"}, "route is 'both'; expected auto, columns or program"),
-        ({"then": "speed"}, "then is 'speed'; expected jobs or nothing"),
-        ({"engine": "gurobi"}, "engine is 'gurobi'; expected highs or cp-sat"),
-        ({"time_limit": -1.0}, "time_limit is -1.0"),
+        {"route": "both"},
+        {"then": "speed"},
+        {"engine": "gurobi"},
+        {"time_limit": -1.0},
     ],
 )
-def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         optimal(tiny(0), **options)
 
 
 def test_kicks_below_zero_are_refused() -> None:
-    with pytest.raises(InvalidOption, match="kicks is -1"):
+    with refused(InvalidOption):
         local_search(tiny(0), kicks=-1)
 
 
@@ -815,7 +814,7 @@ def test_an_interrupted_engine_ends_the_frontier(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("kicks", [-1, 2.5, "x", None, True])
 def test_kicks_are_a_whole_number(kicks: Any) -> None:
-    with pytest.raises(InvalidOption, match="kicks is"):
+    with refused(InvalidOption):
         local_search(cotenant.read("admission/tiny"), kicks=kicks)  # type: ignore[arg-type]
 
 

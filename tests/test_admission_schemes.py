@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.admission.metrics import metrics
@@ -228,11 +229,11 @@ def test_cores_used_is_a_mean_over_vms_that_have_cores() -> None:
 
 def test_options_out_of_range_are_refused_before_any_work() -> None:
     instance = cotenant.read("admission/tiny")
-    with pytest.raises(InvalidOption, match="serving is 'random'; expected index or ranking"):
+    with refused(InvalidOption):
         cotenant.solve(instance, "DA1", serving="random")
-    with pytest.raises(InvalidOption, match="route is 'both'; expected serial or rounds"):
+    with refused(InvalidOption):
         cotenant.solve(instance, "proposed", route="both")
-    with pytest.raises(InvalidOption, match="time_limit is 0"):
+    with refused(InvalidOption):
         POLICIES["SM"](instance, time_limit=0)
 
 

@@ -25,6 +25,7 @@ from support.advice_states import (
     state,
 )
 from support.measured import DATA
+from support.messages import refused
 from support.terminal import run
 
 import cotenant
@@ -383,7 +384,7 @@ def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
         2,
     )
     assert advise(far, released=["scheduler"]).nodes_found == 1
-    with pytest.raises(InvalidOption, match="release is 'spread'; expected one of volumes, budget"):
+    with refused(InvalidOption):
         advise(far, released=["spread"])
 
 
@@ -409,7 +410,7 @@ def test_mending_may_free_the_last_worker() -> None:
 
 
 def test_pods_alone_on_their_nodes_are_no_plan() -> None:
-    with pytest.raises(InvalidInstance, match="without a pod that runs and could move"):
+    with refused(InvalidInstance):
         advise(state(node("n1"), pod("d-1", "n1", owner="DaemonSet")))
 
 
@@ -449,7 +450,7 @@ def test_a_budget_that_allows_none_may_let_pods_go_that_are_not_ready(
     read = state(node("n1"), node("n2"), guarded, pod("b-1", "n2", owner=""), *guards)
     assert moves_of(advise(read)) == ({"a-1": "n2"} if moves else {})
     if not moves:  # the judge says the same by itself
-        with pytest.raises(InfeasibleSolution, match="no budget allows it"):
+        with refused(InfeasibleSolution):
             check_waves(read, [(Move(0, "n2"),)])
 
 
@@ -486,7 +487,7 @@ def test_the_frontier_says_what_freeing_fewer_nodes_costs() -> None:
     words = "by nodes in use: 2 nodes: 2 (proved); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
     assert words in " ".join(" ".join(advice_lines(advice)).split())
     assert advice.document()["frontier"][1] == {"nodes": 3, "moves": 1, "fewest": 1}
-    with pytest.raises(InvalidOption, match="frontier is 1; expected 0, or at least 2"):
+    with refused(InvalidOption):
         advise(read, frontier=1)
 
 
@@ -570,31 +571,31 @@ def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
         pod("d-1", "n1", owner="DaemonSet"),
     )  # fmt: skip
 
-    def refused(words: str, *moves: tuple[str, str], **given: Any) -> None:
-        with pytest.raises(InfeasibleSolution, match=words):
+    def refuses(*moves: tuple[str, str], **given: Any) -> None:
+        with refused(InfeasibleSolution):
             check_waves(read, [tuple(Move(number(read, name), to) for name, to in moves)], **given)
 
-    refused("n2 does not take shop/a-1: anti-affinity", ("a-1", "n2"))
-    refused("n3 does not take shop/p-1: taint k", ("p-1", "n3"))
-    refused("n2 does not take shop/big-1: too little cpu", ("big-1", "n2"))
-    refused("s-1: spread|at the end spread of shop/s", ("s-1", "n2"))
-    refused("shop/fixed moves, which must stay: nothing would start it again", ("fixed", "n2"))
-    refused("shop/v-1 moves, which must stay: volumes not in the file", ("v-1", "n2"))
-    refused("shop/d-1 moves, which must stay: a DaemonSet's", ("d-1", "n2"))
-    refused("evicts 2 pods of the budget p, which allows 1", ("p-1", "n2"), ("p-2", "n2"))
-    refused("no budget allows|allows 0", ("q-1", "n2"))
-    refused("wave 1 moves a pod twice", ("p-1", "n2"), ("p-1", "n1"))
-    refused("goes to 'n9', which is not there", ("p-1", "n9"))
-    refused("shop/a-1 is still on n1, which is to be freed", ("p-1", "n2"), freed=["n1"])
+    refuses(("a-1", "n2"))
+    refuses(("p-1", "n3"))
+    refuses(("big-1", "n2"))
+    refuses(("s-1", "n2"))
+    refuses(("fixed", "n2"))
+    refuses(("v-1", "n2"))
+    refuses(("d-1", "n2"))
+    refuses(("p-1", "n2"), ("p-2", "n2"))
+    refuses(("q-1", "n2"))
+    refuses(("p-1", "n2"), ("p-1", "n1"))
+    refuses(("p-1", "n9"))
+    refuses(("p-1", "n2"), freed=["n1"])
     # both have room for one, and only with what leaves in the same wave for two
-    refused("too little cpu", ("full-1", "n1"), ("big-1", "n2"))
+    refuses(("full-1", "n1"), ("big-1", "n2"))
     check_waves(read, [(Move(number(read, "p-1"), "n2"),)])
     check_waves(read, [(Move(number(read, "v-1"), "n2"),)], released=["volumes"])
 
 
 def test_a_field_of_a_pod_is_compared_or_named_before_pods_are_merged() -> None:
     taller = make_dataclass("Taller", [("height", int, 0)], bases=(Pod,), frozen=True)
-    with pytest.raises(TypeError, match="height is neither in COMPARED nor in NOT_COMPARED"):
+    with refused(TypeError):
         require_every_field(taller)
     assert not set(COMPARED) & set(NOT_COMPARED)
     require_every_field(Pod)
@@ -609,7 +610,7 @@ def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.Monkey
     # the filters let no move of it be ordered, and nothing is claimed to be carried out
     assert advice.order.stuck
     monkeypatch.setattr("cotenant.advice.plan.ordered", lambda *_: ordered_blindly(advice))
-    with pytest.raises(InfeasibleSolution, match="anti-affinity"):
+    with refused(InfeasibleSolution):
         advise(state(node("n1"), node("n2"), *pods))
 
 
@@ -667,7 +668,7 @@ def test_draining_says_what_blocks_and_what_moves() -> None:
     assert found.advice is not None
     assert found.advice.moves_lower_bound_pinned == len(found.advice.targets)
     assert {read.pods[n].node for n in found.advice.targets} >= {"n-2"}
-    with pytest.raises(UnknownName, match="no node is named 'n-9'"):
+    with refused(UnknownName):
         drain(read, "n-9")
 
 

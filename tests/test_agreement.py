@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -121,7 +122,7 @@ def test_the_scale_is_kept_in_a_result_s_file() -> None:
     assert cotenant.Result.from_document(result.document()).scale == result.scale
     document = result.document()
     document["result"]["scale"] = 0.0
-    with pytest.raises(cotenant.CotenantError, match=r"scale is 0\.0"):
+    with refused(cotenant.CotenantError):
         cotenant.Result.from_document(document)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from support.messages import refused
 from support.terminal import run
 
 import cotenant
@@ -151,25 +152,25 @@ def test_labels_decide_and_not_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    "changed",
     [
-        ({"penalty": pandas.DataFrame([[0.1]], index=["a"], columns=["b"])}, "without 'a'"),
-        ({"penalty": [[0.1]]}, "a list; expected a pandas.DataFrame"),
-        ({"count": {"a": 2}}, "count is without 'b'"),
-        ({"count": {"a": 2, "b": 2, "c": 1}}, "count is with 'c'"),
-        ({"count": [1, 2, 3]}, "of length 3"),
-        ({"count": pandas.Series([1, 2], index=["a", "a"])}, "'a' twice"),
+        {"penalty": pandas.DataFrame([[0.1]], index=["a"], columns=["b"])},
+        {"penalty": [[0.1]]},
+        {"count": {"a": 2}},
+        {"count": {"a": 2, "b": 2, "c": 1}},
+        {"count": [1, 2, 3]},
+        {"count": pandas.Series([1, 2], index=["a", "a"])},
     ],
 )
-def test_a_label_that_is_missing_or_unknown_is_told(changed: dict[str, Any], words: str) -> None:
+def test_a_label_that_is_missing_or_unknown_is_told(changed: dict[str, Any]) -> None:
     penalty = pandas.DataFrame([[0.1, 0.2], [0.3, 0.4]], index=["a", "b"], columns=["a", "b"])
     given = {"penalty": penalty, "count": {"a": 2, "b": 2}} | changed
-    with pytest.raises(InvalidInstance, match=words):
+    with refused(InvalidInstance):
         Colocation.from_frame(**given)
     jobs = pandas.DataFrame({"organization": ["x"], "release": [0], "processing": [1]})
-    with pytest.raises(InvalidInstance, match="'x'"):
+    with refused(InvalidInstance):
         Scheduling.from_frame(jobs, machines=pandas.Series({"a": 1}), horizon=3)
-    with pytest.raises(InvalidInstance, match="without the column 'release'"):
+    with refused(InvalidInstance):
         Scheduling.from_frame(
             jobs.drop(columns="release"), machines=pandas.Series({"x": 1}), horizon=3
         )
@@ -190,7 +191,7 @@ def test_names_are_optional_kept_in_files_and_no_content_where_nobody_gave_them(
     assert named.only([2, 0]).names == ("c", "a")
     vms = cotenant.read("packing/tiny").replace(class_names=("small", "large"))
     assert cotenant.read(cotenant.write(vms, tmp_path / "p.json")) == vms
-    with pytest.raises(InvalidInstance, match="server_names"):
+    with refused(InvalidInstance):
         market.replace(server_names=("s1",))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from support.messages import refused
 from support.seeds import numbers
 
 from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
@@ -146,7 +147,7 @@ def test_a_stable_pairing_recommends_participation() -> None:
     stable = roommates(instance)
     assert blocking_pairs(instance, stable).count == 0
     assert {entry.action for entry in recommend(instance, stable).advice} == {"participate"}
-    with pytest.raises(InvalidOption, match="alpha is -1"):
+    with refused(InvalidOption):
         recommend(instance, stable, alpha=-1)
 
 
@@ -238,18 +239,18 @@ def test_more_contentious_types_have_larger_shares() -> None:
 def test_types_without_agents_have_no_share_and_forbidden_pairs_no_game() -> None:
     penalty = np.array([[0.1, 0.2], [0.3, np.inf]])
     assert np.isnan(colocation_shares(made(penalty, [2, 0])).share).tolist() == [False, True]
-    with pytest.raises(InvalidInstance, match="forbidden"):
+    with refused(InvalidInstance):
         colocation_shares(made(penalty, [2, 2]))
-    with pytest.raises(InvalidInstance, match="two or more"):
+    with refused(InvalidInstance):
         colocation_shares(made([[0.1]], [1], machines=1))
 
 
 def test_games_that_are_too_large_or_malformed_are_refused() -> None:
-    with pytest.raises(InvalidOption, match="players is 21"):
+    with refused(InvalidOption):
         shapley(interference_game([1.0] * 21), 21)
-    with pytest.raises(InvalidOption, match="2\\^players"):
+    with refused(InvalidOption):
         shapley([0, 1, 2])
-    with pytest.raises(InvalidOption, match="orderings is 1"):
+    with refused(InvalidOption):
         shapley_sampled(interference_game([1, 2]), 2, orderings=1)
 
 
@@ -336,7 +337,7 @@ def dealt_improved(
 
 def test_a_coupling_that_is_not_known_is_named() -> None:
     instance = population(agents=4, rng=np.random.default_rng(1))
-    with pytest.raises(InvalidOption, match="coupling is 'best'"):
+    with refused(InvalidOption):
         satisfaction(instance, greedy(instance), greedy(instance), coupling="best")  # type: ignore[arg-type]
 
 
@@ -532,34 +533,34 @@ def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
     def refuse(batch: Colocation, *, rng: np.random.Generator) -> Pairing:
         raise NoSolution("never")
 
-    with pytest.raises(NoSolution, match="even for a single job"):
+    with refused(NoSolution):
         run_epochs(instance, refuse, processors=4, drain=True)
-    with pytest.raises(InvalidInstance, match="bandwidth is not given"):
+    with refused(InvalidInstance):
         run_epochs(made(instance.penalty, instance.count), complementary, processors=4)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"processors": 0}, "processors is 0"),
-        ({"epochs": 0}, "epochs is 0"),
-        ({"rate": -1.0}, "rate is -1"),
-        ({"rate": 1.0, "arrivals": [[1, 1]]}, "both given"),
-        ({"arrivals": [[1]]}, "arrivals has shape"),
-        ({"arrivals": [[1, -1]]}, "arrivals holds -1"),
-        ({"duration": 0}, "duration is 0"),
-        ({"duration": [1, 2, 3]}, "duration is"),
+        {"processors": 0},
+        {"epochs": 0},
+        {"rate": -1.0},
+        {"rate": 1.0, "arrivals": [[1, 1]]},
+        {"arrivals": [[1]]},
+        {"arrivals": [[1, -1]]},
+        {"duration": 0},
+        {"duration": [1, 2, 3]},
     ],
 )
-def test_options_of_the_loop_are_checked(options: dict[str, Any], message: str) -> None:
+def test_options_of_the_loop_are_checked(options: dict[str, Any]) -> None:
     instance = made(np.zeros((2, 2)), [1, 1])
-    with pytest.raises(InvalidOption, match=message):
+    with refused(InvalidOption):
         run_epochs(instance, greedy, **{"processors": 1, **options})
 
 
 def test_lists_with_unpaired_have_no_processors_to_queue_for() -> None:
     instance = made(np.zeros((2, 2)), [1, 1], unpaired=1.0)
-    with pytest.raises(InvalidInstance, match="unpaired"):
+    with refused(InvalidInstance):
         run_epochs(instance, greedy, processors=1)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from support.measured import DATA, needs_data
+from support.messages import refused
 
 from cotenant.baselines.colocation import (
     complementary,
@@ -169,7 +170,7 @@ def test_instances_are_not_changed_and_time_limits_are_checked(name: str) -> Non
     instance = four_users()
     POLICIES[name](instance, time_limit=1.0)
     assert instance == four_users()
-    with pytest.raises(InvalidOption, match="time_limit is 0"):
+    with refused(InvalidOption):
         POLICIES[name](instance, time_limit=0)
 
 
@@ -332,7 +333,7 @@ def test_threshold_joins_the_cheapest_resident_when_machines_run_out() -> None:
 
 @pytest.mark.parametrize("tolerance", [0, -0.1, 1.5, float("nan"), True])
 def test_threshold_refuses_a_tolerance_out_of_range(tolerance: float) -> None:
-    with pytest.raises(InvalidOption, match="tolerance is"):
+    with refused(InvalidOption):
         threshold(four_users(), tolerance=tolerance)
 
 
@@ -362,7 +363,7 @@ def test_complementary_leaves_forbidden_pairs_to_the_rest() -> None:
 
 @pytest.mark.parametrize("policy", [complementary, marriage_partition])
 def test_policies_by_bandwidth_say_what_is_missing(policy: Callable[..., Pairing]) -> None:
-    with pytest.raises(InvalidInstance, match=r"bandwidth is not given; .* use GR, SMR or SR"):
+    with refused(InvalidInstance):
         policy(made(np.zeros((2, 2)), [1, 1]))
 
 
@@ -537,14 +538,11 @@ def test_roommates_refuses_what_is_too_large_before_it_begins(
     instance = made(np.random.default_rng(0).random((4, 4)), [100] * 4)
     monkeypatch.setattr(lists, "MOST_BYTES", 4 * 4 * 404)
     roommates(instance)
-    with pytest.raises(InvalidOption, match=r"400 lists over 400 agents need .* Group agents"):
+    with refused(InvalidOption):
         roommates(instance, ties="own")
     monkeypatch.setattr(matching, "A_PROPOSAL", 1.0)
     roommates(instance)
-    with pytest.raises(
-        InvalidOption,
-        match=r"time_limit is 3 s; 4 lists over 400 agents may take SR 1.6e\+05 s. Give more",
-    ):
+    with refused(InvalidOption):
         roommates(instance, time_limit=3.0)
 
 
@@ -557,10 +555,10 @@ def test_roommates_on_fair_co2_has_no_blocking_pair(completion: Any) -> None:
 
 
 def test_unknown_choices_are_named() -> None:
-    with pytest.raises(InvalidOption, match="completion is 'best'; expected individual or pair"):
+    with refused(InvalidOption):
         roommates(four_users(), completion="best")  # type: ignore[arg-type]
     for policy in (greedy, threshold):
-        with pytest.raises(InvalidOption, match="order is 'size'; expected index or random"):
+        with refused(InvalidOption):
             policy(four_users(), order="size")  # type: ignore[arg-type]
 
 

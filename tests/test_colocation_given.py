@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA, needs_data
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.colocation import (
@@ -105,16 +106,16 @@ def test_scores_are_sensitivity_times_pressure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    "call",
     [
-        (lambda rng: population(agents=0, rng=rng), "agents is 0"),
-        (lambda rng: population(agents=10, mix="beta", rng=rng), "mix is 'beta'"),
-        (lambda rng: random_preferences(agents=10, degree=10, rng=rng), "degree is 10"),
-        (lambda rng: score_preferences(agents=10, noise=-1.0, rng=rng), "noise is -1"),
+        lambda rng: population(agents=0, rng=rng),
+        lambda rng: population(agents=10, mix="beta", rng=rng),
+        lambda rng: random_preferences(agents=10, degree=10, rng=rng),
+        lambda rng: score_preferences(agents=10, noise=-1.0, rng=rng),
     ],
 )
-def test_a_generator_refuses_options_out_of_range(call: object, words: str) -> None:
-    with pytest.raises(InvalidOption, match=words):
+def test_a_generator_refuses_options_out_of_range(call: object) -> None:
+    with refused(InvalidOption):
         call(np.random.default_rng(0))  # type: ignore[operator]
 
 
@@ -145,40 +146,34 @@ def test_preference_lists_become_ranks_over_n(tmp_path: Path) -> None:
 
 
 FOREIGN = [
-    ("not square", "x,a,b\na,1,2\n", "not square: 1 rows, 2 columns.*b"),
-    ("ragged", "x,a,b\na,.1\nb,.1,.2\n", "line 2: 2 values; expected 3"),
-    (
-        "a word",
-        "x,a,b\na,.1,?\nb,.1,.2\n",
-        r"line 2, column 'b' is '\?'; expected a number\. Write forbidden",
-    ),
-    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n", "1 of 2 pairs is missing .'a' beside 'b'."),
-    ("slowdowns", "x,a,b\na,1,1.2\nb,1.1,1.3\n", "Slowdowns are read by slowdown-csv"),
-    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n", "names the row 'a' twice"),
-    ("empty", "", "has no rows"),
+    ("not square", "x,a,b\na,1,2\n"),
+    ("ragged", "x,a,b\na,.1\nb,.1,.2\n"),
+    ("a word", "x,a,b\na,.1,?\nb,.1,.2\n"),
+    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n"),
+    ("slowdowns", "x,a,b\na,1,1.2\nb,1.1,1.3\n"),
+    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n"),
+    ("empty", ""),
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [case[1:] for case in FOREIGN], ids=[case[0] for case in FOREIGN]
-)
-def test_a_broken_matrix_is_refused_with_its_place(text: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises((InvalidFile, InvalidInstance), match=words):
+@pytest.mark.parametrize("text", dict(FOREIGN).values(), ids=dict(FOREIGN))
+def test_a_broken_matrix_is_refused_with_its_place(text: str, tmp_path: Path) -> None:
+    with refused((InvalidFile, InvalidInstance)):
         penalty_csv(put(tmp_path, text))
 
 
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match="a slowdown is 0"):
+    with refused(InvalidFile):
         slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
-    with pytest.raises(InvalidFile, match="Penalties are read by penalty-csv"):
+    with refused(InvalidFile):
         slowdown_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.3\n"))
-    with pytest.raises(InvalidInstance, match=r"penalty\[0, 1\] is -inf"):  # and no warning
+    with refused(InvalidInstance):  # and no warning
         slowdown_csv(put(tmp_path, "x,a,b\na,1,5e-324\nb,1,1\n"))
-    with pytest.raises(InvalidFile, match="a run time is -1"):
+    with refused(InvalidFile):
         fair_co2(put(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n"))
-    with pytest.raises(InvalidOption, match="copies is 0"):
+    with refused(InvalidOption):
         penalty_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"), copies=0)
-    with pytest.raises(InvalidFile, match="no bandwidth for b"):
+    with refused(InvalidFile):
         penalty_csv(
             put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"),
             bandwidth=str(put(tmp_path, "name,bw\na,1\n", "bw.csv")),
@@ -186,18 +181,16 @@ def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lists", "words"),
+    "lists",
     [
-        ({"a": ["z"]}, "'z', who is no agent"),
-        ({"a": ["a"]}, "itself"),
-        ({"a": ["b", "b"], "b": []}, "twice"),
-        ({"a": 3}, "no preference"),
+        {"a": ["z"]},
+        {"a": ["a"]},
+        {"a": ["b", "b"], "b": []},
+        {"a": 3},
     ],
 )
-def test_broken_preference_lists_are_refused(
-    lists: dict[str, object], words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InvalidFile, match=words):
+def test_broken_preference_lists_are_refused(lists: dict[str, object], tmp_path: Path) -> None:
+    with refused(InvalidFile):
         preference_lists(put(tmp_path, json.dumps(lists), "l.json"))
 
 
@@ -211,7 +204,7 @@ GAVEL = {
 @needs_data
 def test_a_job_that_fits_beside_nobody_is_named_with_the_machines_that_are_enough() -> None:
     table = DATA / "interference" / "gavel_pairs.json"
-    with pytest.raises(InvalidInstance, match=r"'ResNet-50 \(batch size 128\)'.*at least 14"):
+    with refused(InvalidInstance):
         gavel(table, gpu="k80")
     assert cotenant.solve(gavel(table, gpu="k80", machines=14.0), "optimal").status == "optimal"
 
@@ -220,11 +213,11 @@ def test_a_job_that_fits_beside_nobody_is_named_with_the_machines_that_are_enoug
 def test_so_many_machines_are_enough_where_jobs_fit_beside_nobody(twos: int) -> None:
     penalty = [[np.inf, np.inf, np.inf], [np.inf, 0.1, 0.2], [np.inf, 0.3, 0.1]]
     count = [twos, 2, 4 - twos % 2]
-    with pytest.raises(InvalidInstance, match=rf"\({twos} of .*Give at least (\d+) mach") as found:
+    with refused(InvalidInstance) as found:
         Colocation(penalty, count)
     least = float(str(found.value).split("machines=")[1].split(",")[0])
     assert cotenant.solve(Colocation(penalty, count, machines=least), "optimal").status == "optimal"
-    with pytest.raises(InvalidInstance, match="can run beside nobody"):
+    with refused(InvalidInstance):
         Colocation(penalty, count, machines=least - 1)
 
 
@@ -232,9 +225,9 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
     instance = gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), copies=2, machines=4.0)
     assert instance.names == ("A", "B")
     assert instance.penalty.tolist() == [[0.6, 0.5], [0.5, np.inf]]
-    with pytest.raises(InvalidFile, match="no table for the GPU 'k80'"):
+    with refused(InvalidFile):
         gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
-    with pytest.raises(InvalidFile, match="not a Gavel throughput table"):
+    with refused(InvalidFile):
         gavel(put(tmp_path, json.dumps({"v100": {"x": 1}}), "g.json"))
     for key in (
         "-" * 100_000 + "1",
@@ -242,10 +235,7 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
         "('A', 1)" * 2,
         "('A' * 10**9, 1)",
     ):  # what Python's own reader would work out
-        with pytest.raises(
-            InvalidFile,
-            match=r"not a Gavel throughput table: ValueError\(.a job is called .*; expected",
-        ):
+        with refused(InvalidFile):
             gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
 
 
@@ -294,9 +284,9 @@ def test_fetch_checks_the_hash_and_keeps_the_file(
             data.DATASETS, "gone", data.Dataset("x", url + "x", "0" * 64, "fair-co2", "none")
         )
         assert data.fetch("good", tmp_path / "cache").read_bytes() == content
-        with pytest.raises(InvalidFile, match="not the file expected"):
+        with refused(InvalidFile):
             data.fetch("bad", tmp_path / "cache")
-        with pytest.raises(InvalidFile, match="cannot be fetched"):
+        with refused(InvalidFile):
             data.fetch("gone", tmp_path / "cache")
         server.shutdown()
     assert data.fetch("good", tmp_path / "cache").read_bytes() == content, (
@@ -313,51 +303,37 @@ def four_agents(**settings: object) -> Colocation:
 
 
 BROKEN = [
-    (
-        "an agent twice",
-        Pairing([0, 0], [1, 2], [1, 1], np.zeros(4)),
-        "2 agents of type '0' are placed; there are 1",
-    ),
-    ("an agent missing", Pairing([0], [1], [1], np.zeros(4)), "0 agents of type '2'"),
-    (
-        "a forbidden pair",
-        Pairing([0, 1], [3, 2], [1, 1], np.zeros(4)),
-        "'0' beside '3' is a forbidden pair",
-    ),
-    (
-        "someone alone",
-        Pairing([0], [1], [1], [0, 0, 1, 1]),
-        "2 jobs run alone; every job must have a partner",
-    ),
-    ("an unknown type", Pairing([0], [4], [1], np.zeros(4)), "second names type 4"),
-    ("another number of types", Pairing([0], [1], [1], np.zeros(3)), "single has 3 entries"),
+    ("an agent twice", Pairing([0, 0], [1, 2], [1, 1], np.zeros(4))),
+    ("an agent missing", Pairing([0], [1], [1], np.zeros(4))),
+    ("a forbidden pair", Pairing([0, 1], [3, 2], [1, 1], np.zeros(4))),
+    ("someone alone", Pairing([0], [1], [1], [0, 0, 1, 1])),
+    ("an unknown type", Pairing([0], [4], [1], np.zeros(4))),
+    ("another number of types", Pairing([0], [1], [1], np.zeros(3))),
 ]
 
 
-@pytest.mark.parametrize(
-    ("pairing", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
-)
-def test_check_names_what_is_broken(pairing: Pairing, words: str) -> None:
-    with pytest.raises(InfeasibleSolution, match=words):
+@pytest.mark.parametrize("pairing", dict(BROKEN).values(), ids=dict(BROKEN))
+def test_check_names_what_is_broken(pairing: Pairing) -> None:
+    with refused(InfeasibleSolution):
         check(four_agents(), pairing)
 
 
 def test_a_pairing_with_negative_numbers_is_refused_even_where_they_cancel() -> None:
-    with pytest.raises(InvalidInstance, match="pairs is negative"):
+    with refused(InvalidInstance):
         Pairing([0, 0], [1, 1], [3, -1], [0, 0])
-    with pytest.raises(InvalidInstance, match="single is negative"):
+    with refused(InvalidInstance):
         Pairing([0], [1], [1], [0, -1])
 
 
 def test_more_agents_than_pairs_can_be_counted_for_are_refused() -> None:
     for count in ([4 * 10**9] * 2, [2**62] * 2):
-        with pytest.raises(InvalidInstance, match="at most 1000000000"):
+        with refused(InvalidInstance):
             Colocation([[0.3, 0.01], [0.5, 0.3]], count)
 
 
 def test_check_counts_machines() -> None:
     check(four_agents(machines=3.0), Pairing([0], [1], [1], [0, 0, 1, 1]))
-    with pytest.raises(InfeasibleSolution, match="4 machines are used; there are 3"):
+    with refused(InfeasibleSolution):
         check(four_agents(machines=3.0), Pairing([], [], [], np.ones(4)))
 
 

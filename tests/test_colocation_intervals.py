@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import terminal
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.run.result import fingerprint
@@ -120,38 +121,32 @@ def test_a_file_of_wrong_intervals_is_refused_with_its_place(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    "changes",
     [
-        ({"low": None}, "low is absent beside high; expected both ends of the intervals"),
-        ({"high": None}, "high is absent beside low; expected both ends of the intervals"),
-        ({"low": np.zeros((2, 2))}, r"low is of shape \(2, 2\); expected shape \(3, 3\)"),
-        (
-            {"low": where_allowed(0.4)},
-            r"low\[0, 0\] is 0.4 with penalty 0.1 and high 0.12; expected",
-        ),
-        ({"high": where_allowed(0.3)}, r"low\[1, 1\] is 0.38 with penalty 0.4 and high 0.3"),
-        ({"penalty": np.array(PENALTY) + 0.03}, r"expected the penalty inside its interval"),
-        ({"high": np.full((3, 3), np.inf)}, r"high\[0, 0\] is inf; expected a penalty from -1 to"),
-        ({"high": np.full((3, 3), 1.1)}, r"high\[0, 0\] is 1.1; expected a penalty from -1 to 1"),
-        ({"low": np.full((3, 3), np.nan)}, r"low\[0, 0\] is nan"),
-        ({"low": np.full((3, 3), -2)}, r"low\[0, 0\] is -2"),
-        ({"low": np.full((3, 3), -0.5)}, r"low\[0, 2\] is -0.5, with high inf and no penalty"),
-        ({"looks": np.full((3, 3), -1)}, r"looks\[0, 0\] is -1; expected how often"),
-        ({"looks": np.full((3, 3), 0.5)}, r"looks\[0, 0\] is 0.5; expected a whole number"),
-        ({"looks": [3]}, "looks is an array of shape"),
-        ({"confidence": 95}, "confidence is 95; expected a probability above 0 and at most 1"),
-        ({"confidence": 0}, "confidence is 0; expected a probability"),
-        ({"confidence": "high"}, "confidence is 'high'; expected a number"),
-        ({"intervals": 3}, "intervals is 3; expected a text"),
-        ({"low": None, "high": None}, "confidence is 0.95 without low and high"),
-        (
-            {"low": None, "high": None, "confidence": None},
-            "intervals is 'by hand' without low and high",
-        ),
-        ({"unpaired": 0.41, "confidence": None}, r"below high\[1, 1\] = 0.42"),
+        {"low": None},
+        {"high": None},
+        {"low": np.zeros((2, 2))},
+        {"low": where_allowed(0.4)},
+        {"high": where_allowed(0.3)},
+        {"penalty": np.array(PENALTY) + 0.03},
+        {"high": np.full((3, 3), np.inf)},
+        {"high": np.full((3, 3), 1.1)},
+        {"low": np.full((3, 3), np.nan)},
+        {"low": np.full((3, 3), -2)},
+        {"low": np.full((3, 3), -0.5)},
+        {"looks": np.full((3, 3), -1)},
+        {"looks": np.full((3, 3), 0.5)},
+        {"looks": [3]},
+        {"confidence": 95},
+        {"confidence": 0},
+        {"confidence": "high"},
+        {"intervals": 3},
+        {"low": None, "high": None},
+        {"low": None, "high": None, "confidence": None},
+        {"unpaired": 0.41, "confidence": None},
     ],
 )
-def test_wrong_intervals_are_refused_in_one_line(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidInstance, match=told) as caught:
+def test_wrong_intervals_are_refused_in_one_line(changes: dict[str, Any]) -> None:
+    with refused(InvalidInstance) as caught:
         boxed(**changes)
     assert "\n" not in str(caught.value)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
@@ -153,7 +154,7 @@ def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work(
 ) -> None:
     monkeypatch.setattr("cotenant.solvers.colocation.stable.MOST_TYPES", 3)
     monkeypatch.setattr("cotenant.solvers.colocation.stable.starting_pairing", None)
-    with pytest.raises(InvalidOption, match=r"at most 3 types.*has 4"):
+    with refused(InvalidOption):
         stable(contention(4, 10, 0))
 
 
@@ -193,7 +194,7 @@ def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
     monkeypatch.setattr("cotenant.solvers.colocation.feasible._JOB_BY_JOB", 0)
     stuck = Pairing([1], [1], [1], [0, 0])  # type: ignore[arg-type]
     assert complete(instance, stuck).pairs.tolist() == [2]
-    with pytest.raises(Undecided, match="Give more time"):
+    with refused(Undecided):
         complete(instance, stuck, Over())
     monkeypatch.setattr(
         "cotenant.solvers.colocation.feasible.complete",

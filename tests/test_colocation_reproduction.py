@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA, needs_data
+from support.messages import refused
 
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.colocation import (
@@ -374,31 +375,31 @@ def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:
     people = random_preferences(agents=40, rng=np.random.default_rng(5))
     one, two = roommates(people), roommates(people, ties="own", rng=np.random.default_rng(9))
     assert (one.first.tolist(), one.second.tolist()) == (two.first.tolist(), two.second.tolist())
-    with pytest.raises(InvalidOption, match="ties is 'coin'"):
+    with refused(InvalidOption):
         roommates(people, ties="coin")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"agents": 7}, "agents is 7"),
-        ({"draws": 0}, "draws is 0"),
-        ({"order": "best"}, "order is 'best'"),
-        ({"ties": "coin"}, "ties is 'coin'"),
-        ({"form": "gavel"}, "give matrix=PATH too"),
-        ({"bandwidth": "b.csv"}, "give matrix=PATH too"),
-        ({"model_seed": -1}, "model_seed is -1"),
+        {"agents": 7},
+        {"draws": 0},
+        {"order": "best"},
+        {"ties": "coin"},
+        {"form": "gavel"},
+        {"bandwidth": "b.csv"},
+        {"model_seed": -1},
     ],
 )
-def test_options_out_of_range_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_options_out_of_range_are_named(options: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         figure_7(**options)
 
 
 def test_figure_13_refuses_sizes_and_policies_it_does_not_know() -> None:
-    with pytest.raises(InvalidOption, match="largest is 10"):
+    with refused(InvalidOption):
         figure_13(largest=10)
-    with pytest.raises(InvalidOption, match="policy is 'XX'"):
+    with refused(InvalidOption):
         figure_13(policy="XX")  # type: ignore[arg-type]
 
 
@@ -414,7 +415,7 @@ def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_
     assert given.demand.startswith("penalty inflicted")
     assert given.demands.tolist() == pytest.approx([20.0, 20.0, 20.0])
     assert "without 1 types" in given.note
-    with pytest.raises(InvalidOption, match="needs measured penalties"):
+    with refused(InvalidOption):
         fair_co2_claims()
 
 

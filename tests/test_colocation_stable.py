@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import numbers
 
 import cotenant
@@ -408,18 +409,18 @@ def test_an_interrupt_keeps_the_best_pairing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    "settings",
     [
-        ({"alpha": -0.1}, "alpha is -0.1"),
-        ({"alpha": float("nan")}, "alpha is nan"),
-        ({"alpha_mode": "relative"}, "alpha_mode is 'relative'"),
-        ({"alpha": 1.0, "alpha_mode": "relative-penalty"}, "below 1"),
-        ({"engine": "gurobi"}, "engine is 'gurobi'"),
-        ({"time_limit": 0.0}, "time_limit is 0"),
+        {"alpha": -0.1},
+        {"alpha": float("nan")},
+        {"alpha_mode": "relative"},
+        {"alpha": 1.0, "alpha_mode": "relative-penalty"},
+        {"engine": "gurobi"},
+        {"time_limit": 0.0},
     ],
 )
-def test_options_out_of_range_are_refused(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidOption, match=words):
+def test_options_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         stable(cotenant.read("colocation/tiny"), **settings)  # type: ignore[arg-type]
 
 

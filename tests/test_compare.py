@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -55,10 +56,7 @@ def test_a_users_function_is_run_checked_and_measured() -> None:
 
 
 def test_an_infeasible_answer_of_a_method_is_never_passed_on() -> None:
-    with pytest.raises(
-        InfeasibleSolution,
-        match="cheat returned an answer that is not feasible: 2 agents of type 'x264'",
-    ):
+    with refused(InfeasibleSolution):
         cotenant.solve(TINY, cheat)
 
 
@@ -217,24 +215,24 @@ def test_policies_on_predicted_penalties_are_judged_on_the_true_ones() -> None:
 
 
 def test_bad_settings_are_refused_before_any_run() -> None:
-    with pytest.raises(InvalidOption, match="no instances"):
+    with refused(InvalidOption):
         cotenant.compare([], ["optimal"])
-    with pytest.raises(InvalidOption, match="jobs is 0"):
+    with refused(InvalidOption):
         cotenant.compare([TINY], ["optimal"], jobs=0)
-    with pytest.raises(InvalidOption, match="there is no predictor for admission"):
+    with refused(InvalidOption):
         cotenant.compare([TINY, cotenant.read("admission/tiny")], ["optimal"], predict=0.5)
-    with pytest.raises(InvalidOption, match="predict is 0"):
+    with refused(InvalidOption):
         cotenant.compare([TINY], ["optimal"], predict=0.0)
-    with pytest.raises(UnknownName, match="did you mean optimal"):
+    with refused(UnknownName):
         cotenant.compare([TINY], ["optimial"])
-    with pytest.raises(InvalidOption, match="takes the option 'engine'"):
+    with refused(InvalidOption):
         cotenant.compare([TINY], ["GR"], options={"engine": "highs"})
 
 
 def test_a_rows_file_with_a_broken_line_inside_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"key": "a"}\n{"broken\n{"key": "b"}\n')
-    with pytest.raises(InvalidFile, match="line 2"):
+    with refused(InvalidFile):
         read_rows(path)
 
 
@@ -247,7 +245,7 @@ def test_two_instances_of_one_name_are_two_tables_and_never_averaged() -> None:
 
 
 def test_two_functions_of_one_name_are_refused() -> None:
-    with pytest.raises(InvalidOption, match="both called '<lambda>'"):
+    with refused(InvalidOption):
         cotenant.compare([TINY], [lambda instance: None, lambda instance: 0])
 
 
@@ -377,7 +375,7 @@ def test_a_stored_result_of_the_wrong_shape_is_refused(change: Any, tmp_path: Pa
     change(document)
     path = tmp_path / "r.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(InvalidFile, match="not a whole result"):
+    with refused(InvalidFile):
         cotenant.Result.read(path)
 
 
@@ -399,26 +397,23 @@ def test_a_certificate_that_holds_something_else_where_its_method_has_tables_is_
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    "call",
     [
-        (lambda: cotenant.solve(TINY, "stable", seed=-1), "seed is -1"),
-        (lambda: cotenant.solve(TINY, "stable", seed=1.5), "seed is 1.5"),
-        (lambda: cotenant.solve(TINY, "stable", time_limit="x"), "time_limit is 'x'"),
-        (lambda: cotenant.solve(TINY, "stable", alpha="x"), "alpha is 'x'"),
-        (lambda: cotenant.solve(TINY, None), "method is None"),
-        (lambda: cotenant.compare([TINY], "GR"), "methods is 'GR'"),
-        (lambda: cotenant.compare([TINY], []), "methods is"),
-        (lambda: cotenant.compare(TINY, ["GR"]), "instances is Colocation.*; expected a list"),
-        (
-            lambda: cotenant.compare(["colocation/tiny"], ["GR"]),
-            "expected a list, each entry an Instance",
-        ),
-        (lambda: cotenant.compare([TINY], ["GR"], seeds=[]), "seeds is empty"),
-        (lambda: cotenant.compare([TINY], ["GR"], seeds=[0, -1]), "seeds holds -1"),
+        lambda: cotenant.solve(TINY, "stable", seed=-1),
+        lambda: cotenant.solve(TINY, "stable", seed=1.5),
+        lambda: cotenant.solve(TINY, "stable", time_limit="x"),
+        lambda: cotenant.solve(TINY, "stable", alpha="x"),
+        lambda: cotenant.solve(TINY, None),
+        lambda: cotenant.compare([TINY], "GR"),
+        lambda: cotenant.compare([TINY], []),
+        lambda: cotenant.compare(TINY, ["GR"]),
+        lambda: cotenant.compare(["colocation/tiny"], ["GR"]),
+        lambda: cotenant.compare([TINY], ["GR"], seeds=[]),
+        lambda: cotenant.compare([TINY], ["GR"], seeds=[0, -1]),
     ],
 )
-def test_arguments_of_the_wrong_kind_are_refused(call: Any, words: str) -> None:
-    with pytest.raises(InvalidOption, match=words):
+def test_arguments_of_the_wrong_kind_are_refused(call: Any) -> None:
+    with refused(InvalidOption):
         call()
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pydantic
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant import catalog
@@ -134,7 +135,7 @@ def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_p
         monkeypatch.setattr(place, "PROBLEM_NAMES", ("colocation", "toy"))
     instance = cotenant.read(write(Guess(3, name="three"), tmp_path / "three.json"))
     assert cotenant.solve(instance, highest).metrics == {"value": 3.0}
-    with pytest.raises(InfeasibleSolution, match="4 is above 3"):
+    with refused(InfeasibleSolution):
         cotenant.check(instance, Number(4))
 
 

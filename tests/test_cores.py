@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.problem import InvalidOption
@@ -34,10 +35,7 @@ def test_the_affinity_and_the_variable_are_respected(monkeypatch: pytest.MonkeyP
     assert cores() == 16
     for text in ("0", "-1", "two", "1.5"):
         monkeypatch.setenv(VARIABLE, text)
-        with pytest.raises(
-            InvalidOption,
-            match=f"COTENANT_CORES is '{text}'; expected a whole number of cores, at least 1",
-        ):
+        with refused(InvalidOption):
             cores()
 
 

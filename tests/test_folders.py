@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant import cli
@@ -68,30 +69,30 @@ def test_an_instance_that_is_there_twice_is_run_once(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    ("name", "text"),
     [
-        ("notes.json", '{"any": "thing"}', 'notes.json has no field "cotenant"'),
-        ("list.json", "[1, 2]", "list.json holds a list"),
-        ("cut.json", '{"cotenant": 1, "prob', "cut.json is truncated"),
-        ("other.json", '{"cotenant": 1, "problem": "tetris"}', "other.json: problem is 'tetris'"),
-        ("old.json.gz", "not gzip", "old.json.gz cannot be read"),
+        ("notes.json", '{"any": "thing"}'),
+        ("list.json", "[1, 2]"),
+        ("cut.json", '{"cotenant": 1, "prob'),
+        ("other.json", '{"cotenant": 1, "problem": "tetris"}'),
+        ("old.json.gz", "not gzip"),
     ],
 )
 def test_a_file_in_a_folder_that_is_no_instance_is_an_error_that_names_it(
-    tree: Path, name: str, text: str, words: str
+    tree: Path, name: str, text: str
 ) -> None:  # fmt: skip
     (tree / "below" / name).write_text(text)
-    with pytest.raises(InvalidFile, match=words):
+    with refused(InvalidFile):
         cotenant.read_all([tree])
 
 
 def test_a_folder_without_instances_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match="holds no instance"):
+    with refused(InvalidFile):
         cotenant.read_all([tmp_path])
     cotenant.solve(COLOCATION, "GR").write(tmp_path / "answer.json")
-    with pytest.raises(InvalidFile, match=r"only results: .*answer\.json"):
+    with refused(InvalidFile):
         cotenant.read_all([tmp_path])
-    with pytest.raises(InvalidFile, match="is a result, not an instance"):
+    with refused(InvalidFile):
         cotenant.read_all([tmp_path / "answer.json"])
 
 
@@ -101,11 +102,11 @@ def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
         ("colocation", "GR"),
         ("market", "fisher"),
     ]
-    with pytest.raises(UnknownName, match="no colocation method is named 'fischer'"):
+    with refused(UnknownName):
         cotenant.compare([COLOCATION, MARKET], ["GR", "fischer"])
-    with pytest.raises(InvalidOption, match="takes the option 'fill'"):
+    with refused(InvalidOption):
         cotenant.compare([COLOCATION, MARKET], ["fisher"], options={"fill": True})
-    with pytest.raises(InvalidOption, match="is an analysis, not a method"):
+    with refused(InvalidOption):
         cotenant.compare([COLOCATION, MARKET], ["envy"])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.frontier import PriceFrontier, PricePoint, Programs, settled
@@ -198,16 +199,14 @@ def test_an_interrupted_frontier_is_not_called_proved() -> None:
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
 def test_the_number_of_points_is_a_whole_number(problem: str, points: Any) -> None:
-    with pytest.raises(
-        InvalidOption, match=f"points is {points!r}; expected .*a whole number, at least 2"
-    ):
+    with refused(InvalidOption):
         frontier_of(problem, points=points)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("time_limit", [0, -1.0, float("nan")])
 def test_the_time_limit_is_checked_before_any_work(problem: str, time_limit: float) -> None:
-    with pytest.raises(InvalidOption, match="time_limit"):
+    with refused(InvalidOption):
         frontier_of(problem, time_limit=time_limit)
 
 

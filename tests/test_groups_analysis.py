@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.groups import metrics as module
@@ -78,7 +79,7 @@ def test_models_come_back_as_checked_answers() -> None:
     columns = columns_of(TINY)
     arrays = columns.program(TINY)
     assert instance_answer(TINY, arrays, solve_program(arrays)) == BEST
-    with pytest.raises(cotenant.CotenantError, match="load"):
+    with refused(cotenant.CotenantError):
         instance_answer(TINY, penalty_model(TINY))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.groups import Grouping, Groups, groups_from, residuals
@@ -73,7 +74,7 @@ def test_an_answer_is_told_by_type_and_number_of_machines() -> None:
     many = tiny.replace(count=[9, 8, 4], machines=[7])
     answer = Grouping([[0, 0, 1], [0, 2, 1], [0, 1, 1]], [0, 0, 0], [3, 4, -0])
     assert answer.placed(3).tolist() == [10, 7, 4]
-    with pytest.raises(cotenant.CotenantError, match="10 jobs of type 'web' are placed; there"):
+    with refused(cotenant.CotenantError):
         cotenant.check(many, answer)
     answer = Grouping([[1, 0, 0], [0, 2, 1], [0, 1, 1]], [0, 0, 0], [2, 4, 1])
     found = cotenant.solve(many, lambda _: answer).described()
@@ -150,57 +151,40 @@ def test_classes_of_machines_have_their_own_seats_and_penalties(tmp_path: Path) 
     assert result.objective == 0  # machines are free: everybody alone
     frame = result.solution.to_frame(found)
     assert set(frame["class"]) <= {"big", "small"}
-    with pytest.raises(InvalidOption, match=r"seats is given beside classes.csv"):
+    with refused(InvalidOption):
         groups_csv(folder, seats=3)
 
 
 @pytest.mark.parametrize(
-    ("reader", "texts", "words"),
+    ("reader", "texts"),
     [
-        (
-            groups_csv,
-            {"groups": "group,job,loss\na + a,a,1\n"},
-            "expected also penalty or slowdown",
-        ),
-        (groups_csv, {"groups": "group,job,penalty\na + b,a,.1\n"}, r"no row for 'b' in a \+ b"),
-        (groups_csv, {"groups": "group,job,penalty\na + b,c,.1\n"}, "line 2, column 'job' is 'c'"),
-        (groups_csv, {"groups": "group,job,slowdown\na + b,a,0\n"}, "above 0: run time beside"),
-        (groups_csv, {"groups": "group,job,penalty\na,a,1.5\n"}, "a share of throughput lost"),
-        (groups_csv, {"groups": "group,job,penalty,class\na,a,0,x\n"}, "no class without a table"),
-        (
-            groups_csv,
-            {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\nb,1\n"},
-            "names of the table of jobs",
-        ),
-        (
-            groups_csv,
-            {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\na,1\na,2\n"},
-            "every job once",
-        ),
-        (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n"}, "no table of jobs"),
-        (
-            curves_csv,
-            {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,count\na,1\n"},
-            "no column 'pressure'",
-        ),
+        (groups_csv, {"groups": "group,job,loss\na + a,a,1\n"}),
+        (groups_csv, {"groups": "group,job,penalty\na + b,a,.1\n"}),
+        (groups_csv, {"groups": "group,job,penalty\na + b,c,.1\n"}),
+        (groups_csv, {"groups": "group,job,slowdown\na + b,a,0\n"}),
+        (groups_csv, {"groups": "group,job,penalty\na,a,1.5\n"}),
+        (groups_csv, {"groups": "group,job,penalty,class\na,a,0,x\n"}),
+        (groups_csv, {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\nb,1\n"}),
+        (groups_csv, {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\na,1\na,2\n"}),
+        (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n"}),
+        (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,count\na,1\n"}),
         (
             curves_csv,
             {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,pressure\na,1\nb,1\n"},
-            "no row for 'b'",
         ),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told_with_its_place(
-    reader: Callable[..., Groups], texts: dict[str, str], words: str, tmp_path: Path
+    reader: Callable[..., Groups], texts: dict[str, str], tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidFile, match=words):
+    with refused(InvalidFile):
         reader(tables(tmp_path, **texts))
 
 
 def test_a_pair_that_was_not_measured_cannot_be_added_up(tmp_path: Path) -> None:
     folder = tables(tmp_path, groups="group,job,penalty\na + b,a,.1\na + b,b,.1\n")
     assert groups_csv(folder, model="additive").seats.tolist() == [2]  # nobody is beside its like
-    with pytest.raises(InvalidFile, match=r"the pair a \+ a was not measured"):
+    with refused(InvalidFile):
         groups_csv(folder, model="additive", copies=2)
 
 
@@ -208,37 +192,29 @@ CURVES = {"pressure": [1, 2], "knots": [0, 1], "sensitivity": [[0, 0.1], [0, 0.1
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    "fields",
     [
-        (
-            {"machines": [2], "penalty": [[0, 0], [0, 0]]},
-            "6 seats in all for 8 jobs; expected a se",
-        ),
-        ({}, "penalty is not given; expected penalties by one model"),
-        ({"penalty": [[0, 0], [0, 0]]} | CURVES, "penalty and knots is given together"),
-        (CURVES | {"pressure": [1, -2]}, r"pressure\[1\] is -2.0; expected a pressure from 0"),
-        (
-            CURVES | {"sensitivity": [[0, 0.1], [0.1, 0]]},
-            r"sensitivity\[1, 1\] is 0.0; expected no",
-        ),
-        (CURVES | {"pressure": None}, "pressure is not given"),
-        ({"penalty": [[0.1, 0.2], [0.1]]}, "penalty is ragged or not numeric"),
-        ({"penalty": [[0.1, 1.2], [0.1, 0]]}, r"penalty\[0, 1\] is 1.2; expected a fraction"),
-        ({"penalty": [[0.1, 0.2]]}, r"penalty is of shape \(1, 2\); expected \(2, 2\)"),
-        ({"table": [{"members": [0, 0], "penalty": [0.1]}]}, r"table\[0\].penalty is of length 1"),
-        ({"table": [{"members": [0], "penalty": [0], "class": 4}]}, r"where\[0\] is 4"),
-        ({"table": []}, "table is"),
-        ({"penalty": [[0, 0], [0, 0]], "seats": [2, 2], "machines": None}, "machines is not given"),
-        ({"penalty": [[0, 0], [0, 0]], "count": [-1, 4]}, r"count\[0\] is -1"),
-        ({"penalty": [[0, 0], [0, 0]], "seat": 3}, "field 'seat' is unknown"),
+        {"machines": [2], "penalty": [[0, 0], [0, 0]]},
+        {},
+        {"penalty": [[0, 0], [0, 0]]} | CURVES,
+        CURVES | {"pressure": [1, -2]},
+        CURVES | {"sensitivity": [[0, 0.1], [0.1, 0]]},
+        CURVES | {"pressure": None},
+        {"penalty": [[0.1, 0.2], [0.1]]},
+        {"penalty": [[0.1, 1.2], [0.1, 0]]},
+        {"penalty": [[0.1, 0.2]]},
+        {"table": [{"members": [0, 0], "penalty": [0.1]}]},
+        {"table": [{"members": [0], "penalty": [0], "class": 4}]},
+        {"table": []},
+        {"penalty": [[0, 0], [0, 0]], "seats": [2, 2], "machines": None},
+        {"penalty": [[0, 0], [0, 0]], "count": [-1, 4]},
+        {"penalty": [[0, 0], [0, 0]], "seat": 3},
     ],
 )
-def test_bad_input_is_told_with_its_field(
-    fields: dict[str, Any], words: str, tmp_path: Path
-) -> None:
+def test_bad_input_is_told_with_its_field(fields: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(given(**fields)))
-    with pytest.raises((InvalidFile, InvalidInstance), match=words):
+    with refused((InvalidFile, InvalidInstance)):
         cotenant.read(path)
 
 
@@ -250,7 +226,7 @@ def test_where_forbidden_groups_leave_no_answer_that_is_proved() -> None:
 
 def test_too_many_kinds_of_groups_are_refused_with_the_cure() -> None:
     many = Groups([20] * 120, 5, penalty=np.full((120, 120), 0.01))
-    with pytest.raises(InvalidOption, match=r"225150024 kinds of groups .* Merge types that are"):
+    with refused(InvalidOption):
         cotenant.solve(many, "optimal")
 
 
@@ -273,7 +249,7 @@ def test_a_frame_gives_penalties_or_curves_by_label() -> None:
     assert two.machines is not None
     assert (two.classes, two.machines.tolist()) == (("big", "small"), [1, 2])
     assert two.pressure.tolist() == [1, 2]
-    with pytest.raises(InvalidInstance, match="count is without 'cache'"):
+    with refused(InvalidInstance):
         Groups.from_frame(frame, seats=3, count={"web": 1})
 
 
@@ -294,13 +270,13 @@ def test_a_frame_of_measured_groups_is_the_table_that_its_file_would_be(tmp_path
     assert two.names == ("batch", "web")
     assert two.where is not None
     assert sorted(two.where.tolist()) == [-1, -1, -1, 1, 1]
-    for wrong, words in (
-        (frame.drop(2), "frame is without 'batch' in web [+] batch"),
-        (frame.replace({"job": {"batch": "cache"}}), r"frame.loc\[2\].job is 'cache'"),
-        (placed, r"frame.loc\[4\].class is 'big'"),
-        (frame.drop(columns="penalty"), "frame is without the column 'penalty'"),
+    for wrong in (
+        frame.drop(2),
+        frame.replace({"job": {"batch": "cache"}}),
+        placed,
+        frame.drop(columns="penalty"),
     ):
-        with pytest.raises(InvalidInstance, match=words):
+        with refused(InvalidInstance):
             Groups.from_frame(wrong, seats=3)
 
 
@@ -318,5 +294,5 @@ def test_a_colocation_of_two_seats_has_the_same_optimum_and_blocking_pairs() -> 
         found = cotenant.solve(seated, lambda _, again=again: again).metrics
         assert found["blocking_groups"] == best.metrics["blocking_pairs"]
         assert found["attribution"] == pytest.approx(best.metrics["attribution"])
-    with pytest.raises(InvalidFile, match="is a market instance; expected a colocation"):
+    with refused(InvalidFile):
         colocation("market/tiny")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.measured import DATA as MEASURED
+from support.messages import refused
 from support.terminal import run
 
 import cotenant
@@ -61,9 +62,9 @@ def test_money_of_an_idle_phase_is_lost_or_carried_over() -> None:
 
 
 def test_phases_need_as_many_fractions_as_works() -> None:
-    with pytest.raises(InvalidInstance, match="2 phases beside 1"):
+    with refused(InvalidInstance):
         phases(drawn(), [drawn().parallel_fraction], [drawn().work] * 2)
-    with pytest.raises(InvalidInstance, match="0 phases"):
+    with refused(InvalidInstance):
         phases(drawn(), [], [])
 
 
@@ -96,9 +97,9 @@ def test_every_other_core_count_can_be_held_out() -> None:
     errors = prediction_errors(profile.only(profile.size == 1), holdout="every-other-count")
     assert errors["cores"].tolist() == [12]
     assert errors["error"].max() < 1e-9
-    with pytest.raises(InvalidOption, match="nothing can be held out"):
+    with refused(InvalidOption):
         prediction_errors(profile.only(profile.size == 1))
-    with pytest.raises(InvalidOption, match="holdout is 'all'"):
+    with refused(InvalidOption):
         prediction_errors(profile, holdout="all")  # type: ignore[arg-type]
 
 
@@ -146,9 +147,9 @@ def test_what_holds_of_the_thesis_s_figures_at_their_size() -> None:
 
 
 def test_an_experiment_s_options_are_checked() -> None:
-    with pytest.raises(InvalidOption, match="largest is 5"):
+    with refused(InvalidOption):
         experiments.figure_3_11(largest=5)
-    with pytest.raises(InvalidOption, match="groups is 0"):
+    with refused(InvalidOption):
         experiments.figure_3_12(groups=0)
 
 
@@ -194,7 +195,7 @@ def test_a_bad_market_file_ends_with_one_line_and_code_2(tmp_path: Path) -> None
 
 
 def test_phases_is_refused_as_a_method_with_the_place_to_look() -> None:
-    with pytest.raises(InvalidOption, match=r"analysis\.market\.phases"):
+    with refused(InvalidOption):
         cotenant.solve(cotenant.read("market/tiny"), "phases")
 
 

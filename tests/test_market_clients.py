@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.market.clients import client_view, misreport, stale
@@ -30,9 +31,9 @@ def test_a_client_sees_the_best_split_of_its_budget() -> None:
     assert view.best == pytest.approx(max(tried), rel=1e-5)
     assert view.best >= max(tried)
     assert view.regret == pytest.approx(1 - view.utility / view.best)
-    with pytest.raises(InvalidOption, match="user is 3; expected 0 to 2"):
+    with refused(InvalidOption):
         client_view(market, Allocation([5, 4, 1, 2, 1], price), 3)
-    with pytest.raises(InvalidOption, match="no prices"):
+    with refused(InvalidOption):
         client_view(market, Allocation([5, 4, 1, 2, 1]), 0)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.market_cases import amdahl, answer, drawer
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
@@ -550,25 +551,25 @@ def test_a_warm_start_from_nearby_prices_gives_the_same_equilibrium() -> None:
     )
     warm, cold = fisher(later, start=before, warm_rounds=1), fisher(later)
     assert prices(warm) == pytest.approx(prices(cold), rel=1e-6)
-    with pytest.raises(InvalidOption, match="start has no prices"):
+    with refused(InvalidOption):
         fisher(later, start=Allocation(before.cores))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"tolerance": 0}, "tolerance is 0"),
-        ({"tolerance": 0.5}, "tolerance is 0.5"),
-        ({"route": "fast"}, "route is 'fast'; expected auto"),
-        ({"bids": "none"}, "bids is 'none'"),
-        ({"warm_rounds": 0}, "warm_rounds is 0"),
-        ({"rounds": 0}, "rounds is 0"),
-        ({"rounding": "up"}, "rounding is 'up'; expected none, largest-remainder"),
-        ({"time_limit": 0}, "time_limit is 0"),
+        {"tolerance": 0},
+        {"tolerance": 0.5},
+        {"route": "fast"},
+        {"bids": "none"},
+        {"warm_rounds": 0},
+        {"rounds": 0},
+        {"rounding": "up"},
+        {"time_limit": 0},
     ],
 )
-def test_fisher_s_options_are_checked_before_work(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_fisher_s_options_are_checked_before_work(options: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         fisher(drawn(0), **options)
 
 
@@ -660,9 +661,9 @@ def test_eisenberg_gale_is_not_the_equilibrium_of_amdahl_utilities() -> None:
 
 
 def test_an_unknown_family_or_exponent_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="utility is 'cubic'"):
+    with refused(InvalidOption):
         nash_welfare(drawn(0), utility="cubic")  # type: ignore[arg-type]
-    with pytest.raises(InvalidOption, match="rho is 1"):
+    with refused(InvalidOption):
         nash_welfare(drawn(0), utility="ces", rho=1.0)
 
 

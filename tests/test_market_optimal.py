@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.market_cases import answer, drawer
+from support.messages import refused
 from support.seeds import numbers
 
 import cotenant
@@ -582,23 +583,23 @@ def test_a_rounded_equilibrium_is_not_called_one() -> None:
 
 def test_least_envy_refuses_two_jobs_of_a_user_on_one_server_and_large_markets() -> None:
     market = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
-    with pytest.raises(InvalidOption, match="one job per user and server"):
+    with refused(InvalidOption):
         fisher(market, rounding="least-envy")
     large = drawn(0, users=300, servers=10, jobs=3)
-    with pytest.raises(InvalidOption, match="at most 20000 pairs"):
+    with refused(InvalidOption):
         fisher(large, rounding="least-envy")
     middling = drawn(0, users=40, servers=10, jobs=4)
-    with pytest.raises(InvalidOption, match="beyond 1000 give a time limit"):
+    with refused(InvalidOption):
         fisher(middling, rounding="least-envy")
     cotenant.check(middling, answer(fisher(middling, rounding="least-envy", time_limit=1)))
 
 
 def test_whole_core_programs_refuse_what_is_too_large_or_may_take_for_ever() -> None:
-    with pytest.raises(InvalidOption, match="beyond 500 give a time limit"):
+    with refused(InvalidOption):
         leximin(drawn(0, users=30, servers=10, jobs=5, cores=24.0))
-    with pytest.raises(InvalidOption, match="50000 at most"):
+    with refused(InvalidOption):
         nash_welfare(drawn(0, cores=1e6), whole=True, time_limit=1)
-    with pytest.raises(InvalidOption, match="leave utility at amdahl"):
+    with refused(InvalidOption):
         nash_welfare(drawn(0), whole=True, utility="linear")
 
 
@@ -745,7 +746,7 @@ def test_leximin_proves_small_levels_too() -> None:
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, 0.001, -1e9, float("nan")])
 def test_exponents_whose_powers_leave_the_floats_are_refused(rho: float) -> None:
-    with pytest.raises(InvalidOption, match="rho is"):
+    with refused(InvalidOption):
         nash_welfare(small(2), utility="ces", rho=rho)
 
 
@@ -769,5 +770,5 @@ def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
     ],
 )
 def test_options_of_a_wrong_type_are_refused(method: str, options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption, match="expected a"):
+    with refused(InvalidOption):
         cotenant.solve(small(2), method, **options)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.market_cases import amdahl, answer, drawer
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.market.audits import envy_audit, rounding_table, users_alike, work_conserving
@@ -138,31 +139,25 @@ def test_hill_climbing_that_halves_its_steps_ends_further_from_the_nash_equilibr
 
 
 @pytest.mark.parametrize(
-    ("policy", "options", "message"),
+    ("policy", "options"),
     [
-        (exchange, {"step": 0}, "step is 0"),
-        (exchange, {"halving": "never"}, "halving is 'never'"),
-        (exchange_modified, {"rounds": 0}, "rounds is 0"),
-        (exchange_modified, {"tolerance": -1}, "tolerance is -1"),
-        (
-            proportional_response,
-            {"rule": "other"},
-            "rule is 'other'; expected corrected or printed",
-        ),
-        (proportional_response, {"movement": -1}, "movement is -1"),
-        (greedy_filtered, {"sampled": 0}, "sampled is 0"),
-        (equal_share, {"rounding": "up"}, "rounding is 'up'"),
+        (exchange, {"step": 0}),
+        (exchange, {"halving": "never"}),
+        (exchange_modified, {"rounds": 0}),
+        (exchange_modified, {"tolerance": -1}),
+        (proportional_response, {"rule": "other"}),
+        (proportional_response, {"movement": -1}),
+        (greedy_filtered, {"sampled": 0}),
+        (equal_share, {"rounding": "up"}),
     ],
 )
-def test_options_are_checked_before_work(
-    policy: Any, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_options_are_checked_before_work(policy: Any, options: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         policy(drawn(), **options)
 
 
 def test_g_i_refuses_more_cores_than_it_can_give_one_by_one() -> None:
-    with pytest.raises(InvalidOption, match="cores one by one"):
+    with refused(InvalidOption):
         greedy_filtered(drawn(cores=1e8))
 
 

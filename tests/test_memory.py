@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from support import sweep_methods as bad
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.problem import EngineError
@@ -121,11 +122,9 @@ def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.Monk
     builder.columns(1, upper=1.0, cost=1.0)
     program = builder.build()
     no_threads(monkeypatch)
-    with pytest.raises(
-        ShortOfMemory, match="memory is short: can't start new thread; raise the limit"
-    ):
+    with refused(ShortOfMemory):
         solve_program(program)
-    with pytest.raises(ShortOfMemory, match="can't start new thread"):
+    with refused(ShortOfMemory):
         cotenant.compare([TINY], ["GR"], jobs=1)
 
 

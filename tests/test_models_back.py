@@ -10,6 +10,7 @@ import cvxpy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.problem import InfeasibleSolution, InvalidOption
@@ -101,7 +102,7 @@ def test_flows_and_allocations_come_back() -> None:
     floored = cvxpy.Problem(
         program.problem.objective, [*program.problem.constraints, program.share >= 0.2]
     )
-    with pytest.raises(InvalidOption, match="has no shares; solve it first"):
+    with refused(InvalidOption):
         instance_answer(market, program)
     solve_convex(floored)
     allocation = instance_answer(market, program)
@@ -115,19 +116,19 @@ def test_flows_and_allocations_come_back() -> None:
 def test_what_is_no_solved_model_is_told() -> None:
     tiny = cotenant.read("colocation/tiny")
     model = penalty_model(tiny)
-    with pytest.raises(InvalidOption, match=r"x\[0,1\] has no value; solve the model first"):
+    with refused(InvalidOption):
         instance_answer(tiny, model)
-    with pytest.raises(InvalidOption, match="is not a solved model of colocation"):
+    with refused(InvalidOption):
         instance_answer(tiny, object())
     other = readable(cotenant.read("admission/tiny"))
     answer = solve_program(from_pyomo(model))
-    with pytest.raises(InvalidOption, match="are not variables of this model"):
+    with refused(InvalidOption):
         answer.load(other)
     model.never = pyo.Constraint(expr=model.single[0] >= tiny.agents)
-    with pytest.raises(InvalidOption, match="the answer is infeasible: it has no point"):
+    with refused(InvalidOption):
         solve_program(from_pyomo(model)).load(model)
     built = penalty_program(tiny)
-    with pytest.raises(InfeasibleSolution, match="agents of type"):
+    with refused(InfeasibleSolution):
         instance_answer(tiny, built, np.zeros(built.program.columns))
-    with pytest.raises(InvalidOption, match="it has no point"):
+    with refused(InvalidOption):
         instance_answer(tiny, built, solve_program(from_pyomo(model)))

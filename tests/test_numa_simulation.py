@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.catalog import functions
@@ -379,16 +380,14 @@ def test_a_time_limit_ends_the_run_with_what_there_is_or_says_there_is_nothing()
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"tasks": 5}, "tasks is 5"), ({"tasks": 10**9}, "tasks is"), ({"warmup": 0}, "warmup is 0"),
-        ({"placement": "far"}, "nearest or random"), ({"engine": "rust"}, "compiled or python"), ({"limit": 3}, "limit"),
+        {"tasks": 5}, {"tasks": 10**9}, {"warmup": 0},
+        {"placement": "far"}, {"engine": "rust"}, {"limit": 3},
     ],
 )  # fmt: skip
-def test_options_out_of_range_are_refused_before_any_work(
-    options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_options_out_of_range_are_refused_before_any_work(options: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         cotenant.solve(cotenant.read("numa/tiny"), "Local", **options)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.catalog import METHODS, Method
@@ -61,28 +62,23 @@ def sample(
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"machines": 0}, "machines is 0; expected processors, a whole number, at least 1"),
-        ({"machines": True}, "machines is True; expected processors"),
-        ({"machines": 1.5}, "machines is 1.5; expected processors, a whole number"),
-        ({"share": 0}, "share is 0; expected a number, above 0 and at most 1, or none"),
-        ({"share": np.float64(1.1)}, "share is .*1.1.*; expected a number"),
-        (
-            {"alpha": -1e-9},
-            "alpha is -1e-09; expected a least gain, 0 or more; 0.05 is five points",
-        ),
-        ({"alpha": float("nan")}, "alpha is nan; expected a least gain"),
-        ({"alpha": float("inf")}, "alpha is inf; expected a least gain"),
-        ({"level": 11}, "level is 11; expected a whole number, from 1 to 10"),
-        ({"rule": "worst"}, "rule is 'worst'; expected first or best"),
-        ({"deep": 1}, "deep is 1; expected true or false"),
+        {"machines": 0},
+        {"machines": True},
+        {"machines": 1.5},
+        {"share": 0},
+        {"share": np.float64(1.1)},
+        {"alpha": -1e-9},
+        {"alpha": float("nan")},
+        {"alpha": float("inf")},
+        {"level": 11},
+        {"rule": "worst"},
+        {"deep": 1},
     ],
 )
-def test_a_value_that_the_annotation_excludes_is_refused(
-    options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_a_value_that_the_annotation_excludes_is_refused(options: dict[str, object]) -> None:
+    with refused(InvalidOption):
         sample(None, **options)
 
 
@@ -108,13 +104,9 @@ def test_texts_go_by_the_same_rules() -> None:
         "rule": "best",
         "deep": True,
     }
-    with pytest.raises(
-        InvalidOption, match="this: machines is 0; expected processors, a whole number, at least 1"
-    ):
+    with refused(InvalidOption):
         parse_options(sample, ["machines=0"], "this")
-    with pytest.raises(
-        InvalidOption, match="this: alpha is 'many'; expected a least gain, 0 or more"
-    ):
+    with refused(InvalidOption):
         parse_options(sample, ["alpha=many"], "this")
 
 
@@ -155,7 +147,7 @@ def test_every_method_refuses_a_value_out_of_its_annotations(method: Method) -> 
     function, tiny = method.resolve(), cotenant.read(f"{method.problem}/tiny")
     limit = ["time_limit"] if accepts(function, "time_limit") else []
     for name in [*(option.name for option in described(function)), *limit]:
-        with pytest.raises(InvalidOption, match=f"{name} is -inf; expected"):
+        with refused(InvalidOption):
             function(tiny, **{name: -np.inf})
 
 
@@ -170,7 +162,7 @@ class Shape:
 
 def test_fields_and_positional_values_are_checked_too() -> None:
     assert Shape(2) == Shape(rows=2, kind="wide")
-    with pytest.raises(InvalidOption, match="rows is 0; expected a whole number, at least 1"):
+    with refused(InvalidOption):
         Shape(0)
-    with pytest.raises(InvalidOption, match="kind is 'flat'; expected wide or tall"):
+    with refused(InvalidOption):
         replace(Shape(1), kind="flat")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import numbers
 
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
@@ -137,7 +138,7 @@ def test_fair_slots_counts_slots_of_the_smallest_demand() -> None:
 def test_elastic_methods_refuse_servers_without_end() -> None:
     instance = Packing(capacity=[[4]], demand=[[1]])
     for method in (*RIVALS, max_min_share, max_utilization):
-        with pytest.raises(InvalidInstance, match="servers"):
+        with refused(InvalidInstance):
             method(instance)
 
 
@@ -232,9 +233,9 @@ def test_sweeps_over_alpha_and_size_give_a_row_each() -> None:
     sizes = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=(8, 50), eta=3)
     assert len(sizes) == 6
     assert all("error" not in row for row in sizes)
-    refused = size_sweep(("FUGA",), sizes=(50,), most_states=10)
-    assert "more than 10 states" in refused[0]["error"]
-    with pytest.raises(UnknownName, match="FUGA"):
+    too_large = size_sweep(("FUGA",), sizes=(50,), most_states=10)
+    assert "more than 10 states" in too_large[0]["error"]
+    with refused(UnknownName):
         share(instance, "FUGGA")
 
 
@@ -296,13 +297,13 @@ def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
 
 def test_the_simulation_checks_its_options() -> None:
     made = trace([0], [5])
-    with pytest.raises(InvalidOption, match="slot"):
+    with refused(InvalidOption):
         simulate(made, np.array([[4, 4]]), np.array([1]), slot=0)
-    with pytest.raises(InvalidOption, match="slots"):
+    with refused(InvalidOption):
         simulate(made, np.array([[4, 4]]), np.array([1]), slots=0)
-    with pytest.raises(InvalidOption, match="rounds"):
+    with refused(InvalidOption):
         simulate(made, np.array([[4, 4]]), np.array([1]), rounds=0)
-    with pytest.raises(InvalidInstance, match="before start"):
+    with refused(InvalidInstance):
         simulate(trace([5], [0]), np.array([[4, 4]]), np.array([1]))
 
 
@@ -331,7 +332,7 @@ def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
     assert path.stat().st_size > 1000
     nodes = equilibrium_path(tree)
     assert [tree.nodes[node]["depth"] for node in nodes] == [0, 1, 2]
-    with pytest.raises(InvalidOption, match="leaves"):
+    with refused(InvalidOption):
         draw_tree(game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=4)))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.oracles.placement import best, state
 from support.seeds import numbers
 
@@ -167,7 +168,7 @@ def test_servers_that_are_cordoned_are_freed() -> None:
     assert instance.placed is not None
     held = instance.placed[np.isin(instance.placed[:, 0], [0, 1]), 2].sum()
     assert result.objective >= held
-    with pytest.raises(InvalidInstance, match="server_names is without 'nobody'"):
+    with refused(InvalidInstance):
         instance.cordoned(["nobody"])
 
 

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import numbers
 
 from cotenant.instances.packing import Packing, check
@@ -296,35 +297,35 @@ def test_renaming_users_changes_no_payoff(brute) -> None:
 @pytest.mark.parametrize("alpha", [1.0, 1, 0.5, -2.0, math.inf, math.nan, True])
 def test_alpha_must_be_above_1(alpha: float) -> None:
     for method in (fuga, fuga_tree, fuga_algorithm_1, joint_optimum):
-        with pytest.raises(InvalidOption, match="above 1"):
+        with refused(InvalidOption):
             method(EXAMPLE, alpha=alpha)
 
 
 def test_eta_and_the_other_options_are_checked() -> None:
     for eta in (0, -1, 2.5, True):
-        with pytest.raises(InvalidOption, match="eta"):
+        with refused(InvalidOption):
             fuga(EXAMPLE, eta=eta)
-    with pytest.raises(InvalidOption, match="overload"):
+    with refused(InvalidOption):
         fuga(EXAMPLE, overload=0)
-    with pytest.raises(InvalidOption, match="over is"):
+    with refused(InvalidOption):
         joint_optimum(EXAMPLE, over="some")
-    with pytest.raises(InvalidOption, match="engine"):
+    with refused(InvalidOption):
         joint_optimum(EXAMPLE, engine="abacus")
-    with pytest.raises(InvalidOption, match="most_states"):
+    with refused(InvalidOption):
         fuga(EXAMPLE, most_states=0)
-    with pytest.raises(InvalidOption, match="more than 2 states"):
+    with refused(InvalidOption):
         fuga(EXAMPLE, most_states=2)
 
 
 def test_requests_that_must_be_served_and_servers_without_end_are_refused() -> None:
-    with pytest.raises(InvalidInstance, match="to be served whole"):
+    with refused(InvalidInstance):
         fuga(EXAMPLE.replace(request=np.array([1.0, np.inf, np.inf])))
-    with pytest.raises(InvalidInstance, match="servers"):
+    with refused(InvalidInstance):
         fuga(EXAMPLE.replace(servers=np.array([1.0, np.inf])))
 
 
 def test_a_tree_too_large_is_refused_with_the_cure() -> None:
-    with pytest.raises(InvalidOption, match="use FUGA"):
+    with refused(InvalidOption):
         fuga_tree(vm_types(rng=np.random.default_rng(0)))
 
 
@@ -422,7 +423,7 @@ def test_an_interrupt_of_the_joint_optimum_is_told_and_not_raised() -> None:
                {"most_states": "a"}, {"most_states": 1.5}],
 )  # fmt: skip
 def test_options_of_the_wrong_kind_are_refused(option) -> None:
-    with pytest.raises(InvalidOption, match=next(iter(option))):
+    with refused(InvalidOption):
         fuga(paper_example(rng=np.random.default_rng(0)), **option)
 
 

@@ -10,6 +10,7 @@ import json
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.packing import Packing, Placement, check
@@ -172,7 +173,7 @@ def test_check_accepts_a_placement_that_keeps_all_rules() -> None:
     check(Packing(**GOOD), Placement([[2, 0], [0, 1]], [0, 1]))
     partial = Packing(**{**GOOD, "partial": True})
     check(partial, Placement([[1, 0]], [0]))
-    with pytest.raises(InfeasibleSolution, match="are requested"):
+    with refused(InfeasibleSolution):
         check(partial, Placement([[3, 0]], [0]))
 
 
@@ -183,17 +184,17 @@ def test_vbp_files_are_read_and_broken_ones_refused(tmp_path) -> None:
     assert instance.capacity.tolist() == [[10, 20]]
     assert instance.demand.tolist() == [[3, 4], [6, 7]]
     assert instance.requested.tolist() == [5.0, 1.0]
-    for text, why in {
-        "2\n10 20\n2\n3 4 5\n6 -7 1\n": "negative",
-        "2\n10 20\n2\n3 4.5 5\n6 7 1\n": "whole numbers",
-        "2\n10 20\n3\n3 4 5\n6 7 1\n": "announces 3 items",
-        "2\n10\n": "ends too early",
-    }.items():
+    for text in (
+        "2\n10 20\n2\n3 4 5\n6 -7 1\n",
+        "2\n10 20\n2\n3 4.5 5\n6 7 1\n",
+        "2\n10 20\n3\n3 4 5\n6 7 1\n",
+        "2\n10\n",
+    ):
         path.write_text(text)
-        with pytest.raises(InvalidFile, match=why):
+        with refused(InvalidFile):
             vbp(path)
     path.write_text("1\n10\n1\n30 1\n")
-    with pytest.raises(InvalidInstance, match="larger than every server"):
+    with refused(InvalidInstance):
         vbp(path)
 
 
@@ -213,15 +214,13 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
     assert densest.capacity.tolist() == [[64, 192 * 1024]]
     late = azure_vm(path, at=700)
     assert late.demand.tolist() == [[1, 768], [2, 3584]]
-    with pytest.raises(InvalidOption, match=r"no VM of azure\.csv is alive"):
+    with refused(InvalidOption):
         azure_vm(path, at=5000)
     path.write_text(AZURE.replace("0.75", "0.3333", 1))
-    with pytest.raises(
-        InvalidFile, match=r"column 'mem_gb' is '0\.3333'; expected a whole number below"
-    ):
+    with refused(InvalidFile):
         azure_vm(path)
     path.write_text(AZURE.replace("cpu_cores", "cores"))
-    with pytest.raises(InvalidFile, match="no column 'cpu_cores'"):
+    with refused(InvalidFile):
         azure_vm(path)
 
 
@@ -361,14 +360,14 @@ def test_every_method_runs_through_the_face_on_a_bundled_instance() -> None:
 
 
 def test_costs_whose_total_would_leave_whole_number_arithmetic_are_refused() -> None:
-    with pytest.raises(InvalidInstance, match="cost is as large as"):
+    with refused(InvalidInstance):
         Packing(capacity=[[1]], demand=[[1]], request=[2**13], cost=[2**51])
 
 
 @pytest.mark.parametrize("name", ["names", "resources"])
 @pytest.mark.parametrize("value", [5, None, "a"])
 def test_names_must_be_a_list_of_strings(name: str, value: object) -> None:
-    with pytest.raises(InvalidInstance, match=name):
+    with refused(InvalidInstance):
         Packing(**{"capacity": [[4]], "demand": [[2]], "request": [1], name: value})
 
 
@@ -376,7 +375,7 @@ def test_names_must_be_a_list_of_strings(name: str, value: object) -> None:
 def test_a_word_that_is_no_whole_number_is_named(tmp_path, word: str) -> None:
     path = tmp_path / "x.vbp"
     path.write_text(f"1 {word} 1 1 1")
-    with pytest.raises(InvalidFile, match="expected whole numbers only"):
+    with refused(InvalidFile):
         vbp(path)
 
 
@@ -388,10 +387,10 @@ def test_options_of_readers_and_generators_of_the_wrong_kind_are_refused(tmp_pat
         "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n100,200,1,500,0,10\n"
     )
     for options in ({"memory": np.inf}, {"at": "x"}, {"at": np.nan}):
-        with pytest.raises(CotenantError, match=r"memory|at is"):
+        with refused(CotenantError):
             azure_vm(vms, **options)
     for options in ({"servers": -1}, {"servers": 0}, {"copies": 1.5}, {"copies": "a"}, {"at": "x"}):
-        with pytest.raises(InvalidOption, match="expected"):
+        with refused(InvalidOption):
             alibaba_openb(pods, nodes=str(nodes), **options)
     rng = np.random.default_rng(0)
     for make, options in (
@@ -401,7 +400,7 @@ def test_options_of_readers_and_generators_of_the_wrong_kind_are_refused(tmp_pat
         (caprara_toth, {"items": 2.5}),
         (few_types, {"types": 1.5}),
     ):
-        with pytest.raises(InvalidOption, match=next(iter(options))):
+        with refused(InvalidOption):
             make(rng=rng, **options)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.oracles import packing as brute
 from support.seeds import numbers
 
@@ -331,8 +332,8 @@ def test_elastic_and_partial_requests_are_refused_by_methods_that_serve_all() ->
     elastic = Packing(capacity=[[10]], demand=[[3]])
     partial = Packing(capacity=[[10]], demand=[[3]], request=[2.0], partial=True)
     for method in (min_servers, min_cost, cp_sat, arc_flow, first_fit_decreasing):
-        for instance, field in ((elastic, "request"), (partial, "partial")):
-            with pytest.raises(InvalidInstance, match=field):
+        for instance in (elastic, partial):
+            with refused(InvalidInstance):
                 method(instance)
 
 

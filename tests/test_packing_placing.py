@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant import verify
@@ -131,7 +132,7 @@ def test_the_checker_knows_every_rule() -> None:
 
 def test_an_empty_zone_counts_where_a_type_is_allowed() -> None:
     two = Packing(capacity=[[9]] * 3, demand=[[1]], request=[2], zone=("a", "b", "c"), skew=[1.0])
-    with pytest.raises(InfeasibleSolution, match="zone 'a' holds 2"):
+    with refused(InfeasibleSolution):
         check(two, Placement([[2]], [0]))
     check(two, Placement([[1], [1]], [0, 1]))
     only = two.replace(allowed=[[1, 0, 0]])
@@ -145,7 +146,7 @@ def test_methods_that_do_not_know_rules_refuse_and_are_left_out() -> None:
     assert {"arc-flow", "FUGA", "DRF", "max-min-share"} <= named
     assert not {"min-servers", "cp-sat", "FFD"} & named
     for method in ("arc-flow", "FUGA", "DRF"):
-        with pytest.raises(InvalidInstance, match="does not know rules"):
+        with refused(InvalidInstance):
             cotenant.solve(RULED, method)
 
 
@@ -157,5 +158,5 @@ def test_a_proof_file_speaks_of_rules_where_the_method_knows_them(tmp_path: Path
         told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
         assert told.proof_status == "certified"
     case = verify.ProofCase(RULED.document(), {}, None, [[]])
-    with pytest.raises(verify.Refused, match="unknown key"):
+    with refused(verify.Refused):
         verify.packing_utilization(case)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import terminal
+from support.messages import refused
 
 from cotenant.analysis.colocation.prediction import predicted_penalties
 from cotenant.instances.colocation.pairs import pairs_csv, read_pairs
@@ -67,7 +68,7 @@ def test_counts_and_bandwidths_come_from_the_table_of_services(tmp_path: Path) -
 def test_a_missing_pair_is_refused_predicted_or_forbidden_as_one_says(tmp_path: Path) -> None:
     text = PAIRS.replace("db,web,1.25\n", "") + "db,gpu,1.5\nweb,gpu,1.6\ngpu,web,1.1\ngpu,db,1.2\n"
     folder = put(tmp_path, pairs=text)
-    with pytest.raises(InvalidFile, match=r"1 of 6 pairs is missing .'db' beside 'web'.*--fill"):
+    with refused(InvalidFile):
         pairs_csv(folder, machines=3.0)
     forbidden = pairs_csv(folder, machines=3.0, missing="forbid")
     assert not forbidden.allowed[0, 1]
@@ -84,27 +85,27 @@ def test_a_pair_that_cannot_come_about_is_not_missing(tmp_path: Path) -> None:
 
 
 WRONG_PAIRS = [
-    ("service,beside,slowdown,penalty\na,b,1.1,.1\n", "either slowdown"),
-    ("service,beside,slowdown\na,b,0\n", "line 2, column 'slowdown' is '0'; expected a number ab"),
-    ("service,beside,slowdown\na,b,0.06\n", "'0.06'.*A penalty stands in a column of that name"),
-    ("service,beside,penalty\na,b,1.3\n", "'1.3'.*A slowdown stands in a column of that name"),
-    ("service,beside,slowdown\na,b,1.1\na,b,forbidden\n", "line 3: this pair is forbidden in one"),
-    ("service,beside,slowdown\na,b,x\n", "expected a number. Write forbidden"),
-    ("service,beside,penalty,low\na,b,.1,.1\n", "line 1: a column low alone; expected low and hi"),
-    ("service,beside,penalty,low,high\na,b,.1,.2,.3\n", "'low' is '.2'; expected a number at mos"),
-    ("service,beside,slowdown,low,high\na,b,1,0,3\n", "'low' is '0'; expected a number above 0 a"),
-    ("service,beside,penalty,low,high\na,b,.1,0,1.3\n", "'high' is '1.3'; .*0.1 and at most 1"),
-    ("service,beside,penalty,low,high\na,b,.1,,.3\n", "column 'low' is ''; expected a number"),
-    ("service,beside,penalty,looks\na,b,.1,0\n", "'looks' is '0'; expected how many runs"),
-    ("service,beside,penalty,looks\na,b,.1,\n", "'looks' is ''; expected how many runs"),
-    ("service,beside,penalty,looks\na,b,.1,2\na,b,.2,2\n", "line 3: a second row of this pair"),
-    ("service beside slowdown\na b 1\n", "one column only, 'service beside slowdown'; expected"),
+    "service,beside,slowdown,penalty\na,b,1.1,.1\n",
+    "service,beside,slowdown\na,b,0\n",
+    "service,beside,slowdown\na,b,0.06\n",
+    "service,beside,penalty\na,b,1.3\n",
+    "service,beside,slowdown\na,b,1.1\na,b,forbidden\n",
+    "service,beside,slowdown\na,b,x\n",
+    "service,beside,penalty,low\na,b,.1,.1\n",
+    "service,beside,penalty,low,high\na,b,.1,.2,.3\n",
+    "service,beside,slowdown,low,high\na,b,1,0,3\n",
+    "service,beside,penalty,low,high\na,b,.1,0,1.3\n",
+    "service,beside,penalty,low,high\na,b,.1,,.3\n",
+    "service,beside,penalty,looks\na,b,.1,0\n",
+    "service,beside,penalty,looks\na,b,.1,\n",
+    "service,beside,penalty,looks\na,b,.1,2\na,b,.2,2\n",
+    "service beside slowdown\na b 1\n",
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), WRONG_PAIRS)
-def test_what_is_wrong_with_a_table_of_pairs_is_told(text: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=words):
+@pytest.mark.parametrize("text", WRONG_PAIRS)
+def test_what_is_wrong_with_a_table_of_pairs_is_told(text: str, tmp_path: Path) -> None:
+    with refused(InvalidFile):
         pairs_csv(put(tmp_path, pairs=text))
 
 
@@ -126,7 +127,7 @@ db,db,forbidden,,,
     plain = pairs_csv(tmp_path, copies=2, intervals="none")
     assert plain.low is None
     assert (plain.looks == given.looks).all()
-    with pytest.raises(InvalidOption, match="intervals is 'each', and the table gives them"):
+    with refused(InvalidOption):
         pairs_csv(tmp_path, copies=2, intervals="each")
     short = "\n".join(line.rpartition(",")[0] for line in text.splitlines())
     unknown = pairs_csv(put(tmp_path / "short", pairs=short), copies=2)
@@ -135,12 +136,12 @@ db,db,forbidden,,,
 
 
 def test_services_that_do_not_fit_the_pairs_are_told(tmp_path: Path) -> None:
-    for services, words in (
-        ("service,count\nweb,2\n", "column 'beside' is 'db'; expected a service of the table"),
-        ("service,number\nweb,2\n", "unknown column 'number'"),
-        ("service\nweb\nweb\n", "names the service 'web' twice"),
+    for services in (
+        "service,count\nweb,2\n",
+        "service,number\nweb,2\n",
+        "service\nweb\nweb\n",
     ):
-        with pytest.raises(InvalidFile, match=words):
+        with refused(InvalidFile):
             pairs_csv(put(tmp_path, pairs=PAIRS, services=services))
 
 
@@ -159,10 +160,10 @@ def test_a_spreadsheets_semicolons_and_decimal_commas_are_read_and_said(
 def test_two_decimal_marks_in_one_table_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("name;size\na;1,5\nb;1.250\n")
     table = CsvTable(tmp_path / "x.csv", "name", "size")
-    with pytest.raises(InvalidFile, match=r"line 3: '1\.250', and elsewhere another decimal mark"):
+    with refused(InvalidFile):
         [row.number("size") for row in table]
     (tmp_path / "x.csv").write_text('name,size\na,"1,5"\n')
-    with pytest.raises(InvalidFile, match=r"column 'size' is '1,5'"):
+    with refused(InvalidFile):
         [row.number("size") for row in CsvTable(tmp_path / "x.csv", "name", "size")]
 
 
@@ -175,13 +176,13 @@ def test_users_and_servers_of_a_market_may_have_tables_of_their_own(tmp_path: Pa
     assert market.capacity.tolist() == [8, 16]
     assert market.user.tolist() == [1, 0]
     assert market.server.tolist() == [1, 0]
-    for name, text, words in (
-        ("users", "user,budget\nbob,3\n", "'ann'; expected a user of"),
-        ("users", "user,budget\nbob,3\nbob,3\n", "line 3: user 'bob' is named twice"),
-        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n", "budget is here and"),
+    for name, text in (
+        ("users", "user,budget\nbob,3\n"),
+        ("users", "user,budget\nbob,3\nbob,3\n"),
+        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n"),
     ):
         tables = {"jobs": jobs, "users": users, "servers": servers} | {name: text}
-        with pytest.raises(InvalidFile, match=words):
+        with refused(InvalidFile):
             jobs_csv(put(tmp_path, **tables))
 
 
@@ -205,19 +206,17 @@ def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("vms", "hosts", "words"),
+    ("vms", "hosts"),
     [
-        ("name,cpu\na,1\n", "name,mem\nx,1\n", "cpu, mem are in only one of them"),
-        ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n", "names 'a' twice; write its number as count"),
-        ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n", "'1.5'; expected a whole number"),
-        ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n", "at most 6 decimals"),
-        ("name\na\n", "name,cpu\nx,1\n", "expected name, resources such as"),
+        ("name,cpu\na,1\n", "name,mem\nx,1\n"),
+        ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n"),
+        ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n"),
+        ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n"),
+        ("name\na\n", "name,cpu\nx,1\n"),
     ],
 )
-def test_what_is_wrong_with_vms_and_hosts_is_told(
-    vms: str, hosts: str, words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InvalidFile, match=words):
+def test_what_is_wrong_with_vms_and_hosts_is_told(vms: str, hosts: str, tmp_path: Path) -> None:
+    with refused(InvalidFile):
         vms_csv(put(tmp_path, vms=vms, hosts=hosts))
 
 
@@ -229,12 +228,12 @@ def test_organizations_bring_machines_and_jobs(tmp_path: Path) -> None:
     assert instance.machines.tolist() == [1, 2, 1]
     assert instance.organization.tolist() == [1, 0]
     assert instance.horizon == 20
-    with pytest.raises(InvalidOption, match=r"by 10 all jobs are done.*-o horizon=10"):
+    with refused(InvalidOption):
         organizations_csv(folder)
     put(tmp_path, organizations="organization,machines\nphy,1\n")
-    with pytest.raises(InvalidFile, match="column 'organization' is 'bio'; expected an org"):
+    with refused(InvalidFile):
         organizations_csv(folder, horizon=20)
-    with pytest.raises(InvalidOption, match="organizations=PATH"):
+    with refused(InvalidOption):
         organizations_csv(folder / "jobs.csv", horizon=20)
 
 
@@ -246,7 +245,7 @@ def test_classes_of_tasks_and_where_their_data_lies(tmp_path: Path) -> None:
     assert instance.location_share.tolist() == [0.25, 0, 0, 0.75]
     assert instance.names == ("a", "b")
     put(tmp_path, memories="memory,share\n4,1\n")
-    with pytest.raises(InvalidFile, match="'4'; expected a memory from 0 to 3"):
+    with refused(InvalidFile):
         classes_csv(folder, rate=100.0, blades=1)
 
 
@@ -258,14 +257,14 @@ def test_every_problem_has_plain_tables_that_are_known_by_their_header(tmp_path:
         folder = put(tmp_path / plain.form, **{plain.file.partition(".")[0]: f"{header}\n"})
         assert plain_form(folder) == plain.form
         assert plain_form(folder / plain.file) == plain.form
-    with pytest.raises(InvalidFile, match=r"x\.csv: a,b.*slowdown-csv or penalty-csv"):
+    with refused(InvalidFile):
         plain_form(put(tmp_path, x="a,b\n1,2\n") / "x.csv")
     square = put(tmp_path, x="job,web,sort\nsort,1.1,1.2\nweb,1,1.3\n") / "x.csv"
-    with pytest.raises(InvalidFile, match=r"is a square matrix.*--from slowdown-csv"):
+    with refused(InvalidFile):
         plain_form(square)
-    with pytest.raises(InvalidFile, match=r"one column only, 'user server work'; expected user,"):
+    with refused(InvalidFile):
         plain_form(put(tmp_path, x="user server work\n1 2 3\n") / "x.csv")
-    with pytest.raises(InvalidFile, match="only once"):
+    with refused(InvalidFile):
         plain_form("-")
 
 
@@ -291,9 +290,9 @@ def test_own_data_goes_from_tables_to_an_instance_on_the_command_line(tmp_path: 
 
 def test_a_header_that_nearly_fits_and_a_table_that_is_not_read_are_named(tmp_path: Path) -> None:
     folder = put(tmp_path / "jobs", pairs=PAIRS.replace("service,", "job,", 1))
-    with pytest.raises(InvalidFile, match=r"has no column 'service'; expected service,beside,"):
+    with refused(InvalidFile):
         plain_form(folder)
-    with pytest.raises(InvalidFile, match=r"pairs.csv has no column 'service'"):
+    with refused(InvalidFile):
         plain_form(folder / "pairs.csv")
     folder = put(tmp_path / "services", pairs=PAIRS, counts="service,count\nweb,3\ndb,1\n")
     done = terminal.run("convert", str(folder), "--from", "csv", "--out", str(tmp_path / "x.json"))

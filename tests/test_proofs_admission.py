@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.small_cases import admission, most_total_speed
 
@@ -70,7 +71,7 @@ def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int)
     bound = verify.rational(proof["claim"]["bound"], "the bound")
     assert float(bound) >= most_total_speed(instance) * (1 - 1e-12)
     proof["claim"] |= {"bound": "1/10", "says": "gap"}
-    with pytest.raises(verify.Refused, match="bound"):
+    with refused(verify.Refused):
         judged(content, proof)
 
 
@@ -133,5 +134,5 @@ def test_most_jobs_have_a_proof_of_both_levels(tmp_path: Path) -> None:
     content, proof = proof_of(tmp_path, read("admission/tiny"), "most-jobs")
     assert judged(content, proof).count("optimal") == 2
     proof["claim"] |= {"bound": "1/2", "value": "1/2"}
-    with pytest.raises(verify.Refused, match="assigned"):
+    with refused(verify.Refused):
         judged(content, proof)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.messages import refused
 
 from cotenant import verify
 
@@ -52,7 +53,7 @@ def test_a_party_of_agents_to_whom_neighbors_are_the_same_proves_no_blocking_pai
     claim = _blocking(0, 0, "optimal")
     assert "optimal" in _judged(document, method="stable", witness=stable, claim=claim)
     ring = {"kind": "deletions", "least": 1, "tree": [[0, 1, 1, 2, 2, 0, 3, 3], []]}
-    with pytest.raises(verify.Refused, match="does not fit into its party"):
+    with refused(verify.Refused):
         _judged(document, method="stable", steps=[ring], claim=_blocking(None, 1, "gap"))
 
 
@@ -66,7 +67,7 @@ def test_an_equilibrium_says_to_within_how_much() -> None:
         claim["epsilon"] = {"clearing": 1, "overspending": 0, "regret": most}
         parts = {"method": "fisher", "witness": answer, "steps": [{"kind": "equilibrium"}]}
         if most is None:
-            with pytest.raises(verify.Refused, match="not to within how much"):
+            with refused(verify.Refused):
                 _judged(document, claim=claim, **parts)
         else:
             assert "regret 1" in _judged(document, claim=claim, **parts)
@@ -82,7 +83,7 @@ def test_a_second_level_says_of_which_answers_it_speaks() -> None:
     parts: dict[str, Any] = {"method": "stable", "witness": answer, "levels": [level]}
     told = _judged(document, claim=_blocking(1, 0, "gap"), **parts)
     assert "then, of the answers no worse than this one there, penalty is 0.1" in told
-    with pytest.raises(verify.Refused, match="whose value is not told"):
+    with refused(verify.Refused):
         _judged(document, claim=_blocking(None, 0, "gap"), **parts)
 
 
@@ -121,7 +122,7 @@ def test_names_change_no_proof() -> None:
 def test_penalties_are_those_an_instance_may_have(penalty: float) -> None:
     """Who is content alone gains by no penalty: the program took one below -10^999 for a gain."""
     document = {"problem": "colocation", "penalty": [[penalty]], "count": [3], "machines": None}
-    with pytest.raises(verify.Refused, match="from -1 to 1"):
+    with refused(verify.Refused):
         _judged(document, method="optimal", claim=_claim("penalty", "min", None, None, "gap"))
 
 
@@ -137,7 +138,7 @@ def test_shares_of_tasks_sum_to_one() -> None:
         if share == 1:
             assert "above 2" in _judged(document, method="fluid", steps=[dual], claim=claim)
         else:
-            with pytest.raises(verify.Refused, match="sum to 1"):
+            with refused(verify.Refused):
                 _judged(document, method="fluid", steps=[dual], claim=claim)
 
 
@@ -148,7 +149,7 @@ def test_a_program_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Mon
     program.at_most([(column, 1)], 1)
     monkeypatch.setattr(verify, "MOST_TERMS", 4)
     program.at_most([(column, 1)], 1)
-    with pytest.raises(verify.Refused, match="larger than this one has memory for"):
+    with refused(verify.Refused):
         program.at_most([(column, 1)], 1)
 
 
@@ -161,7 +162,7 @@ def test_a_set_with_an_even_number_of_agents_proves_nothing(members: list[int]) 
     claim = _claim("penalty", "min", None, "1/10", "gap")
     assert "below 0.1" in _judged(pair, claim=claim, **parts)
     step["sets"] = [[5, *members]]
-    with pytest.raises(verify.Refused, match="names a type twice, or has an even number"):
+    with refused(verify.Refused):
         _judged(pair, claim=claim | {"bound": "7/20"}, **parts)
 
 
@@ -176,7 +177,7 @@ def test_who_would_as_soon_be_unpaired_leaves_its_first_choice_to_others() -> No
     answer = {"first": [0], "second": [1], "pairs": [1], "single": [0, 0, 1]}
     level["claim"] = _claim("penalty", "min", "11/30", "11/30", "optimal")
     level["steps"] = [{"kind": "prop", "below": 11, "tree": []}]
-    with pytest.raises(verify.Refused, match="tree ends"):
+    with refused(verify.Refused):
         _judged(document, witness=answer, levels=[level], **parts)
 
 
@@ -186,7 +187,7 @@ def test_without_a_scale_no_target_bounds_the_cost() -> None:
     step = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
     claim = _claim("servers", "min", None, None, "infeasible")
     tree = {"target": 0, "sums": [], "tree": [-1], "leaves": [[0, 1, 2, 1]]}
-    with pytest.raises(verify.Refused, match="do not close it"):
+    with refused(verify.Refused):
         _judged(document | {"servers": [2]}, method="min-servers", steps=[step | tree], claim=claim)
     told = _judged(  # one server is not enough
         document | {"servers": [1]}, method="min-servers", steps=[step], claim=claim
@@ -201,7 +202,7 @@ def test_a_flow_to_smaller_bandwidths_proves_no_slack() -> None:
     step = {"kind": "dual", "over": 1, "prices": [0, 4], "rent": 0, "sets": []}
     step["flow"] = {"over": 1, "numbers": [-1, 1]}
     claim = _claim("slack", "min", None, "2/5", "gap")
-    with pytest.raises(verify.Refused, match="lead to larger bandwidths"):
+    with refused(verify.Refused):
         _judged(document, method="fair", steps=[step], claim=claim)
 
 
@@ -211,7 +212,7 @@ def test_a_cut_rounds_down_and_no_further() -> None:
     column = program.column(1)
     program.at_most([(column, 2)], 2)
     program.at_most([(column, -1)], -1)
-    with pytest.raises(verify.Refused, match="tree ends"):
+    with refused(verify.Refused):
         program.impossible({"cuts": [[2, 0, 1]], "tree": []})
 
 
@@ -233,7 +234,7 @@ def test_two_vms_that_need_two_servers_do_not_need_three(tree: dict[str, object]
     """A target that can be met is refused, whatever the tree."""
     step = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
     claim = _claim("servers", "min", None, 3, "gap")
-    with pytest.raises(verify.Refused, match=r"tree ends|do not close|where a case is split"):
+    with refused(verify.Refused):
         _judged(TWO, method="min-servers", steps=[step | {"target": 2} | tree], claim=claim)
 
 
@@ -246,7 +247,7 @@ def test_a_share_that_can_be_passed_is_no_bound() -> None:
     claim = _claim("dominant_share_min", "max", None, 1, "gap")
     assert "above 1" in _judged(document, steps=[step], claim=claim, **parts)
     step["above"], claim["bound"] = "2/3", "2/3"
-    with pytest.raises(verify.Refused, match="the prices prove nothing"):
+    with refused(verify.Refused):
         _judged(document, steps=[step], claim=claim, **parts)
 
 
@@ -262,7 +263,7 @@ def test_vms_of_which_any_number_may_come_need_a_price() -> None:
     }
     step = {"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1], "weights": [[1]]}
     claim = _claim("utilization", "max", None, "1/2", "gap")
-    with pytest.raises(verify.Refused, match="without a cap"):
+    with refused(verify.Refused):
         _judged(document, method="max-utilization", steps=[step], claim=claim)
 
 
@@ -311,7 +312,7 @@ def test_what_is_no_answer_is_refused(
     document: dict[str, Any], method: str, claim: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     """Each breaks one rule of its problem, and would be worth what is claimed."""
-    with pytest.raises(verify.Refused, match=r"answer|jobs of an organization|whole number"):
+    with refused(verify.Refused):
         _judged(document, method=method, claim=claim, witness=answer)
 
 
@@ -328,7 +329,7 @@ def test_a_rate_that_is_just_sustained_is_possible() -> None:
     }
     dual = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
     claim = _claim("link_power", "min", None, None, "infeasible")
-    with pytest.raises(verify.Refused, match="not proved that there is no answer"):
+    with refused(verify.Refused):
         _judged(document, method="fluid-power", steps=[dual], claim=claim)
     faster = {**document, "rate": 2.1}
     assert "no answer at all" in _judged(faster, method="fluid-power", steps=[dual], claim=claim)
@@ -540,7 +541,7 @@ def test_what_a_file_asks_for_again_and_again_is_counted(
     """Each was judged for as long as the file asked, or filled the memory."""
     monkeypatch.setattr(verify, "MOST_WORK", 900)
     document, parts = _ENDLESS[name]
-    with pytest.raises(verify.Refused, match="patience"):
+    with refused(verify.Refused):
         _judged(document, **parts)
     assert verify.WorkLimit.left > 10**9  # who makes a proof is not counted
 
@@ -567,7 +568,7 @@ def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
     knots = [0, *(sum(gaps[: k + 1]) for k in range(60))]
     rows = {"pressure": [1], "knots": knots, "sensitivity": [[0.1] * 61]}
     document = {"problem": "groups", "count": [4], "seats": [2], **rows}
-    with pytest.raises(verify.Refused, match="common denominator has too many digits"):
+    with refused(verify.Refused):
         _judged(document, method="optimal", claim=_gap("penalty", "min"), steps=[])
 
 
@@ -597,9 +598,9 @@ def test_no_work_before_the_horizon_is_a_bound_of_nothing() -> None:
 def test_values_that_fill_the_memory_are_not_read() -> None:
     """Four million objects of one key are a gigabyte; so are few letters as long numbers."""
     for data in (b'{"a": [%s0]}' % (b'{"a":1},' * 1_000_001), b"[%s0]" % (b"0," * 8_000_001)):
-        with pytest.raises(verify.Unreadable, match="memory"):
+        with refused(verify.Unreadable):
             verify.parse(data, decimals=True)
-    with pytest.raises(verify.Refused, match="digits"):
+    with refused(verify.Refused):
         verify.scaled([verify.Decimal("1e-400"), *[1] * 400_000], "a")
 
 
@@ -661,12 +662,12 @@ def test_what_long_numbers_take_is_counted(
         judge(8)
     assert verify.WorkLimit.left > work / 2
     monkeypatch.setattr(verify.WorkLimit, "left", work)
-    with pytest.raises(verify.Refused, match="patience"):
+    with refused(verify.Refused):
         judge(verify.MOST_DIGITS if judge is not _utility else verify.MOST_EXPONENT - 2)
 
 
 def test_numbers_of_agents_and_of_machines_have_thirty_digits_at_most() -> None:
     """Their products were formed for all pairs of types, whatever their length."""
     document = {"problem": "colocation", "penalty": [[0]], "count": [10**31]}
-    with pytest.raises(verify.Refused, match="count is '1000"):
+    with refused(verify.Refused):
         _judged(document, method="optimal", claim=_gap("penalty", "min"))

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from support.messages import refused
 from support.proof_cases import (
     Truth,
     answers,
@@ -496,7 +497,7 @@ def test_a_producer_that_writes_a_wrong_bound_is_found_out(
     for level in range(1 + len(document["levels"])):
         forged = copy.deepcopy(document)
         _raise(forged, level)
-        with pytest.raises(verify.Refused, match="claimed"):
+        with refused(verify.Refused):
             verify.verify(content, json.dumps(forged).encode())
 
 
@@ -509,10 +510,10 @@ def test_a_proof_of_fair_needs_bandwidths_and_one_of_partitions_different_agents
         "count": [2],
     }
     pairs = next(answers(document))
-    with pytest.raises(verify.Refused, match="bandwidth"):
+    with refused(verify.Refused):
         verify.colocation_fair(case_of(document, pairs, {}, []))
     step = {"kind": "deletions", "least": 1, "tree": [[0, 0], []]}
-    with pytest.raises(verify.Refused, match="differ"):
+    with refused(verify.Refused):
         verify.colocation_stable(case_of(document, pairs, {}, [step]))
 
 

@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from support.messages import refused
 from support.terminal import run as terminal
 
 from cotenant import catalog, verify
@@ -214,7 +215,7 @@ def test_decimals_are_read_as_they_are_written() -> None:
 def test_an_instance_of_another_format_is_refused(version: bytes) -> None:
     other = TINY.replace(b'"cotenant": 1', b'"cotenant": ' + version)
     meant = {"sha256": hashlib.sha256(other).hexdigest(), "name": "tiny"}
-    with pytest.raises(verify.Refused, match=r"cotenant is|format 1"):
+    with refused(verify.Refused):
         judged(proof_of(instance=meant), other)
 
 
@@ -243,7 +244,7 @@ def test_a_gigabyte_of_zeros_in_a_small_gzip_file_is_not_unpacked(tmp_path: Path
     with gzip.open(bomb, "wb", compresslevel=1) as stream:
         for _ in range(70):
             stream.write(b" " * 10**6)
-    with pytest.raises(verify.Unreadable, match="more than"):
+    with refused(verify.Unreadable):
         verify.read(str(bomb))
     bomb.write_bytes(bomb.read_bytes()[:1000])
     with pytest.raises(verify.Unreadable):

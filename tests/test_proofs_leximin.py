@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import seeds
 from test_proofs_market import (  # fmt: skip
     changed,
     content_of,
     divisions,
     drawn,
+    is_refused,
     judged,
     proved,
-    refused,
     task_of,
     utilities,
 )
@@ -124,18 +125,18 @@ def test_a_tree_with_a_leaf_less_or_more_or_changed_is_refused() -> None:
     def with_nodes(made: list[Any]) -> dict[str, Any]:
         return changed(document, "levels", place_of, "steps", 0, "nodes", to=made)
 
-    assert refused(market, with_nodes([]))
-    assert refused(market, with_nodes([[]]))
-    assert refused(market, with_nodes([*nodes, []]))
+    assert is_refused(market, with_nodes([]))
+    assert is_refused(market, with_nodes([[]]))
+    assert is_refused(market, with_nodes([*nodes, []]))
     for place, node in enumerate(nodes):
         before, after = nodes[:place], nodes[place + 1 :]
-        assert refused(market, with_nodes(before))
-        assert refused(market, with_nodes([*before, *after]))
+        assert is_refused(market, with_nodes(before))
+        assert is_refused(market, with_nodes([*before, *after]))
         for other in ({}, 0, None, {"weights": [1] * 4}, [0, 1, 2], [0, "1"], [-1, 0], [99, 0]):
-            assert refused(market, with_nodes([*before, other, *after]))
+            assert is_refused(market, with_nodes([*before, other, *after]))
         if node:
             for other in ([], [node[0], -1], [node[0], 10**9], [True, node[1]]):
-                assert refused(market, with_nodes([*before, other, *after]))
+                assert is_refused(market, with_nodes([*before, other, *after]))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -232,10 +233,12 @@ def test_half_cores_and_too_many_columns_have_no_tree() -> None:
     market = market_of(0)
     document = proved(market, "leximin")
     halves = [2 * x for x in document["witness"]["cores"]["numbers"]]
-    assert refused(market, changed(document, "witness", "cores", to={"over": 2, "numbers": halves}))
+    assert is_refused(
+        market, changed(document, "witness", "cores", to={"over": 2, "numbers": halves})
+    )
     large = market.replace(capacity=np.full(market.servers, 1e6))
     given = dict(task_of(large, Outcome(None, None, Status.UNKNOWN)).document)
-    with pytest.raises(verify.Refused, match="more than"):
+    with refused(verify.Refused):
         verify.market_leximin(verify.ProofCase(given, {}, document["witness"], [[]]))
 
 
@@ -259,7 +262,7 @@ def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
         step = {"kind": "tangent", "weights": weights, "at": at}
         case = verify.ProofCase(given, {}, proof.witness, [[step]])
         if not any(weights[user] for user in np.flatnonzero(market.active)):
-            with pytest.raises(verify.Refused, match="all 0"):
+            with refused(verify.Refused):
                 verify.market_leximin(case)
         else:
             assert verify.market_leximin(case)[0].bound >= best
@@ -280,5 +283,5 @@ def test_two_jobs_of_a_user_on_a_server_stay_a_claim() -> None:
         capacity=[4.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 0, 0],
         parallel_fraction=[0.5, 0.6, 0.7], work=[1.0, 1.0, 1.0], name="twice",
     )  # fmt: skip
-    with pytest.raises(Claimed, match="no fraction"):
+    with refused(Claimed):
         proved(market, "leximin")

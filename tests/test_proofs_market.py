@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant import catalog, verify
@@ -82,7 +83,7 @@ def judged(market: Market, document: Document) -> str:
     return verify.verify(content_of(market), json.dumps(document).encode())
 
 
-def refused(market: Market, document: Document) -> bool:
+def is_refused(market: Market, document: Document) -> bool:
     try:
         judged(market, document)
     except verify.Refused:
@@ -310,7 +311,7 @@ def test_numbers_beyond_all_measure_stay_a_claim(monkeypatch: pytest.MonkeyPatch
     for method in ("fisher", "nash-welfare"):
         monkeypatch.setattr(verify, "market_equilibrium", refuse)
         monkeypatch.setattr(verify, "market_nash_welfare", refuse)
-        with pytest.raises(Claimed, match="unequal"):
+        with refused(Claimed):
             proved(drawn(3), method)
 
 
@@ -322,7 +323,7 @@ def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
     document = proved(market, "fisher")
     assert document["witness"]["price"]["numbers"][1:] == [0, 0]
     free = changed(document, "witness", "price", "numbers", 0, to=0)
-    with pytest.raises(verify.Refused, match="free"):
+    with refused(verify.Refused):
         judged(market, free)
 
 
@@ -336,7 +337,7 @@ def test_tangents_elsewhere_prove_no_more_than_is_true(seed: int) -> None:
             points = [factor * x for x in document["witness"]["cores"]["numbers"]]
             at = {"over": 2 * document["witness"]["cores"]["over"], "numbers": points}
             other["steps"][0]["at"] = at
-            assert refused(market, other)  # the bound there is another
+            assert is_refused(market, other)  # the bound there is another
 
 
 def found_of(
@@ -411,7 +412,7 @@ def test_more_cores_than_a_server_has_are_seen_to_the_last_digit() -> None:
     market = drawn(3)
     document = proved(market, "fisher")
     numbers = document["witness"]["cores"]["numbers"]
-    with pytest.raises(verify.Refused, match="more cores than"):
+    with refused(verify.Refused):
         judged(market, changed(document, "witness", "cores", "numbers", 0, to=numbers[0] + 1))
 
 
@@ -495,7 +496,7 @@ def injected(document: Document) -> list[Document]:
 def test_a_claim_that_says_more_than_was_found_is_refused(method: str, options: Document) -> None:
     market = drawn(3)
     for lie in injected(proved(market, method, **options)):
-        assert refused(market, lie), lie["claim"]
+        assert is_refused(market, lie), lie["claim"]
 
 
 FORGERIES: dict[str, Callable[[Document], Document]] = {
@@ -537,7 +538,7 @@ FORGERIES: dict[str, Callable[[Document], Document]] = {
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
 def test_a_forged_equilibrium_is_refused(forge: Callable[[Document], Document]) -> None:
     market = drawn(3)
-    assert refused(market, forge(proved(market, "fisher")))
+    assert is_refused(market, forge(proved(market, "fisher")))
 
 
 def test_half_a_core_is_no_whole_core() -> None:
@@ -545,10 +546,10 @@ def test_half_a_core_is_no_whole_core() -> None:
     document = proved(market, "utilitarian", whole=True)
     halves = [2 * x for x in document["witness"]["cores"]["numbers"]]
     forged = changed(document, "witness", "cores", to={"over": 2, "numbers": halves})
-    with pytest.raises(verify.Refused, match="whole"):
+    with refused(verify.Refused):
         judged(market, forged)
     for option in (1, "true", None, False):
-        assert refused(market, changed(document, "options", "whole", to=option))
+        assert is_refused(market, changed(document, "options", "whole", to=option))
 
 
 def test_whole_cores_that_are_not_the_best_are_proved_no_better_than_they_are() -> None:
@@ -560,7 +561,7 @@ def test_whole_cores_that_are_not_the_best_are_proved_no_better_than_they_are() 
         if cores[one]:
             moved = list(cores)
             moved[one], moved[other] = moved[one] - 1, moved[other] + 1
-            assert refused(market, changed(document, "witness", "cores", "numbers", to=moved))
+            assert is_refused(market, changed(document, "witness", "cores", "numbers", to=moved))
 
 
 INSTANCES: dict[str, Callable[[Document], None]] = {
@@ -595,7 +596,7 @@ def test_a_user_without_cores_has_no_welfare_and_no_bound() -> None:
     numbers = document["witness"]["cores"]["numbers"]
     starved = [0 if user == 0 else x for user, x in zip(market.user.tolist(), numbers, strict=True)]
     forged = changed(document, "witness", "cores", "numbers", to=starved)
-    assert refused(market, forged)
+    assert is_refused(market, forged)
     forged["claim"] |= {"value": 0, "bound": None}
     judged(market, forged)
 
@@ -605,7 +606,7 @@ def test_a_welfare_beyond_all_numbers_is_refused_and_not_worked_out() -> None:
     document = proved(market, "nash-welfare")
     count = len(document["witness"]["cores"]["numbers"])
     forged = changed(document, "witness", "cores", to={"over": 10**30, "numbers": [1] * count})
-    with pytest.raises(verify.Refused, match="beyond"):
+    with refused(verify.Refused):
         judged(market, forged)
 
 

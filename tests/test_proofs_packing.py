@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.seeds import numbers, seeds
 from support.small_cases import (
@@ -87,7 +88,7 @@ def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int)
     content, proof = proof_of(tmp_path, instance, "min-servers", wrong)
     assert proof["claim"]["bound"] <= outcome.bound
     proof["claim"] |= {"bound": int(outcome.bound) + 1, "says": "gap"}
-    with pytest.raises(verify.Refused, match="bound"):
+    with refused(verify.Refused):
         judged(content, proof)
 
 
@@ -162,7 +163,7 @@ def test_a_search_without_end_is_refused(
     nine_bins: tuple[bytes, Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify, "MOST_WORK", 1000)
-    with pytest.raises(verify.Refused, match="patience"):
+    with refused(verify.Refused):
         judged(*nine_bins)
 
 
@@ -173,7 +174,7 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: P
     wanted = zip(step["prices"], packing(1).requested.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
     proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
-    with pytest.raises(verify.Refused, match="worth more than the server"):
+    with refused(verify.Refused):
         judged(content, proof | {"witness": None})
 
 
@@ -293,9 +294,9 @@ def test_what_is_no_play_of_the_game_has_no_disutility(tmp_path: Path) -> None:
     instance = read("packing/vm-types-8")
     content, proof = proof_of(tmp_path, instance, "joint-optimum")
     proof["witness"]["count"][0] = [0] * instance.types
-    with pytest.raises(verify.Refused, match="no play"):
+    with refused(verify.Refused):
         judged(content, proof)
-    with pytest.raises(Claimed, match="only plays"):
+    with refused(Claimed):
         proof_of(tmp_path, read("packing/paper-example"), "joint-optimum", over="all")
 
 
@@ -305,14 +306,14 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
     given = fuga_algorithm_1(instance)
     other = given.solution.document()
     assert proof["witness"] != other
-    with pytest.raises(Claimed, match="subgame"):
+    with refused(Claimed):
         proof_of(tmp_path, instance, "FUGA", given)
-    with pytest.raises(verify.Refused, match="regret"):
+    with refused(verify.Refused):
         judged(content, proof | {"witness": other})
 
 
 def test_weights_of_fairness_with_many_digits_stay_claimed(tmp_path: Path) -> None:
-    with pytest.raises(Claimed, match="denominator of alpha"):
+    with refused(Claimed):
         proof_of(tmp_path, read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
@@ -334,7 +335,7 @@ def test_utilities_are_compared_beyond_floats() -> None:
     assert play.less(one, two)
     assert not play.less(two, one)
     assert not play.less(one, one)
-    with pytest.raises(verify.Refused, match="thousand digits"):
+    with refused(verify.Refused):
         play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
 
 
@@ -430,5 +431,5 @@ def test_a_leaf_that_leans_on_the_target_pays_for_it(tmp_path: Path) -> None:
     step |= {"target": least, "sums": [], "tree": [-1]}
     step["leaves"] = [[n for r in range(items) for n in (r, 1)] + [target, 10**6]]
     proof["claim"] |= {"value": None, "bound": least + 1, "says": "gap"}
-    with pytest.raises(verify.Refused, match="do not close"):
+    with refused(verify.Refused):
         judged(content, proof | {"witness": None})

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from support.measured import DATA
+from support.messages import refused
 from support.oracles.placement import WEB, Best, best, odd, state
 from support.proved import Document, judged, proof_of, refuses
 
@@ -200,7 +201,7 @@ def test_what_is_changed_is_refused(tmp_path: Path) -> None:
             judged(json.dumps(document).encode(), proof)
     document = json.loads(content)
     document["allowed"] = [[True, True, True], [True, True, True], [False, False, False]]
-    with pytest.raises(verify.Refused, match="not allowed there"):
+    with refused(verify.Refused):
         verify.Packing(verify.ProofCase(_own(document), {}, proof["witness"], []), ruled=True)
     assert len(rows) == 3
 
@@ -231,26 +232,23 @@ def test_moves_are_counted_on_the_servers_that_the_file_names(tmp_path: Path) ->
         refuses(content, proof, change)
 
 
-BAD: dict[str, tuple[Document, str]] = {
-    "allowed": ({"allowed": [[1, 1]]}, "neither true nor false"),
-    "within": (
-        {"limits": [{"types": [0], "most": 1, "within": "rack"}]},
-        "neither server nor zone",
-    ),
-    "twice": ({"limits": [{"types": [0, 0], "most": 1}]}, "names a type twice"),
-    "zone": ({"spreads": [{"types": [0], "skew": 1, "zones": ["c"]}]}, "no server"),
-    "server": ({"placed": [[9, 0, 1]]}, "no such server"),
-    "type": ({"placed": [[0, 7, 1]]}, "of no type"),
-    "skew": ({"skew": [0]}, "skew is"),
-    "extra": ({"limits": [{"types": [0], "most": 1, "zones": []}]}, "unknown key"),
+BAD: dict[str, Document] = {
+    "allowed": {"allowed": [[1, 1]]},
+    "within": {"limits": [{"types": [0], "most": 1, "within": "rack"}]},
+    "twice": {"limits": [{"types": [0, 0], "most": 1}]},
+    "zone": {"spreads": [{"types": [0], "skew": 1, "zones": ["c"]}]},
+    "server": {"placed": [[9, 0, 1]]},
+    "type": {"placed": [[0, 7, 1]]},
+    "skew": {"skew": [0]},
+    "extra": {"limits": [{"types": [0], "most": 1, "zones": []}]},
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_rules_that_are_none_are_refused(case: str) -> None:
-    fields, words = BAD[case]
+    fields = BAD[case]
     document = {"capacity": [[4], [4]], "demand": [[1]], "request": [2], "servers": [1, 1]}
-    with pytest.raises(verify.Refused, match=words):
+    with refused(verify.Refused):
         verify.packing_servers(verify.ProofCase(document | fields, {}, None, [[]]))
 
 

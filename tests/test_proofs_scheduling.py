@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.small_cases import few_jobs, most_work, scheduling
 
@@ -78,10 +79,10 @@ def test_no_schedule_passes_the_fluid_bound(tmp_path: Path, seed: int) -> None:
 
 def test_another_utility_and_too_many_organizations_stay_claimed(tmp_path: Path) -> None:
     instance = read("scheduling/tiny")
-    with pytest.raises(Claimed, match="throughput"):
+    with refused(Claimed):
         proof_of(tmp_path, instance, "REF", utility="flow-time")
     many = Scheduling([1] * 14, list(range(14)), [0] * 14, [2] * 14, 9, name="many")
-    with pytest.raises(Claimed, match="coalitions"):
+    with refused(Claimed):
         proof_of(tmp_path, many, "REF", replace(ref(instance), solution=fifo(many)))
 
 
@@ -118,7 +119,7 @@ def test_play_without_end_is_refused(
     four: tuple[bytes, Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify, "MOST_WORK", 600)
-    with pytest.raises(verify.Refused, match="patience"):
+    with refused(verify.Refused):
         judged(*four)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.run.result import Result
@@ -84,10 +85,7 @@ def test_every_reader_stops_at_the_limit(
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        with pytest.raises(
-            InvalidFile,
-            match=r"MB; at most 0.001 MB are read; set COTENANT_FILE_LIMIT",
-        ):
+        with refused(InvalidFile):
             reader(path)
 
 
@@ -97,13 +95,13 @@ def test_every_reader_refuses_what_is_no_regular_file(
 ) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
-    for path, kind in ((pipe, "pipe"), (Path("/dev/null"), "device")):
+    for path in (pipe, Path("/dev/null")):
         if (
             name == "rows to go on with"
         ):  # rows are added to a pipe or a device, and nothing is read of it
             assert finished_rows(path) == {}
         else:
-            with pytest.raises(InvalidFile, match=f"is a {kind}; only regular files are read"):
+            with refused(InvalidFile):
                 reader(path)
 
 
@@ -115,10 +113,7 @@ def test_every_reader_says_of_a_name_that_is_too_long_that_there_is_no_such_file
         assert finished_rows("x" * 300) == {}
         return
     for name in ("x" * 300, "x/" + "y" * 300, "x" * 5000):
-        with pytest.raises(
-            (InvalidFile, UnknownName),
-            match=r"does not exist|File name too long|no file or bundled instance",
-        ):
+        with refused((InvalidFile, UnknownName)):
             reader(Path(name))
 
 
@@ -126,7 +121,7 @@ def test_the_limit_holds_for_a_file_that_claims_to_be_endless(tmp_path: Path) ->
     path = tmp_path / "x.json"
     path.touch()
     os.truncate(path, 10**13)
-    with pytest.raises(InvalidFile, match="at most 64 MB"):
+    with refused(InvalidFile):
         read_text(path)
 
 
@@ -151,10 +146,7 @@ def test_the_limit_is_raised_by_a_variable(
 @pytest.mark.parametrize("text", ["0", "many", "-5", "1e9", "5TB", "1.5GB"])
 def test_a_limit_that_is_none_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", text)
-    with pytest.raises(
-        InvalidOption,
-        match=r"COTENANT_FILE_LIMIT is .*expected a number of bytes above 0, such as 500MB",
-    ):
+    with refused(InvalidOption):
         cotenant.read("colocation/tiny")
 
 
@@ -188,16 +180,14 @@ def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(
     for content in (text, gzip.compress(text)):
         assert cotenant.read(piped(content)) == cotenant.read(piped(text))
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "10B")
-    with pytest.raises(InvalidFile, match=r"at most .* are read"):
+    with refused(InvalidFile):
         read_text(piped(text))
 
 
 def test_a_pipe_that_nothing_is_written_to_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "STDIN_SECONDS", 0.01)
     reader, writer = os.pipe()
-    with pytest.raises(
-        InvalidFile, match=r"nothing came within 0.01 s; check that a program writes to it"
-    ):
+    with refused(InvalidFile):
         read_text(f"/dev/fd/{reader}")
     os.close(reader)
     os.close(writer)
@@ -205,9 +195,7 @@ def test_a_pipe_that_nothing_is_written_to_is_given_up(monkeypatch: pytest.Monke
 
 def test_nobody_is_asked_to_type_a_file() -> None:
     master, slave = pty.openpty()
-    with pytest.raises(
-        InvalidFile, match="is a terminal; pipe a file into the command, or name one"
-    ):
+    with refused(InvalidFile):
         read_text(f"/dev/fd/{slave}")
     os.close(master)
     os.close(slave)
@@ -226,41 +214,25 @@ def test_the_command_reads_standard_input(name: str) -> None:
     assert b"agents" in done.stdout
 
 
-JSON: list[tuple[str, str, str]] = [
-    ("a number of 400 digits", "9" * 400, "holds 99999999999999999999..., a number of 400 digits"),
-    ("a number of 5000 digits", "-" + "9" * 5000, "a number of 5001 digits"),
-    (
-        "a number beyond every float",
-        "1e400",
-        "holds 1e400, which is beyond every number here; write null",
-    ),
-    (
-        "a long number beyond every float",
-        "9" * 400 + ".5",
-        r"holds 99999999999999999999\.\.\., which is beyond",
-    ),
-    ("20,000 levels", "[" * 20_000 + "]" * 20_000, "nested more than 100 levels deep"),
-    ("120 levels", "[" * 120 + "]" * 120, "nested more than 100 levels deep"),
-    ("objects in objects", '{"a":' * 120 + "1" + "}" * 120, "nested more than 100 levels deep"),
-    (
-        "a field twice among many",
-        "{" + ", ".join(f'"a{n}": 0' for n in range(5000)) + ', "a7": 1}',
-        "the field 'a7' twice",
-    ),
+JSON: list[tuple[str, str]] = [
+    ("a number of 400 digits", "9" * 400),
+    ("a number of 5000 digits", "-" + "9" * 5000),
+    ("a number beyond every float", "1e400"),
+    ("a long number beyond every float", "9" * 400 + ".5"),
+    ("20,000 levels", "[" * 20_000 + "]" * 20_000),
+    ("120 levels", "[" * 120 + "]" * 120),
+    ("objects in objects", '{"a":' * 120 + "1" + "}" * 120),
+    ("a field twice among many", "{" + ", ".join(f'"a{n}": 0' for n in range(5000)) + ', "a7": 1}'),
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [case[1:] for case in JSON], ids=[case[0] for case in JSON]
-)
-def test_json_that_would_break_what_reads_it_is_refused(
-    text: str, words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InvalidFile, match=words):
+@pytest.mark.parametrize("text", dict(JSON).values(), ids=dict(JSON))
+def test_json_that_would_break_what_reads_it_is_refused(text: str, tmp_path: Path) -> None:
+    with refused(InvalidFile):
         parse_json(f'{{"a": {text}}}', "x.json")
     rows = tmp_path / "rows.jsonl"
     rows.write_text(f'{{"key": "k", "x": {text}}}\n')
-    with pytest.raises(InvalidFile, match="line 1 is not a row"):
+    with refused(InvalidFile):
         read_rows(rows)
 
 
@@ -281,17 +253,14 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
         "azure-vm",
     }
     for name in many:
-        with pytest.raises(
-            InvalidFile,
-            match="lines; at most 1000 are read; set COTENANT_FILE_LIMIT",
-        ):
+        with refused(InvalidFile):
             READERS[name](path)
     path.write_text("user," * 101)
     for name in ("jobs-csv", "penalty-csv", "azure-vm"):
-        with pytest.raises(InvalidFile, match="columns; at most 100 are read"):
+        with refused(InvalidFile):
             READERS[name](path)
     path.write_text("1 " * 8001)
-    with pytest.raises(InvalidFile, match="numbers; at most 8000 are read"):
+    with refused(InvalidFile):
         FORMATS["vbp"](path)
 
 
@@ -301,10 +270,7 @@ def test_preference_lists_of_very_many_agents_are_refused_before_their_matrix_is
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "4kB")
     path = tmp_path / "x.json"
     path.write_text(json.dumps({f"a{place}": [] for place in range(33)}))
-    with pytest.raises(
-        InvalidFile,
-        match="names 33 agents, whose matrix of penalties is more than is read; set COTENANT",
-    ):
+    with refused(InvalidFile):
         FORMATS["preferences"](path)
 
 
@@ -313,10 +279,7 @@ def test_json_of_very_many_lists_is_refused_before_they_are_made(
 ) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "160kB")
     assert parse_json('{"a": [' + "[]," * 9_000 + "[]]}", "x.json")
-    with pytest.raises(
-        InvalidFile,
-        match="lists and objects; at most 10000 are read; set COTENANT",
-    ):
+    with refused(InvalidFile):
         parse_json('{"a": [' + "[]," * 10_000 + "[]]}", "x.json")
 
 
@@ -348,39 +311,26 @@ def test_an_unknown_field_of_a_document_in_a_document_is_named(tmp_path: Path) -
     )
     content["job"]["uzer"] = []
     (tmp_path / "x.json").write_text(json.dumps(content))
-    with pytest.raises(
-        InvalidInstance,
-        match=r"field 'uzer' is unknown; expected one of user, server, .* did you mean user",
-    ):
+    with refused(InvalidInstance):
         cotenant.read(tmp_path / "x.json")
 
 
 CSV = [
-    (
-        "a cell of 131,073 letters",
-        "job,a\na," + "x" * 131_073 + "\n",
-        "line 2 is not CSV: field larger than field limit",
-    ),
-    (
-        "ends of lines of three kinds",
-        "job,a\r\ra,1\n",
-        "line 1 is not CSV: new-line character seen in unquoted field",
-    ),
+    ("a cell of 131,073 letters", "job,a\na," + "x" * 131_073 + "\n"),
+    ("ends of lines of three kinds", "job,a\r\ra,1\n"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [case[1:] for case in CSV], ids=[case[0] for case in CSV]
-)
+@pytest.mark.parametrize("text", dict(CSV).values(), ids=dict(CSV))
 @pytest.mark.parametrize(
     "form", [name for name in FORMATS if name not in ("swf", "vbp", "gavel", "preferences")]
 )
 def test_a_table_that_is_no_csv_is_refused_with_its_line(
-    form: str, text: str, words: str, tmp_path: Path
+    form: str, text: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text, newline="")
-    with pytest.raises(InvalidFile, match=words):
+    with refused(InvalidFile):
         list(csv_rows(read_text(path), path))
     with pytest.raises(InvalidFile):
         FORMATS[form](path)
@@ -403,7 +353,7 @@ def test_numbers_that_numpy_cannot_hold_are_refused() -> None:
     for number in (10**400, 10**30, 2**64 - 1, 2**63):
         demand = tiny.demand.tolist()
         demand[0][0] = number
-        with pytest.raises(InvalidInstance, match="demand"):
+        with refused(InvalidInstance):
             tiny.replace(demand=demand)
 
 
@@ -445,7 +395,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 250 + ".json")
     cotenant.write(cotenant.read("colocation/tiny"), path)
     assert cotenant.read(path) == cotenant.read("colocation/tiny")
-    with pytest.raises(InvalidFile, match="File name too long; choose a shorter name"):
+    with refused(InvalidFile):
         write_bytes(tmp_path / ("x" * 300), b"")
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 

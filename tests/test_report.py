@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.messages import refused
 from support.report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
@@ -76,49 +77,30 @@ def test_of_rows_with_one_key_the_last_is_taken_and_files_are_joined(tmp_path: P
     ]
 
 
-BAD_FILES: list[tuple[str, str, str]] = [
-    ("empty", "", "no rows"),
-    (
-        "only failures",
-        json.dumps(failed("GR", error="no memory")) + "\n",
-        "none of 1 runs gave an answer.*no memory",
-    ),
-    ("another file", "<html>\n", "line 1 is not a row"),
-    ("a key and nothing else", '{"key": "k"}\n', "problem is missing, expected a value"),
-    ("a strange problem", json.dumps(row(problem="tsp")) + "\n", "problem is 'tsp'"),
-    (
-        "a strange metric",
-        json.dumps(row(objective_name="beauty")) + "\n",
-        "'beauty', which is not a metric",
-    ),
-    (
-        "metrics of words",
-        json.dumps(row(metrics={"penalty": "low"})) + "\n",
-        "metrics.penalty is 'low', expected a valid number",
-    ),
-    ("no seconds", json.dumps(row(seconds=None)) + "\n", "seconds is None"),
-    (
-        "a broken frontier",
-        json.dumps(frontier(frontiers=[{"points": []}])) + "\n",
-        r"frontiers\[0\]\.efficiency is missing",
-    ),
+BAD_FILES: list[tuple[str, str]] = [
+    ("empty", ""),
+    ("only failures", json.dumps(failed("GR", error="no memory")) + "\n"),
+    ("another file", "<html>\n"),
+    ("a key and nothing else", '{"key": "k"}\n'),
+    ("a strange problem", json.dumps(row(problem="tsp")) + "\n"),
+    ("a strange metric", json.dumps(row(objective_name="beauty")) + "\n"),
+    ("metrics of words", json.dumps(row(metrics={"penalty": "low"})) + "\n"),
+    ("no seconds", json.dumps(row(seconds=None)) + "\n"),
+    ("a broken frontier", json.dumps(frontier(frontiers=[{"points": []}])) + "\n"),
     (
         "a strange frontier",
         json.dumps(frontier(frontiers=[{"efficiency": "x", "fairness": "slack", "points": []}]))
         + "\n",
-        "frontier is of 'x'",
     ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"), [entry[1:] for entry in BAD_FILES], ids=[entry[0] for entry in BAD_FILES]
-)
+@pytest.mark.parametrize("text", dict(BAD_FILES).values(), ids=dict(BAD_FILES))
 def test_a_file_that_has_nothing_to_show_is_refused_and_nothing_is_written(
-    tmp_path: Path, text: str, message: str
+    tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "runs.jsonl").write_text(text)
-    with pytest.raises(InvalidFile, match=message):
+    with refused(InvalidFile):
         gather([tmp_path / "runs.jsonl"])
     found = CliRunner().invoke(
         app, ["report", str(tmp_path / "runs.jsonl"), "--out", str(tmp_path / "p.html")]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.messages import refused
 from typer.testing import CliRunner, Result
 
 from cotenant import cli
@@ -237,7 +238,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(
     registry(GOOD, OTHER)
     (tmp_path / "file").write_text("")
     more = ["--out", str(tmp_path / "rows.jsonl")] if option == "--page" else []
-    with pytest.raises(InvalidFile, match="cannot be"):
+    with refused(InvalidFile):
         CliRunner().invoke(
             cli.app,
             ["reproduce", "all", option, str(tmp_path / "file" / "within"), *more],
@@ -297,18 +298,16 @@ def test_measured_files_are_read_where_they_are_and_skipped_with_a_word_where_no
 
 
 def test_a_folder_without_the_files_is_refused(registry: Any, tmp_path: Path) -> None:
-    with pytest.raises(
-        InvalidFile, match=r"holds none of the files that are read: traces/log\.txt"
-    ):
+    with refused(InvalidFile):
         tasks([READER], data=tmp_path)
-    with pytest.raises(InvalidFile, match="is not a folder"):
+    with refused(InvalidFile):
         tasks([READER], data=tmp_path / "nowhere")
 
 
 def test_rows_of_a_comparison_are_no_experiments(tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
     out.write_text('{"problem": "numa", "method": "IB", "key": "x"}\n')
-    with pytest.raises(InvalidFile, match="no experiments; give another --out"):
+    with refused(InvalidFile):
         run_tasks([Task(GOOD)], out=out)
 
 

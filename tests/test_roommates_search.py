@@ -4,6 +4,7 @@ short.
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.oracles.matchings import every_matching
 from support.seeds import numbers
 
@@ -362,9 +363,9 @@ def test_a_start_is_used_and_checked():
     assert best.value > 0
     again = fewest_blocking_pairs(rank, start=best.partner, time_limit=1e-9)
     assert again.value == best.value
-    with pytest.raises(InvalidInstance, match="symmetric"):
+    with refused(InvalidInstance):
         fewest_blocking_pairs(rank, start=np.zeros(40, dtype=int))
-    with pytest.raises(InvalidInstance, match="perfect"):
+    with refused(InvalidInstance):
         fewest_blocking_pairs(rank, start=np.full(40, -1))
 
 
@@ -383,9 +384,9 @@ def test_read_only_ranks_are_welcome():
 
 def test_options_out_of_range_are_refused():
     rank = ranks_from_lists([[1], [0]])
-    with pytest.raises(InvalidOption, match="goal"):
+    with refused(InvalidOption):
         fewest_blocking_pairs(rank, "most")
-    with pytest.raises(InvalidOption, match="time_limit"):
+    with refused(InvalidOption):
         fewest_blocking_pairs(rank, time_limit=-1)
 
 

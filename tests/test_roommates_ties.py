@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.oracles.matchings import every_matching
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
@@ -265,7 +266,7 @@ def test_a_start_is_used_and_checked():
     best = fewest_with_ties(lists, time_limit=0.2)
     again = fewest_with_ties(lists, time_limit=1e-9, start=best.partner)
     assert again.value <= best.value
-    with pytest.raises(InvalidInstance, match="symmetric"):
+    with refused(InvalidInstance):
         fewest_with_ties(lists, start=np.zeros(200, dtype=int))
 
 
@@ -306,29 +307,17 @@ def test_almost_nobody(size):
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "words"),
+    ("call", "error"),
     [
-        (
-            partial(weak_lists, np.ones((3, 3)), lambda costs: np.arange(1, 3)),
-            InvalidInstance,
-            "better is",
-        ),
-        (
-            partial(weak_lists, np.ones((4, 4)), lambda costs: np.array([0, 1, 0])),
-            InvalidInstance,
-            "of agent 0",
-        ),
-        (partial(weak_lists, np.ones((2, 3)), len), InvalidInstance, "cost is of shape"),
-        (partial(fewest_with_ties, lists_with(np.ones((2, 2))), "most"), InvalidOption, "goal"),
-        (
-            partial(fewest_with_ties, lists_with(np.ones((2, 2))), time_limit=-1),
-            InvalidOption,
-            "time_limit",
-        ),
+        (partial(weak_lists, np.ones((3, 3)), lambda costs: np.arange(1, 3)), InvalidInstance),
+        (partial(weak_lists, np.ones((4, 4)), lambda costs: np.array([0, 1, 0])), InvalidInstance),
+        (partial(weak_lists, np.ones((2, 3)), len), InvalidInstance),
+        (partial(fewest_with_ties, lists_with(np.ones((2, 2))), "most"), InvalidOption),
+        (partial(fewest_with_ties, lists_with(np.ones((2, 2))), time_limit=-1), InvalidOption),
     ],
 )
-def test_a_wrong_argument_is_named(call, error, words):
-    with pytest.raises(error, match=words):
+def test_a_wrong_argument_is_named(call, error):
+    with refused(error):
         call()
 
 

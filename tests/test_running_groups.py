@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
+from support.messages import refused
 from support.running_cases import Run, held_open, measured_lab, queued, store_copied  # noqa: F401
 from support.terminal import run
 
@@ -326,9 +327,9 @@ def test_machines_of_more_seats_have_equal_parts_of_the_cores(
     assert (few.parts, few.shared) == (((0,), (1,), (0,)), "L3")
     from cotenant.instances.problem.errors import InvalidOption
 
-    with pytest.raises(InvalidOption, match="2 CPUs of one cache; expected at least 3"):
+    with refused(InvalidOption):
         choose_seats(one, "0-1", 3)
-    with pytest.raises(InvalidOption, match=r"machines of 5 seats.*expected 10 cores"):
+    with refused(InvalidOption):
         divided_cpus(one, 2, 5)
     assert divided_cpus(one, 3, 5, overlap=True) == ["0-4,8-12"] * 3
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_machine import SimulatedMachine
+from support.messages import refused
 from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
@@ -61,22 +62,20 @@ def test_a_queued_job_has_all_its_fields_and_comes_back_from_a_store(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    "text",
     [
-        ("", r"has no \[\[job\]\] table"),
-        (GOOD + GOOD, "'j' given twice"),
-        (GOOD.replace('rerun = "yes"', ""), r"job 1 \('j'\): rerun is missing.*\"yes\" or \"no\""),
-        (GOOD.replace('"yes"', "true"), "rerun is True"),
-        (GOOD.replace('type = "0"', ""), "type is missing"),
-        (GOOD.replace('"true"', '"no-such-program"'), "a program that can be run"),
-        (GOOD + "count = 3\n", "field 'count' is unknown"),
-        (GOOD + "output = 3\n", "output is 3"),
+        "",
+        GOOD + GOOD,
+        GOOD.replace('rerun = "yes"', ""),
+        GOOD.replace('"yes"', "true"),
+        GOOD.replace('type = "0"', ""),
+        GOOD.replace('"true"', '"no-such-program"'),
+        GOOD + "count = 3\n",
+        GOOD + "output = 3\n",
     ],
 )
-def test_a_bad_queue_is_refused_naming_job_field_value_and_cure(
-    tmp_path: Path, text: str, says: str
-) -> None:
-    with pytest.raises(CotenantError, match=says):
+def test_a_bad_queue_is_refused_naming_job_field_value_and_cure(tmp_path: Path, text: str) -> None:
+    with refused(CotenantError):
         read_queue(written(tmp_path, text))
 
 
@@ -144,9 +143,9 @@ def test_this_computer_is_divided_by_cache_and_core() -> None:
     parts = divided_cpus(one, len(allowed) // 2)
     assert len(parts) == len(set(parts)) == len(allowed) // 2
     apart = Topology(cores, {3: dict(cores)}, dict.fromkeys(allowed, 0))
-    with pytest.raises(InvalidOption, match="expected 2 cores"):
+    with refused(InvalidOption):
         divided_cpus(apart, 1)  # no two CPUs share a cache
-    with pytest.raises(InvalidOption, match="--overlap lets machines share"):
+    with refused(InvalidOption):
         divided_cpus(one, len(allowed))
     assert len(divided_cpus(one, len(allowed), overlap=True)) == len(allowed)
 
@@ -291,15 +290,15 @@ def test_a_store_with_changed_bytes_views_or_triggers_is_refused(
     tampered(store, copy, "meta", "value", "x")
     whole = copy.read_bytes()
     copy.write_bytes(whole.replace(b"pressure REAL", b"pressur\xff REAL"))
-    with pytest.raises(InvalidFile, match=r"copy\.db"):
+    with refused(InvalidFile):
         profiles(copy)
-    for statement, what in (
-        ("CREATE VIEW more AS SELECT 1", "view 'more'"),
-        ("CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END", "trigger 't'"),
-        ("ALTER TABLE run RENAME COLUMN covered TO other", "table run has no covered"),
+    for statement in (
+        "CREATE VIEW more AS SELECT 1",
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END",
+        "ALTER TABLE run RENAME COLUMN covered TO other",
     ):
         copy.write_bytes(whole)
         with closing(sqlite3.connect(copy)) as rows:
             rows.execute(statement)
-        with pytest.raises(InvalidFile, match=what):
+        with refused(InvalidFile):
             profiles(copy)

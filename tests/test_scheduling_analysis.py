@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA
+from support.messages import refused
 from support.terminal import run
 
 import cotenant
@@ -116,11 +117,11 @@ def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() ->
     assert not affordable(many)
     schedule = simulate(many, "FIFO").schedule
     assert "unfairness" not in metrics(many, schedule)
-    with pytest.raises(InvalidOption, match="at most 13"):
+    with refused(InvalidOption):
         metrics(many, schedule, reference="REF")
-    with pytest.raises(InvalidOption, match="reference is 'x'"):
+    with refused(InvalidOption):
         metrics(many, schedule, reference="x")
-    with pytest.raises(InvalidOption, match="reading is 'x'"):
+    with refused(InvalidOption):
         metrics(many, schedule, reading="x")
 
 
@@ -177,17 +178,15 @@ def test_a_study_s_distance_is_the_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "options", "message"),
+    ("settings", "options"),
     [
-        (Settings(length=600), {"windows": 0}, "windows is 0"),
-        (Settings(length=10**9), {}, "shorter than the log"),
-        (Settings(length=600), {"rules": ("LOTTERY",)}, "rules names 'LOTTERY'"),
+        (Settings(length=600), {"windows": 0}),
+        (Settings(length=10**9), {}),
+        (Settings(length=600), {"rules": ("LOTTERY",)}),
     ],
 )
-def test_a_study_refuses_what_it_cannot_do(
-    settings: Settings, options: dict[str, object], message: str
-) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_a_study_refuses_what_it_cannot_do(settings: Settings, options: dict[str, object]) -> None:
+    with refused(InvalidOption):
         study(made_log(), settings, **options)
 
 
@@ -254,7 +253,7 @@ def test_the_search_finds_a_split_that_pays() -> None:
 def test_the_search_tries_rules_that_draw_with_the_same_draws() -> None:
     instance = Scheduling([1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [2, 3, 2, 3], horizon=6)
     assert best_gains(instance, "random", seeds=3) == best_gains(instance, "random", seeds=3)
-    with pytest.raises(InvalidOption, match="rule is 'LOTTERY'"):
+    with refused(InvalidOption):
         best_gains(instance, "LOTTERY")
 
 
@@ -318,20 +317,18 @@ def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"points": 0}, "points is 0"),
-        ({"reference": "x"}, "reference is 'x'"),
-        ({"form": "xml"}, "form is 'xml'"),
-        ({"time_limit": 0}, "time_limit is 0"),
+        {"points": 0},
+        {"reference": "x"},
+        {"form": "xml"},
+        {"time_limit": 0},
     ],
 )
-def test_an_audit_refuses_bad_options(
-    options: dict[str, object], message: str, tmp_path: Path
-) -> None:
+def test_an_audit_refuses_bad_options(options: dict[str, object], tmp_path: Path) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log(jobs=20)))
-    with pytest.raises(InvalidOption, match=message):
+    with refused(InvalidOption):
         audit_file(path, **options)
 
 
@@ -380,9 +377,9 @@ def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
         .findings
     )
     assert len(grown) == 2 + len(TABLE_RULES) + 1
-    with pytest.raises(InvalidOption, match="log is not given; download RICC"):
+    with refused(InvalidOption):
         experiment_named("scheduling-table-1").run(trace="RICC")
-    with pytest.raises(InvalidOption, match="least is 1"):
+    with refused(InvalidOption):
         experiment_named("scheduling-figure-10").run(log=str(path), least=1)
 
 
@@ -487,7 +484,7 @@ def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) ->
 
 
 def test_an_analysis_is_no_method() -> None:
-    with pytest.raises(InvalidOption, match="cotenant audit LOG"):
+    with refused(InvalidOption):
         cotenant.solve(cotenant.read("scheduling/tiny"), "audit")
 
 
@@ -516,5 +513,5 @@ def test_the_strategy_experiment_runs() -> None:
 
 
 def test_a_window_of_silence_is_refused() -> None:
-    with pytest.raises(InvalidInstance, match="without a job"):
+    with refused(InvalidInstance):
         window(made_log(), Settings(begin=4500, length=100))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance, InvalidOption
@@ -130,30 +131,26 @@ def test_machines_are_the_lowest_free_ones() -> None:
 
 
 def test_more_jobs_at_once_than_machines_cannot_be_placed() -> None:
-    with pytest.raises(InfeasibleSolution, match="more than 2 jobs run at time 1"):
+    with refused(InfeasibleSolution):
         assign_machines(small(), [0, 0, 1])
 
 
 @pytest.mark.parametrize(
-    ("start", "machine", "message"),
+    ("start", "machine"),
     [
-        ([0, 3], [0, 0], "start has 2 entries"),
-        ([0, 3, 1], [0, -1, 1], "job 1 has start 3 and machine -1"),
-        ([0, -2, 1], [0, -1, 1], "job 1 has start -2"),
-        ([0, 3, 1], [0, 2, 1], "job 1 runs on machine 2; there are 2"),
-        ([0, 3, 0], [0, 0, 1], "job 2 starts at 0, before its release at 1"),
-        ([0, 3, 8], [0, 0, 1], "job 2 starts at 8; the horizon is 8"),
-        ([4, 0, 1], [0, 0, 1], "job 1 of organization '0' starts before job 0"),
-        ([-1, 0, 1], [-1, 0, 1], "job 1 of organization '0' starts before job 0"),
-        (
-            [0, 2, 1],
-            [0, 0, 1],
-            "jobs 0 and 1 overlap on machine 0: job 0 runs from 0 to 3, job 1 starts at 2",
-        ),
+        ([0, 3], [0, 0]),
+        ([0, 3, 1], [0, -1, 1]),
+        ([0, -2, 1], [0, -1, 1]),
+        ([0, 3, 1], [0, 2, 1]),
+        ([0, 3, 0], [0, 0, 1]),
+        ([0, 3, 8], [0, 0, 1]),
+        ([4, 0, 1], [0, 0, 1]),
+        ([-1, 0, 1], [-1, 0, 1]),
+        ([0, 2, 1], [0, 0, 1]),
     ],
 )
-def test_a_broken_rule_is_named(start: list[int], machine: list[int], message: str) -> None:
-    with pytest.raises(InfeasibleSolution, match=message):
+def test_a_broken_rule_is_named(start: list[int], machine: list[int]) -> None:
+    with refused(InfeasibleSolution):
         cotenant.check(small(), Schedule(start, machine))
 
 
@@ -162,9 +159,9 @@ def test_idling_is_allowed_unless_the_schedule_claims_to_be_greedy() -> None:
     lazy = Schedule([0, 5, 1], [0, 0, 1])
     cotenant.check(instance, lazy)
     assert not is_greedy(instance, lazy)
-    with pytest.raises(InfeasibleSolution, match="at time 0 a machine is idle while job 1 waits"):
+    with refused(InfeasibleSolution):
         cotenant.check(instance, Schedule([0, 5, 1], [0, 0, 1], greedy=True))
-    with pytest.raises(InfeasibleSolution, match="while job 2 waits"):
+    with refused(InfeasibleSolution):
         cotenant.check(instance, Schedule([0, 0, -1], [0, 1, -1], greedy=True))
     cotenant.check(instance, Schedule([0, 0, 2], [0, 1, 1], greedy=True))
 
@@ -201,32 +198,27 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"),
+    "changes",
     [
-        ({"machines": []}, "machines is empty"),
-        ({"machines": [0, 0]}, "machines is all zero; expected at least one machine"),
-        ({"machines": [10**9, 1]}, r"machines is 1e\+09 in all.*at most 10000000"),
-        ({"machines": [-1, 2]}, r"machines\[0\] is -1"),
-        ({"organization": [0, 0, 2]}, r"organization\[2\] is 2; expected an index from 0 to 1"),
-        ({"organization": [0, 0]}, "release is of length 3; expected 2 entries"),
-        ({"release": [0, -1, 1]}, r"release\[1\] is -1; expected a time, at least 0"),
-        ({"release": [0, 0.5, 1]}, r"release\[1\] is 0.5; expected a whole number"),
-        ({"processing": [3, 0, 4]}, r"processing\[1\] is 0.*Leave out jobs that did not run"),
-        (
-            {"organization": [], "release": [], "processing": []},
-            "job is empty; expected at least one job",
-        ),
-        ({"horizon": 0}, "horizon is 0"),
-        ({"horizon": 1.5}, "horizon is 1.5; expected a whole number"),
-        ({"horizon": 2**31}, "horizon is 2147483648; expected utilities below"),
-        ({"names": ("a",)}, "names is of length 1"),
-        ({"names": ("a", "a")}, "names is 'a' given twice"),
+        {"machines": []},
+        {"machines": [0, 0]},
+        {"machines": [10**9, 1]},
+        {"machines": [-1, 2]},
+        {"organization": [0, 0, 2]},
+        {"organization": [0, 0]},
+        {"release": [0, -1, 1]},
+        {"release": [0, 0.5, 1]},
+        {"processing": [3, 0, 4]},
+        {"organization": [], "release": [], "processing": []},
+        {"horizon": 0},
+        {"horizon": 1.5},
+        {"horizon": 2**31},
+        {"names": ("a",)},
+        {"names": ("a", "a")},
     ],
 )
-def test_bad_input_names_field_value_and_cure(
-    changes: dict[str, object], field: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InvalidInstance, match=field):
+def test_bad_input_names_field_value_and_cure(changes: dict[str, object], tmp_path: Path) -> None:
+    with refused(InvalidInstance):
         small(**changes)
 
 
@@ -237,25 +229,25 @@ def test_organizations_without_machines_or_without_jobs_are_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
+    ("key", "value"),
     [
-        ("horizon", 0, "horizon is 0"),
-        ("machines", [0, 0], "machines is all zero"),
-        ("processing", [3, -2, 4], r"processing\[1\] is -2"),
-        ("release", [0, 0, -1], r"release\[2\] is -1"),
-        ("release", [0, 0, 1.5], "release"),
-        ("weight", [1], "weight"),
+        ("horizon", 0),
+        ("machines", [0, 0]),
+        ("processing", [3, -2, 4]),
+        ("release", [0, 0, -1]),
+        ("release", [0, 0, 1.5]),
+        ("weight", [1]),
     ],
 )
 def test_a_file_with_bad_input_is_refused_with_its_place(
-    key: str, value: object, message: str, tmp_path: Path
+    key: str, value: object, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.json"
     cotenant.write(small(), path)
     content = json.loads(path.read_text())
     (content if key in content or key == "weight" else content["job"])[key] = value
     path.write_text(json.dumps(content))
-    with pytest.raises(InvalidInstance, match=message) as error:
+    with refused(InvalidInstance) as error:
         cotenant.read(path)
     assert str(path) in str(error.value)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.measured import DATA
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
@@ -118,93 +119,85 @@ def test_a_mapping_file_names_the_organizations(trace: Path, tmp_path: Path) -> 
 def test_a_mapping_that_misses_users_is_refused_by_their_names(trace: Path, tmp_path: Path) -> None:
     table = tmp_path / "map.csv"
     table.write_text("user,organization\n7,physics\n")
-    with pytest.raises(
-        InvalidInstance,
-        match=r"mapping is without 8, 9; expected an organization for each user.*\(2 have none\)",
-    ):
+    with refused(InvalidInstance):
         swf(trace, length=30, mapping=str(table))
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("who,where\n1,2\n", "begins with who, where; expected user,organization"),
-        ("user,organization\n1\n", "line 2: 1 values; expected 2"),
-        ("user,organization\n1,a\n1,b\n", "line 3: user '1' is in a and in b"),
-        ("user,organization\n", "has no rows; expected some below the header"),
-        ("", "begins with nothing"),
+        "who,where\n1,2\n",
+        "user,organization\n1\n",
+        "user,organization\n1,a\n1,b\n",
+        "user,organization\n",
+        "",
     ],
 )
-def test_a_broken_mapping_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_a_broken_mapping_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "map.csv"
     path.write_text(text)
-    with pytest.raises(InvalidFile, match=message):
+    with refused(InvalidFile):
         read_mapping(path)
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    "bad",
     [
-        ("1 2 3", r"line 4: 3 fields; expected 18 numbers"),
-        (line(1, 0, 5, 20).replace("20", "x"), r"line 4, field 4: 'x' is not a whole number"),
-        (line(1, 0, 5, 20).replace("20", "2.5"), r"line 4, field 4: '2.5' is not a whole number"),
-        (line(1, -1, 5, 20), r"line 4: the submit time is -1; expected 0 or more"),
-        (
-            line(1, 0, -7, 20),
-            r"line 4: the wait time is -7; expected 0 or more, or -1 for not known",
-        ),
-        (line(1, 0, 5, -3), r"line 4: the run time is -3"),
-        (line(1, 0, 5, 10**30), r"line 4, field 4"),
+        "1 2 3",
+        line(1, 0, 5, 20).replace("20", "x"),
+        line(1, 0, 5, 20).replace("20", "2.5"),
+        line(1, -1, 5, 20),
+        line(1, 0, -7, 20),
+        line(1, 0, 5, -3),
+        line(1, 0, 5, 10**30),
     ],
 )
-def test_a_line_that_does_not_parse_is_named(bad: str, message: str, tmp_path: Path) -> None:
+def test_a_line_that_does_not_parse_is_named(bad: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.swf"
     path.write_text("\n".join([*LINES[:3], bad, *LINES[4:]]))
-    with pytest.raises(InvalidFile, match=message):
+    with refused(InvalidFile):
         read_swf(path)
 
 
 def test_logs_without_jobs_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.swf"
     path.write_text("; MaxProcs: 3\n")
-    with pytest.raises(InvalidFile, match="has no jobs"):
+    with refused(InvalidFile):
         read_swf(path)
     path.write_text(line(1, 0, 0, 0))
-    with pytest.raises(InvalidFile, match="no job with a run time above 0"):
+    with refused(InvalidFile):
         read_swf(path)
-    with pytest.raises(InvalidFile, match="does not exist"):
+    with refused(InvalidFile):
         read_swf(tmp_path / "missing.swf")
 
 
 def test_a_window_without_jobs_is_refused_with_the_log_s_span(trace: Path) -> None:
-    with pytest.raises(InvalidInstance, match=r"window is 100 to 150 without a job.*from 0 to 20"):
+    with refused(InvalidInstance):
         swf(trace, begin=100, length=50)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"length": 0}, "length is 0"),
-        ({"organizations": 0}, "organizations is 0"),
-        ({"machines": 0}, "machines is 0"),
-        ({"split": "1,2,3"}, "expected 5 numbers"),
-        ({"initial": "hot"}, "initial is 'hot'"),
-        ({"by": "queue"}, "by is 'queue'"),
-        ({"by": "job", "mapping": "x.csv"}, "leave it out with by=job"),
-        ({"begin": -5}, "begin is -5"),
+        {"length": 0},
+        {"organizations": 0},
+        {"machines": 0},
+        {"split": "1,2,3"},
+        {"initial": "hot"},
+        {"by": "queue"},
+        {"by": "job", "mapping": "x.csv"},
+        {"begin": -5},
     ],
 )
-def test_bad_settings_are_refused(options: dict[str, object], message: str, trace: Path) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_bad_settings_are_refused(options: dict[str, object], trace: Path) -> None:
+    with refused(InvalidOption):
         swf(trace, **options)
 
 
 def test_the_number_of_machines_must_be_known(tmp_path: Path) -> None:
     path = tmp_path / "plain.swf"
     path.write_text(line(1, 0, 0, 5))
-    with pytest.raises(
-        InvalidOption, match="does not say how many processors there are; give machines="
-    ):
+    with refused(InvalidOption):
         swf(path)
     assert swf(path, split="1,1,1,1,0").total_machines == 4
 
@@ -242,34 +235,22 @@ def test_a_table_with_other_names_and_seconds_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new"),
     [
-        ("Elapsed", "Took", "no column 'Elapsed'; expected .*; the columns are JobID"),
-        (
-            "00:01:00|2\n10.batch",
-            "soon|2\n10.batch",
-            "line 2, column 'Elapsed' is 'soon'; expected seconds or",
-        ),
-        (
-            "2024-03-01T00:00:00|",
-            "yesterday|",
-            "line 2, column 'Submit' is 'yesterday'; expected seconds or YYYY",
-        ),
-        (
-            "2024-03-01T00:00:00|",
-            "2024-03-01T00:00:20|",
-            "line 2: it starts at .* before its Submit",
-        ),
-        ("00:01:00|2\n10.batch", "00:01:00|two\n10.batch", "line 2, column 'AllocCPUS' is 'two'"),
-        ("|00:01:00|2\n10.batch", "\n10.batch", "line 2: 6 values; expected 8"),
+        ("Elapsed", "Took"),
+        ("00:01:00|2\n10.batch", "soon|2\n10.batch"),
+        ("2024-03-01T00:00:00|", "yesterday|"),
+        ("2024-03-01T00:00:00|", "2024-03-01T00:00:20|"),
+        ("00:01:00|2\n10.batch", "00:01:00|two\n10.batch"),
+        ("|00:01:00|2\n10.batch", "\n10.batch"),
     ],
 )
 def test_a_broken_accounting_table_is_refused_by_its_line(
-    old: str, new: str, message: str, tmp_path: Path
+    old: str, new: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "sacct.txt"
     path.write_text(SACCT.replace(old, new, 1))
-    with pytest.raises(InvalidFile, match=message):
+    with refused(InvalidFile):
         read_accounting(path)
 
 

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidOption
@@ -189,19 +190,19 @@ def test_a_start_is_kept_when_time_is_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"engine": "abacus"}, "engine is 'abacus'"),
-        ({"time_limit": -1}, "time_limit is -1"),
-        ({"start": Schedule([0], [0])}, "start is not feasible"),
-        ({"start": "now"}, "start is 'now'; expected a Solution"),
+        {"engine": "abacus"},
+        {"time_limit": -1},
+        {"start": Schedule([0], [0])},
+        {"start": "now"},
     ],
 )
-def test_bad_options_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_bad_options_are_refused(options: dict[str, object]) -> None:
+    with refused(InvalidOption):
         max_utilization(figure_7(), **options)
 
 
 def test_the_time_indexed_program_is_refused_when_it_is_too_large() -> None:
-    with pytest.raises(InvalidOption, match=r"columns .* at most 200000 .* Use engine='cp-sat'"):
+    with refused(InvalidOption):
         max_utilization(cotenant.read("scheduling/lpc-like"), engine="highs")

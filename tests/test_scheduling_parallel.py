@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.scheduling_cases import KINDS, best_of_all, small_instance, wrongs
 from support.seeds import numbers
 
@@ -118,7 +119,7 @@ def test_a_program_too_large_for_speeds_leaves_a_bound_and_a_schedule() -> None:
     assert found.status is Status.FEASIBLE
     assert found.certificate["engine_message"].startswith("too large: ")
     assert found.bound == fluid_bound(instance, "utility")
-    with pytest.raises(InvalidOption, match="'cp-sat'; its intervals know machines of one speed"):
+    with refused(InvalidOption):
         max_utility(instance, engine="cp-sat")
 
 
@@ -153,29 +154,25 @@ def test_the_fastest_free_machine_takes_a_job_and_work_is_what_counts() -> None:
     assert int(utilities(instance, played.schedule, 3)[0]) == (9 + 6 + 1) + 12 + 6 + 6
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "more processors than there are": (
-        {"processors": [2, 5, 1, 4]},
-        r"processors\[1\] is 5; expected at most 4, the machines of all organizations\. Leave the",
-    ),
-    "no processor": ({"processors": [0, 1, 1, 2]}, r"processors\[0\] is 0"),
-    "half a processor": ({"processors": [1.5, 1, 1, 2]}, r"processors\[0\] is 1.5"),
-    "too few": ({"processors": [1, 2]}, "processors is of length 2; expected 4 entries, one per"),
-    "no speed": ({"processors": None, "speed": [1, 0, 2, 1]}, r"speed\[1\] is 0; expected a speed"),
-    "a slow machine": ({"processors": None, "speed": [1, -2, 2, 1]}, r"speed\[1\] is -2"),
-    "half a speed": ({"processors": None, "speed": [1, 1.5, 2, 1]}, r"speed\[1\] is 1.5"),
-    "a speed each": ({"processors": None, "speed": [1, 2]}, "speed is of length 2; expected 4"),
-    "both": ({"speed": [1, 2, 1, 1]}, "speed is given together with processors"),
-    "neither": ({"backfilling": "yes"}, "backfilling is 'yes'; expected true or false"),
-    "work beyond int64": ({"processing": [2**61, 1, 1, 1]}, "horizon is 9"),
+REFUSED: dict[str, dict[str, Any]] = {
+    "more processors than there are": {"processors": [2, 5, 1, 4]},
+    "no processor": {"processors": [0, 1, 1, 2]},
+    "half a processor": {"processors": [1.5, 1, 1, 2]},
+    "too few": {"processors": [1, 2]},
+    "no speed": {"processors": None, "speed": [1, 0, 2, 1]},
+    "a slow machine": {"processors": None, "speed": [1, -2, 2, 1]},
+    "half a speed": {"processors": None, "speed": [1, 1.5, 2, 1]},
+    "a speed each": {"processors": None, "speed": [1, 2]},
+    "both": {"speed": [1, 2, 1, 1]},
+    "neither": {"backfilling": "yes"},
+    "work beyond int64": {"processing": [2**61, 1, 1, 1]},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_instances_are_refused_by_name(case: str) -> None:
-    changes, message = REFUSED[case]
-    with pytest.raises(InvalidInstance, match=message):
-        parallel(**changes)
+    with refused(InvalidInstance):
+        parallel(**REFUSED[case])
 
 
 def test_the_checker_looks_at_every_machine() -> None:
@@ -184,18 +181,18 @@ def test_the_checker_looks_at_every_machine() -> None:
     assert good.others.tolist() == [1, 1, 3, 1, 2, 3]
     cotenant.check(instance, good)
     assert Schedule.from_document(json.loads(json.dumps(good.document()))) == good
-    for others, message in (
-        ([1, 1, 3], "others has 3 machines; the started jobs take 6"),
-        ([2, 1, 3, 1, 2, 3], "jobs 2 and 0 overlap on machine 2: job 2 runs from 0 to 4, job 0"),
-        ([0, 1, 3, 1, 2, 3], "job 0 takes machine 0 twice"),
-        ([4, 1, 3, 1, 2, 3], "job 0 runs on machine 4; there are 4"),
+    for others in (
+        [1, 1, 3],
+        [2, 1, 3, 1, 2, 3],
+        [0, 1, 3, 1, 2, 3],
+        [4, 1, 3, 1, 2, 3],
     ):
-        with pytest.raises(InfeasibleSolution, match=message):
+        with refused(InfeasibleSolution):
             cotenant.check(instance, Schedule(good.start, good.machine, others=np.array(others)))
-    with pytest.raises(InfeasibleSolution, match="more than 4 machines are taken at time 1"):
+    with refused(InfeasibleSolution):
         schedule_of(instance, [0, 3, 0, 1])
     slow = Schedule([0, 0, 0, 1], [0, 1, 2, 3], greedy=True)
-    with pytest.raises(InfeasibleSolution, match="at time 1 a job takes machine 3 of speed 1 and"):
+    with refused(InfeasibleSolution):
         cotenant.check(related(), slow)
 
 
@@ -222,7 +219,7 @@ def test_tables_have_columns_for_them(tmp_path: Path) -> None:
     read = organizations_csv(tmp_path, horizon=9, backfilling=True)
     assert (read.processors.tolist(), read.backfilling) == ([2, 3, 1], True)
     jobs.write_text("organization,release,processing,processors\na,0,3,2\na,0,2,x\n")
-    with pytest.raises(InvalidFile, match="line 3"):
+    with refused(InvalidFile):
         organizations_csv(tmp_path, horizon=9)
     jobs.write_text("organization,release,processing\na,0,3\n")
     pool.write_text("organization,machines,speed\na,2,3\nb,1,1\n")
@@ -243,9 +240,9 @@ def test_a_log_s_jobs_are_parallel_on_request(tmp_path: Path) -> None:
     whole = swf(log, **options, jobs="parallel", backfilling=True)
     assert (whole.processors.tolist(), whole.backfilling) == ([3, 1], True)
     assert whole.work.sum() == apart.work.sum()
-    with pytest.raises(InvalidOption, match="machines is 2; job 1 of user 1 in the window, subm"):
+    with refused(InvalidOption):
         swf(log, **options | {"machines": 2}, jobs="parallel")
-    with pytest.raises(InvalidOption, match="backfilling is for parallel jobs"):
+    with refused(InvalidOption):
         swf(log, **options, backfilling=True)
 
 
@@ -263,14 +260,14 @@ def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) ->
         assert "sequential jobs on like machines only" in instance.beyond_proofs
         case = verify.ProofCase(instance.document(), {}, None, [[{"kind": "recompute"}]])
         for checker in (verify.scheduling_ref, verify.scheduling_most):
-            with pytest.raises(verify.Refused, match=r"processors|speed"):
+            with refused(verify.Refused):
                 checker(case)
         for method in ("REF", "max-utility"):
             found = prove(
                 instance, tmp_path / "i", cotenant.solve(instance, method), tmp_path / "p"
             )
             assert (found.proof_status, found.says) == ("claimed", instance.beyond_proofs)
-        with pytest.raises(InvalidOption, match="leave utility out"):
+        with refused(InvalidOption):
             cotenant.solve(instance, "REF", utility="flow-time")
 
 

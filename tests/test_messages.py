@@ -1,0 +1,102 @@
+"""Approved messages: what differs fails and shows both, and every entry is of a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support import messages
+from support.messages import approved, normalized, refused
+
+from cotenant.instances.problem.errors import InvalidInstance
+
+TESTS = Path(__file__).parent
+MOST_SENTENCES = 430
+
+
+@contextmanager
+def only(*texts: str) -> Iterator[None]:
+    """Have these texts alone be approved, for the test that runs; nothing of it is written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(messages, "_APPROVED", {messages.current_test(): list(texts)})
+        patch.setattr(messages, "_of_test", [])
+        patch.setattr(messages, "_approve", False)
+        yield
+
+
+def raised() -> None:
+    raise InvalidInstance("count", 0, "at least 1")
+
+
+def test_an_error_is_compared_with_the_approved_message() -> None:
+    with (
+        only(),
+        pytest.raises(pytest.fail.Exception, match="not approved"),
+        refused(InvalidInstance),
+    ):
+        raised()
+    with only(*["count is 0; expected at least 1"] * 2):
+        with refused(InvalidInstance, field="count"):
+            raised()
+        with pytest.raises(AssertionError), refused(InvalidInstance, field="other"):
+            raised()
+        with pytest.raises(pytest.fail.Exception), refused(InvalidInstance):
+            pass
+
+
+def test_a_difference_is_shown_with_both_texts() -> None:
+    with only("one line of words"), pytest.raises(pytest.fail.Exception) as caught:
+        approved("one\nline  of worms")
+    assert "- one line of words\n?" in str(caught.value)
+    assert "+ one line of worms\n?" in str(caught.value)
+
+
+def test_what_differs_between_machines_is_left_out(tmp_path: Path) -> None:
+    text = f"{tmp_path}/a.json, {Path.home()}/b, {messages.ROOT}/c and {messages.ROOT}-d: pid 71"
+    assert normalized(text).startswith("<tmp>/a.json, <home>/b, <root>/c and ")
+    assert normalized(text).endswith("pid <pid>")
+    assert normalized("cotenant 1.2.0, process 8, 0x7f00aa11bb22") == (
+        "cotenant <version>, process <pid>, <address>"
+    )
+
+
+def test_every_approved_message_is_of_a_test(request: pytest.FixtureRequest) -> None:
+    keys = set(messages.read_approved())
+    functions = {
+        f"{path.name}::{node.name}"
+        for path in TESTS.glob("test_*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {key for key in keys if key.partition("[")[0] not in functions} == set()
+    assert messages.gone(keys, request.config.args) == []
+
+
+def sentences(path: Path) -> int:
+    """Assertions of a file on three words of English or more."""
+
+    def is_sentence(node: ast.AST) -> bool:
+        text = getattr(node, "value", None)
+        if not isinstance(text, str) or re.match(r"[A-Z]{4,} ", text):  # SQL
+            return False
+        return " " in text and len(re.findall("[A-Za-z']{2,}", text)) >= 3
+
+    def has_sentence(node: ast.AST) -> bool:
+        if isinstance(node, ast.Subscript):  # a name of a column or a finding
+            return has_sentence(node.value)
+        return is_sentence(node) or any(map(has_sentence, ast.iter_child_nodes(node)))
+
+    return sum(
+        has_sentence(node.test if isinstance(node, ast.Assert) else node.value)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "match")
+    )
+
+
+def test_few_assertions_are_on_english_sentences() -> None:
+    found = {path.name: sentences(path) for path in TESTS.rglob("*.py")}
+    assert sum(found.values()) <= MOST_SENTENCES, {n: k for n, k in found.items() if k}

@@ -5,19 +5,21 @@ VM.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cotenant.instances.admission import Admission, Assignment
 from cotenant.instances.admission.prices import gains_at_prices
-from cotenant.instances.admission.rules import total_speed
-from cotenant.solvers.admission.columns import ColumnGeneration
+from cotenant.solvers.admission.columns import LIMITS, ColumnGeneration, ColumnLimits
+from cotenant.solvers.admission.local_search import start_assignment
 from cotenant.solvers.admission.optimal import optimal
-from cotenant.solvers.admission.search import Search
-from cotenant.solvers.engines import EngineAnswer
+from cotenant.solvers.admission.search import AdmissionLimits, Search
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 SEEDS = range(12)
@@ -79,9 +81,9 @@ def answers(seed: int) -> list[tuple[float, dict[int, tuple[int, ...]]]]:
     return found
 
 
-def generation(seed: int) -> ColumnGeneration:
+def generation(seed: int, limits: ColumnLimits = LIMITS) -> ColumnGeneration:
     instance = given(seed)
-    return ColumnGeneration(instance, rents(instance, seed), np.inf)
+    return ColumnGeneration(instance, rents(instance, seed), np.inf, limits=limits)
 
 
 def relaxed(seed: int) -> float:
@@ -147,36 +149,8 @@ def test_the_list_holds_every_set_that_a_better_answer_uses(seed: int, share: fl
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_list_that_is_cut_short_says_so(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.solvers.admission import columns
-
-    monkeypatch.setattr(columns, "_LISTING", 1)
-    assert not generation(seed).list_all(Clock(), 0.0)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_sets_too_large_to_look_at_are_covered_by_the_bound(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cotenant.solvers.admission import kernels
-    from cotenant.solvers.admission.core_dual_prices import margins
-
-    monkeypatch.setattr(kernels, "DEEPEST", 1)
-    instance, v = given(seed), 0
-    price, margin = 0.3 * generation(seed).price, np.empty(5)
-    rented = margins(
-        instance.speed, instance.threads, instance.cores[v], price, rents(instance, seed)[v], margin
-    )
-    every = [jobs for size in range(6) for jobs in itertools.combinations(range(5), size)]
-    best = max(worth(seed, v, jobs) - price[list(jobs)].sum() for jobs in every)
-    start, member, found = np.zeros(40, dtype=np.int64), np.zeros(400, dtype=np.int64), np.zeros(40)
-    search = kernels.best_sets.py_func  # type: ignore[attr-defined]  # a compiled kernel keeps the constant it was compiled with
-    _, bound, whole = search(
-        instance.speed, instance.threads, instance.cores[v], price, margin, rented, 0.0, False,
-        10**6, 1e-9, start, member, found
-    )  # fmt: skip
-    assert bound >= best - CLOSE
-    assert not whole or bound == pytest.approx(best)
+def test_a_list_that_is_cut_short_says_so(seed: int) -> None:
+    assert not generation(seed, ColumnLimits(listing=1)).list_all(Clock(), 0.0)
 
 
 def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
@@ -188,42 +162,39 @@ def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
 
 
 @pytest.mark.slow
-def test_sets_that_are_only_some_of_all_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        ColumnGeneration, "improve", lambda self, clock, value: iter(())
-    )  # no sets but those of the start
-    monkeypatch.setattr(ColumnGeneration, "list_all", lambda self, clock, value: False)
-    for name in ("_local_search", "_program"):
-        monkeypatch.setattr(Search, name, lambda self, *given: None)
+def test_sets_that_are_only_some_of_all_prove_nothing() -> None:
     short = 0
-    for seed in range(20):
-        best = max(value for value, _ in answers(seed % 12))
-        outcome = optimal(given(seed % 12), route="columns", start=None)
-        assert outcome.bound is not None
-        assert outcome.bound >= best * (1 - CLOSE)
-        short += total_speed(given(seed % 12), outcome.solution) < best - CLOSE  # type: ignore[arg-type]
+    for seed in SEEDS:
+        instance, best = given(seed), max(value for value, _ in answers(seed))
+        search = Search(
+            instance, Clock(), start_assignment(instance, None), AdmissionLimits(columns=NO_SETS)
+        )
+        search._prices()
+        search._columns(None)
+        assert search.bound >= best * (1 - CLOSE)
+        short += search.value < best - CLOSE
     assert short  # the start is not always the best, so there was something to claim wrongly
 
 
-def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.solvers.admission import search
+NO_SETS = ColumnLimits(effort=(0, 0), listing=0)
+"""No sets but those of the start are ever met."""
 
+
+def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(
+    engines: Callable[..., None],
+) -> None:
     # As fast with both jobs as with job 0 alone, which takes both cores of either VM.
     instance = Admission([[2]], [2, 2], [[1.0], [1.0]])  # type: ignore[arg-type]
     start = Assignment([0, -1], [[2], [0]])  # type: ignore[arg-type]
-    solve = search.solve_program
 
-    def cut(
-        program: object, **asked: object
-    ) -> EngineAnswer:  # it has proved that no more than 2 are served, and found one
-        done = solve(program, **asked)  # type: ignore[arg-type]
+    def cut(program: Any, **asked: Any) -> EngineAnswer:
+        """It has proved that no more than 2 are served, and found one."""
+        done = solve_program(program, **asked)
         return replace(
             done, point=None, objective=None, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT
         )
 
-    monkeypatch.setattr(search, "solve_program", cut)
+    engines(solve_program=cut)
     outcome = optimal(instance, start=start, then="jobs")
     first, second = outcome.certificate["levels"]
     assert first["status"] == "optimal"

@@ -5,15 +5,17 @@ they are cut short.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import seeds
+from support.small_cases import most_speed
 
 import cotenant
 from cotenant.analysis.admission.frontier import frontier, price_frontiers
@@ -29,11 +31,19 @@ from cotenant.models.admission import assignment_program
 from cotenant.models.admission.blocking import blocking_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.admission.local_search import best_cores, local_search
+from cotenant.solvers.admission.local_search import (
+    LocalLimits,
+    LocalSearch,
+    best_cores,
+    improved,
+    local_search,
+    start_assignment,
+)
 from cotenant.solvers.admission.max_jobs import most_possible, serve_most
 from cotenant.solvers.admission.optimal import most_jobs, optimal
 from cotenant.solvers.admission.prices import good_prices, relaxation_prices
-from cotenant.solvers.engines import solve_program
+from cotenant.solvers.admission.search import AdmissionLimits, Search
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 POLICIES = functions("admission", *SCHEMES)
@@ -133,14 +143,8 @@ def test_speeds_of_many_digits_are_proved_by_every_engine(method: Any, engine: s
     """CP-SAT's whole numbers must be fine enough: what rounding of speeds adds to its bound is no
     gap.
     """
-    speed = [
-        [43.59613055352914],
-        [48.16560416501299],
-        [16.394022006389317],
-        [73.59042656521684],
-        [11.81036598217964],
-    ]
-    instance = Admission([[7], [5]], [13, 14, 10, 1, 2], speed)  # type: ignore[arg-type]
+    speed = [43.59613055352914, 48.16560416501299, 16.394022006389317, 73.59042656521684]
+    instance = Admission([[7], [5]], [13, 14, 10, 1, 2], [[s] for s in [*speed, 11.81036598217964]])  # type: ignore[arg-type]
     outcome = method(instance, engine=engine)
     assert (outcome.status, outcome.stop) == (Status.OPTIMAL, Stop.FINISHED)
     assert all(level["status"] == "optimal" for level in outcome.certificate.get("levels", []))
@@ -228,35 +232,27 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_frontier_equals_enumeration_within_every_limit(seed: int) -> None:
-    (found,) = price_frontiers(tiny(seed))
-    assert found.status is Status.OPTIMAL
-    for point in found.points:
-        within = [
-            value
-            for value, _, pairs in enumerated(seed)
-            if point.limit is None or pairs <= point.limit
-        ]
-        assert point.value == pytest.approx(max(within), abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", SEEDS[:10])
-def test_the_frontier_of_an_instance_out_of_reach_keeps_valid_bounds(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("largest", [3000, 0])
+def test_the_frontier_equals_enumeration_within_every_limit_and_keeps_valid_bounds_out_of_reach(
+    seed: int, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", 0)
+    monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", largest)
     (found,) = price_frontiers(tiny(seed))
-    assert "only the optimum is solved for" in found.note
-    assert found.points[0].reached == 0
+    if largest == 0:
+        assert "only the optimum is solved for" in found.note
+        assert found.points[0].reached == 0
+    else:
+        assert found.status is Status.OPTIMAL
     for point in found.points:
-        within = [
+        within = max(
             value
             for value, _, pairs in enumerated(seed)
             if point.limit is None or pairs <= point.limit
-        ]
+        )
         assert point.value is not None
         assert point.bound is not None
-        assert point.value <= max(within) + SAME <= point.bound + 1e-6
+        assert point.value <= within + SAME <= point.bound + 1e-6
+        assert largest == 0 or point.value == pytest.approx(within, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -396,19 +392,6 @@ def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed:
     assert good_prices(instance, 0.9 * found[1], Clock())[1] >= found[1] * (1 - 1e-5)
 
 
-def most_of_one(instance: Admission, v: int, jobs: tuple[int, ...]) -> float:
-    """F(S) by enumeration of all sharings of one VM."""
-    best = 0.0
-    types = range(instance.types)
-    for way in itertools.product(*(splits(int(instance.cores[v, c]), len(jobs)) for c in types)):
-        held = [[way[c][i] for c in types] for i in range(len(jobs))]
-        if all(sum(row) <= instance.threads[j] for row, j in zip(held, jobs, strict=True)):
-            best = max(
-                best, sum(float(instance.speed[j] @ row) for row, j in zip(held, jobs, strict=True))
-            )
-    return best
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -> None:
     from cotenant.solvers.admission.core_dual_prices import core_prices, margins
@@ -416,76 +399,39 @@ def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -
 
     rng = np.random.default_rng([41, seed])
     instance = uniform(machines=1, jobs=5, types=2, cores=3, threads=4, speed=9.0, rng=rng)
-    price = rng.uniform(0, 14, 5)
+    price, vm = rng.uniform(0, 14, 5), (instance.speed, instance.threads, instance.cores[0])
     net = {}
-    for size in range(6):
-        for jobs in itertools.combinations(range(5), size):
-            machine = np.full(5, -1)
-            machine[list(jobs)] = 0
-            shared = total_speed(instance, best_cores(instance, machine))
-            assert shared == pytest.approx(most_of_one(instance, 0, jobs), abs=SAME)
-            net[jobs] = shared - price[list(jobs)].sum()
-    rents, margin = np.zeros(2), np.empty(5)
-    proven = core_prices(instance.speed, instance.threads, instance.cores[0], price, 0.0, 50, rents)
-    assert proven >= max(net.values()) - SAME
-    base = margins(instance.speed, instance.threads, instance.cores[0], price, rents, margin)
+    for jobs in itertools.chain(*(itertools.combinations(range(5), size) for size in range(6))):
+        machine = np.where(np.isin(np.arange(5), jobs), 0, -1)
+        shared = total_speed(instance, best_cores(instance, machine))
+        assert shared == pytest.approx(most_speed(instance, jobs, instance.cores[0]), abs=SAME)
+        net[jobs] = shared - price[list(jobs)].sum()
+    rents, margin, top = np.zeros(2), np.empty(5), max(net.values())
+    assert core_prices(*vm, price, 0.0, 50, rents) >= top - SAME
+    base = margins(*vm, price, rents, margin)
     start, member, worth = np.zeros(40, np.int64), np.zeros(400, np.int64), np.zeros(40)
-    top = max(net.values())
-    found, bound, complete = best_sets(
-        instance.speed,
-        instance.threads,
-        instance.cores[0],
-        price,
-        margin,
-        base,
-        0.0,
-        False,
-        10**6,
-        1e-9,
-        start,
-        member,
-        worth,
-    )
+
+    def sets(
+        cutoff: float, collect: bool, work: int = 10**6, deepest: int = 200
+    ) -> tuple[list[tuple[int, ...]], float, bool]:
+        found, bound, complete = best_sets(
+            *vm, price, margin, base, cutoff, collect, work, 1e-9, start, member, worth, deepest
+        )
+        rows = [tuple(sorted(member[start[i] : start[i + 1]].tolist())) for i in range(found)]
+        return rows, bound, complete
+
+    found, bound, complete = sets(0.0, False)
     assert complete
     assert bound == pytest.approx(max(0.0, top), abs=SAME)
-    if top > SAME:
-        last = tuple(sorted(member[start[found - 1] : start[found]].tolist()))
-        assert net[last] == pytest.approx(top, abs=SAME)
-    cutoff = top - 6.0
-    found, _, complete = best_sets(
-        instance.speed,
-        instance.threads,
-        instance.cores[0],
-        price,
-        margin,
-        base,
-        cutoff,
-        True,
-        10**6,
-        1e-9,
-        start,
-        member,
-        worth,
-    )
+    assert top <= SAME or net[found[-1]] == pytest.approx(top, abs=SAME)
+    listed, _, complete = sets(top - 6.0, True)
     assert complete
-    listed = {tuple(sorted(member[start[i] : start[i + 1]].tolist())) for i in range(found)}
-    assert listed == {jobs for jobs, value in net.items() if value > cutoff and jobs}
-    _, bound, complete = best_sets(
-        instance.speed,
-        instance.threads,
-        instance.cores[0],
-        price,
-        margin,
-        base,
-        0.0,
-        False,
-        1,
-        1e-9,
-        start,
-        member,
-        worth,
-    )
-    assert bound >= top - SAME  # cut short, the bound still holds
+    assert set(listed) == {jobs for jobs, value in net.items() if value > top - 6.0 and jobs}
+    # cut short, and where larger sets are not looked at, the bound still holds
+    assert sets(0.0, False, work=1)[1] >= top - SAME
+    _, bound, complete = sets(0.0, False, deepest=1)
+    assert bound >= top - SAME
+    assert not complete or bound == pytest.approx(max(0.0, top))
 
 
 def test_gains_at_no_price_are_the_speeds_on_empty_vms() -> None:
@@ -539,16 +485,12 @@ def test_serving_most_changes_a_feasible_assignment_into_one_that_serves_all_it_
             assert found.assigned.sum() == most_possible(instance)
 
 
+HINES_ROMANO: Any = cotenant.read("admission/hines-romano-I")
+
+
 def hard() -> Admission:
-    return uniform(
-        machines=20,
-        jobs=60,
-        types=5,
-        cores=25,
-        threads=50,
-        speed=100.0,
-        rng=np.random.default_rng(4),
-    )
+    rng = np.random.default_rng(4)
+    return uniform(machines=20, jobs=60, types=5, cores=25, threads=50, speed=100.0, rng=rng)
 
 
 @pytest.mark.slow
@@ -582,34 +524,13 @@ def test_interrupted_it_keeps_the_best_answer_so_far(method: Any, after: int) ->
 
 
 def test_a_start_is_checked_and_never_lost() -> None:
-    instance = cotenant.read("admission/hines-romano-I")
-    assert isinstance(instance, Admission)
-    best = optimal(instance, time_limit=20).solution
+    best = optimal(HINES_ROMANO, time_limit=20).solution
     assert isinstance(best, Assignment)
-    again = optimal(instance, start=best, time_limit=0.01)
+    again = optimal(HINES_ROMANO, start=best, time_limit=0.01)
     assert isinstance(again.solution, Assignment)
-    assert total_speed(instance, again.solution) >= total_speed(instance, best) - SAME
+    assert total_speed(HINES_ROMANO, again.solution) >= total_speed(HINES_ROMANO, best) - SAME
     with refused(InfeasibleSolution):
-        optimal(instance, start=Assignment([0], [[1, 0, 0]]))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"route": "both"},
-        {"then": "speed"},
-        {"engine": "gurobi"},
-        {"time_limit": -1.0},
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        optimal(tiny(0), **options)
-
-
-def test_kicks_below_zero_are_refused() -> None:
-    with refused(InvalidOption):
-        local_search(tiny(0), kicks=-1)
+        optimal(HINES_ROMANO, start=Assignment([0], [[1, 0, 0]]))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -649,98 +570,68 @@ def test_nothing_is_called_optimal_because_speeds_are_small() -> None:
         assert total_speed(instance, outcome.solution) == pytest.approx(3.7)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("options", [{"time_limit": 0.2}, {"report": None}])
-def test_a_second_level_cut_short_says_so(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    instance = hard()
-    if "report" in options:  # the first level is proved at once, the second gets no time
-        from cotenant.solvers.admission import search
-
-        instance, options = (
-            Admission([[2]], [2, 2], [[1.0], [1.0]]),
-            {"then": "jobs", "start": None},
-        )  # type: ignore[arg-type]
-        stopped = replace(
-            solve_program(assignment_program(instance).program),
-            point=None,
-            bound=None,
-            stop=Stop.TIME_LIMIT,
-        )
-        solve = solve_program
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_second_level_cut_short_says_so(limited: bool, engines: Callable[..., None]) -> None:
+    if limited:
+        outcome = most_jobs(hard(), time_limit=0.2)
+    else:  # the first level is proved at once, the second gets no time
+        instance = Admission([[2]], [2, 2], [[1.0], [1.0]])  # type: ignore[arg-type]
 
         def short(program: Any, **given: Any) -> Any:
             second = bool((program.cost[: instance.jobs] != 0).any())
-            return stopped if second else solve(program, **given)
+            return STOPPED if second else solve_program(program, **given)
 
-        monkeypatch.setattr(search, "solve_program", short)
-        outcome = optimal(instance, **options)
-    else:
-        outcome = most_jobs(instance, **options)
+        engines(solve_program=short)
+        outcome = optimal(instance, then="jobs")
     assert outcome.status is Status.OPTIMAL
     assert [level["status"] for level in outcome.certificate["levels"]] == ["optimal", "feasible"]
     assert outcome.stop is Stop.TIME_LIMIT
 
 
-def test_local_search_looks_at_the_clock_inside_a_crowded_vm(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.solvers.admission import local_search as module
+STOPPED = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
 
-    looks = itertools.count()
 
-    class Short(Clock):
-        @property
-        def expired(self) -> bool:
-            return next(looks) >= 1
+class Looks(Clock):
+    """Its time is up after so many looks."""
 
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._looks = itertools.count()
+        self._most = most
+
+    @property
+    def expired(self) -> bool:
+        return next(self._looks) >= self._most
+
+
+def counted(instance: Admission, most: int) -> tuple[LocalSearch, list[tuple[int, int]]]:
+    """A local search with a clock of so many looks, and the VM and first job of each table made."""
+    search, calls = LocalSearch(instance, Looks(most)), []
+    real = search._changes
+    search._changes = lambda *given: (calls.append((given[4], given[6])), real(*given))[1]
+    return search, calls
+
+
+def test_local_search_looks_at_the_clock_inside_a_crowded_vm() -> None:
     instance = uniform(
         machines=1, jobs=60, types=2, cores=100, threads=3, rng=np.random.default_rng(0)
     )
-    search = module._Search(instance, Short())
-    calls: list[int] = []
-    real = search._changes
-    monkeypatch.setattr(
-        search, "_changes", lambda *given: (calls.append(given[6]), real(*given))[1]
-    )
+    search, calls = counted(instance, 1)
     search.place(np.zeros(60, dtype=np.int64))
-    assert calls == [0, 8]
+    assert [first for _, first in calls] == [0, 8]
 
 
-def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_known() -> None:
     """Two thousand VMs were all looked at before the clock was: twelve seconds with a limit of
     three.
     """
-    from cotenant.solvers.admission import local_search as module
-
     instance = uniform(
         machines=10, jobs=30, types=2, cores=4, threads=3, rng=np.random.default_rng(1)
     )
-    calls: list[int] = []
-    changes = module._Search._refresh
-
-    def counted(search: Any, machines: Any) -> None:
-        real = search._changes
-        search._changes = lambda *given: (calls.append(given[4]), real(*given))[1]
-        changes(search, machines)
-        search._changes = real
-
-    monkeypatch.setattr(module._Search, "_refresh", counted)
-    reached = []
+    start, reached = start_assignment(instance, None), []
     for most in (3, 30, 60, 90, 120, 150, 180, 240, 300):
-        looks = itertools.count()
-
-        class Short(Clock):
-            @property
-            def expired(self) -> bool:
-                return next(looks) >= most  # noqa: B023
-
-        calls.clear()
-        found, _ = module.improved(
-            instance, module.start_assignment(instance, None), Short(), None, 20
-        )
+        search, calls = counted(instance, most)
+        found, _ = improved(instance, start, search, None, 20)
         assert len(calls) <= most + 1
         check(instance, found)
         reached.append(total_speed(instance, found))
@@ -748,27 +639,18 @@ def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_
     assert reached[-1] > reached[0]
 
 
-def test_what_leaving_is_worth_does_not_depend_on_how_many_are_looked_at_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.solvers.admission import local_search as module
-
+def test_what_leaving_is_worth_does_not_depend_on_how_many_are_looked_at_at_once() -> None:
     instance = uniform(
         machines=2, jobs=12, types=2, cores=6, threads=4, rng=np.random.default_rng(0)
     )
+    moved = np.arange(12) % 2
     tables = []
     for at_once in (1, 5, 100):
-        monkeypatch.setattr(module, "_AT_ONCE", at_once)
-        search = module._Search(instance, Clock())
-        search.place(np.arange(12) % 2)
-        tables.append(
-            np.concatenate(
-                [search._add.ravel(), search._remove, search._swap.ravel(), search._value]
-            )
-        )
-    assert (tables[0] == tables[1]).all()
-    assert (tables[0] == tables[2]).all()
-    moved = np.arange(12) % 2
+        search = LocalSearch(instance, Clock(), LocalLimits(at_once=at_once))
+        search.place(moved)
+        parts = (search._add.ravel(), search._remove, search._swap.ravel(), search._value)
+        tables.append(np.concatenate(parts).tolist())
+    assert tables[0] == tables[1] == tables[2]
     before = total_speed(instance, best_cores(instance, moved))
     moved[3] = -1
     assert search._remove[3] == pytest.approx(
@@ -783,152 +665,92 @@ def test_many_equal_vms_are_not_ordered_at_the_price_of_the_time_limit() -> None
     assert program.program.matrix.nnz < 100_000
 
 
-def test_an_interrupted_point_ends_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis.admission import frontier as module
-
-    best = optimal(tiny := cotenant.read("admission/tiny"))  # type: ignore[arg-type]
-    monkeypatch.setattr(module, "optimal", lambda *_, **__: replace(best, stop=Stop.INTERRUPTED))
-    with pytest.raises(KeyboardInterrupt):
-        frontier(tiny)  # type: ignore[arg-type]
-
-
-def test_an_interrupted_engine_ends_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis.admission import frontier as module
-
+@pytest.mark.parametrize(("method", "first"), [(frontier, 0), (frontier, 1), (most_jobs, 0)])
+def test_an_interrupted_engine_ends_what_comes_after_it(
+    method: Any, first: int, engines: Callable[..., None]
+) -> None:
     instance = uniform(
         machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(0)
     )
-    calls: list[int] = []
+    calls: list[object] = []
 
     def interrupted(program: Any, **given: Any) -> Any:
-        calls.append(1)
-        return replace(
-            solve_program(program, **given | {"time_limit": 0.05}), stop=Stop.INTERRUPTED
+        calls.append(program)
+        stopped = len(calls) > first
+        return (
+            replace(STOPPED, stop=Stop.INTERRUPTED) if stopped else solve_program(program, **given)
         )
 
-    monkeypatch.setattr(module, "solve_program", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        frontier(instance)
-    assert len(calls) == 1
+    engines(solve_program=interrupted)
+    if method is frontier:
+        with pytest.raises(KeyboardInterrupt):
+            frontier(instance)
+    else:
+        assert method(instance).stop is Stop.INTERRUPTED
+    assert len(calls) == first + 1
 
 
-@pytest.mark.parametrize("kicks", [-1, 2.5, "x", None, True])
-def test_kicks_are_a_whole_number(kicks: Any) -> None:
-    with refused(InvalidOption):
-        local_search(cotenant.read("admission/tiny"), kicks=kicks)  # type: ignore[arg-type]
-
-
-def test_an_interrupted_engine_ends_the_levels_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.solvers.admission import search
-
-    instance = uniform(
-        machines=3, jobs=8, types=2, cores=4, threads=6, rng=np.random.default_rng(0)
-    )
-    calls: list[int] = []
-
-    def interrupted(program: Any, **given: Any) -> Any:
-        calls.append(1)
-        answer = solve_program(program, **given | {"time_limit": 0.05})
-        return replace(answer, status=Status.UNKNOWN, stop=Stop.INTERRUPTED, point=None, bound=None)
-
-    monkeypatch.setattr(search, "solve_program", interrupted)
-    outcome = most_jobs(instance)
-    assert outcome.stop is Stop.INTERRUPTED
-    assert len(calls) == 1
-
-
-def test_pairs_that_prices_rule_out_are_in_no_better_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.solvers.admission import search
-
-    best = {
-        seed: optimal(
-            uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))
-        ).bound
-        for seed in range(8)
-    }
-    monkeypatch.setattr(search.Search, "_columns", lambda self, rng: None)
-    monkeypatch.setattr(search.Search, "_local_search", lambda self, rng, share, kicks: None)
-    for seed, value in best.items():
+def test_pairs_that_prices_rule_out_are_in_no_better_answer() -> None:
+    """Without the local search and the columns, which may leave nothing for the program to rule
+    out.
+    """
+    for seed in range(8):
         instance = uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))
-        outcome = optimal(instance, route="columns")
-        assert outcome.status is Status.OPTIMAL
-        assert outcome.bound == pytest.approx(value)
+        search = Search(instance, Clock(), start_assignment(instance, None))
+        search._prices()
+        search._program("highs")
+        assert "pairs_ruled_out" in search.certificate
+        best = optimal(instance, route="program").bound
+        assert search.value == pytest.approx(best)
+        assert search.closed
 
 
 @pytest.mark.parametrize("route", ["program", "columns"])
 def test_an_engine_cut_short_proves_its_bound_and_not_its_value(
-    route: str, monkeypatch: pytest.MonkeyPatch
+    route: Any, engines: Callable[..., None]
 ) -> None:
-    from cotenant.solvers.admission import columns, search
-
     instance = middle(1)
     best = optimal(instance).bound
     assert best is not None
 
-    def cut(
-        program: Any, **given: Any
-    ) -> Any:  # a value in hand, and a bound that is a tenth too high
+    def cut(program: Any, **given: Any) -> Any:
+        """A value in hand, and a bound that is a tenth too high."""
         answer = solve_program(program, **given)
         assert answer.bound is not None
         return replace(
             answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, bound=1.1 * answer.bound
         )
 
-    monkeypatch.setattr(search, "solve_program", cut)
-    monkeypatch.setattr(columns, "solve_program", cut)
-    outcome = optimal(instance, route=route)  # type: ignore[arg-type]
+    engines(solve_program=cut)
+    outcome = optimal(instance, route=route)
     assert outcome.bound is not None
     assert outcome.bound >= best * (1 - SAME)
     if route == "program":
         assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
 
 
+@pytest.mark.parametrize("method", [partial(optimal, route="program"), most_jobs])
 def test_a_program_too_large_for_memory_is_left_out_and_said(
-    monkeypatch: pytest.MonkeyPatch,
+    method: Any, engines: Callable[..., None]
 ) -> None:
-    from cotenant.solvers.admission import search
-
-    instance = cotenant.read("admission/hines-romano-I")
-    monkeypatch.setattr(search, "PROGRAM_UP_TO", 10)
-    built: list[int] = []
-    monkeypatch.setattr(search, "assignment_program", lambda *given, **how: built.append(1))
-    for method in ("optimal", "most-jobs"):
-        route = {"route": "program"} if method == "optimal" else {}
-        result = cotenant.solve(instance, method, **route)
-        assert not built
-        if result.status is not Status.OPTIMAL:  # other steps may have proved it
-            assert "the assignment program:" in result.certificate["left_out"]
-            assert result.bound is not None
-            assert result.bound >= result.objective
-    assert "left_out" in cotenant.solve(instance, "optimal", route="program").certificate
+    """Half a million columns take HiGHS 5 GB."""
+    assert AdmissionLimits().program_columns < 300 * 150 * 11
+    program = Mock(side_effect=AssertionError("it was begun"))
+    engines(solve_program=program)
+    outcome = method(HINES_ROMANO, limits=AdmissionLimits(small=10**6, program_columns=10))
+    assert "the assignment program:" in outcome.certificate["left_out"]
+    assert outcome.bound is not None
 
 
 def test_an_engine_that_looks_at_no_clock_runs_in_a_process_that_is_ended_with_the_time(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
-    from cotenant.solvers.admission import search
-    from cotenant.solvers.engines import EngineAnswer
-
-    given: dict[str, Any] = {}
-
-    def deaf(program: Any, **how: Any) -> EngineAnswer:
-        given.update(how)
-        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-
-    monkeypatch.setattr(search, "KEEPS_TIME", 10)
-    monkeypatch.setattr(search, "solve_in_subprocess", deaf)
-    instance = cotenant.read("admission/hines-romano-I")
-    result = cotenant.solve(instance, "optimal", route="program", time_limit=60)
-    assert 0 < given["time_limit"] <= 60
-    assert given["start"] is not None
-    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-    assert result.bound is not None
-
-
-def test_no_engine_gets_a_program_that_takes_more_than_its_memory() -> None:
-    """Half a million columns take HiGHS 5 GB."""
-    from cotenant.solvers.admission.search import PROGRAM_UP_TO
-
-    assert PROGRAM_UP_TO < 300 * 150 * 11
+    deaf = Mock(return_value=STOPPED)
+    engines(solve_in_subprocess=deaf)
+    outcome = optimal(
+        HINES_ROMANO, route="program", time_limit=60, limits=AdmissionLimits(keeps_time=10)
+    )
+    assert 0 < deaf.call_args.kwargs["time_limit"] <= 60
+    assert deaf.call_args.kwargs["start"] is not None
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert outcome.bound is not None

@@ -18,6 +18,7 @@ proves the optimum. VMs of equal cores are one row with their number on the righ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,19 +30,35 @@ from ..engines import EngineAnswer, WarmStartedProgram, solve_program
 from ..outcome import Clock, Report, Status, Stop, raise_if_interrupted
 from .local_search import best_cores
 
-LISTED = 40_000
-"""Sets listed at most for the final program."""
 
-_MEMBERS = 20 * LISTED
-_EFFORT = (
-    1_000,
-    40_000,
-)  # trials of a job per pricing search: while columns come easily, and when they no longer do
-_LISTING = 300_000  # the same when all near sets are wanted
-_KEPT = 4  # columns taken from one pricing search
-_CENTRE = 0.7  # weight of the best prices so far in the prices that are tried (smoothing)
-_STEPS = 40  # subgradient steps on a VM's rents per pricing
-_AGREE = 1e-7  # relative: the relaxation has converged
+@dataclass(frozen=True)
+class ColumnLimits:
+    """The numbers that steer column generation.
+
+    Attributes
+    ----------
+    listed : sets listed at most for the final program.
+    effort : trials of a job per pricing search: while columns come easily, and when they no longer
+        do.
+    listing : the same when all near sets are wanted.
+    columns_kept : columns taken from one pricing search.
+    centre : weight of the best prices so far in the prices that are tried (smoothing).
+    steps : subgradient steps on a VM's rents per pricing.
+    deepest : jobs of a set up to which sets are looked at one by one.
+    agree : relative: the relaxation has converged.
+    """
+
+    listed: int = 40_000
+    effort: tuple[int, ...] = (1_000, 40_000)
+    listing: int = 300_000
+    columns_kept: int = 4
+    centre: float = 0.7
+    steps: int = 40
+    deepest: int = 200
+    agree: float = 1e-7
+
+
+LIMITS = ColumnLimits()
 
 Column = tuple[int, tuple[int, ...]]
 """A kind of VM and the jobs on it, ascending."""
@@ -56,7 +73,7 @@ def sets_bound(instance: Admission, core_prices: Floats, price: Floats) -> float
     core_prices : (V, C) prices of cores, 0 or more, which shorten the search.
     """
     program = ColumnGeneration(instance, core_prices, np.inf)
-    program._priced(price, _EFFORT[-1], Clock())
+    program._priced(price, LIMITS.effort[-1], Clock())
     return program.bound
 
 
@@ -83,10 +100,11 @@ class ColumnGeneration:
         core_prices: Floats,
         bound: float,
         over: Callable[[], bool] = lambda: False,
+        limits: ColumnLimits = LIMITS,
     ) -> None:
         from .kernels import RELATIVE
 
-        self.instance = instance
+        self.instance, self.limits = instance, limits
         self.bound = bound
         self.price = np.maximum(0.0, gains_at_prices(instance, core_prices, over)[0].max(axis=1))
         self._kinds, first, kind = np.unique(
@@ -105,9 +123,9 @@ class ColumnGeneration:
         nothing = np.zeros(0, dtype=np.int64)
         empty.block(nothing, nothing, 1.0, np.full(len(self._right), -np.inf), self._right)
         self._living = WarmStartedProgram(empty.build())
-        self._start = np.zeros(LISTED + 1, dtype=np.int64)
-        self._member = np.zeros(_MEMBERS, dtype=np.int64)
-        self._value = np.zeros(LISTED)
+        self._start = np.zeros(limits.listed + 1, dtype=np.int64)
+        self._member = np.zeros(20 * limits.listed, dtype=np.int64)
+        self._value = np.zeros(limits.listed)
 
     @property
     def size(self) -> int:
@@ -131,16 +149,17 @@ class ColumnGeneration:
             master = np.maximum(0.0, -answer.row_dual)[len(self._kinds) :] * self.scale
             relaxed = -answer.objective * self.scale
             added, complete = 0, False
-            for price in (_CENTRE * self.price + (1 - _CENTRE) * master, master):
-                found, _, complete = self._priced(price, _EFFORT[effort], clock)
+            centre = self.limits.centre
+            for price in (centre * self.price + (1 - centre) * master, master):
+                found, _, complete = self._priced(price, self.limits.effort[effort], clock)
                 added = self._append(found)
                 if added or clock.expired:
                     break
             yield self.bound
-            if self.bound <= max(relaxed, value) * (1 + _AGREE):
+            if self.bound <= max(relaxed, value) * (1 + self.limits.agree):
                 return
             if not added:
-                if complete or effort + 1 == len(_EFFORT):
+                if complete or effort + 1 == len(self.limits.effort):
                     return
                 effort += 1
 
@@ -151,21 +170,20 @@ class ColumnGeneration:
         from .kernels import best_sets
 
         price = self.price
-        found, top, _ = self._priced(price, _EFFORT[-1], clock)
+        found, top, _ = self._priced(price, self.limits.effort[-1], clock)
         self._append(found)
         room = (
             self._total(price, top) - value + 1e-9 * abs(value)
         )  # by these prices: another bound says nothing of sets
         for k in range(len(self._kinds)):
-            space = LISTED - len(self._worth)
+            space = self.limits.listed - len(self._worth)
             if clock.expired or space <= 0 or not np.isfinite(room):
                 return False
             core_rent, margin = self._margins(k, price)
             number, _, complete = best_sets(
                 self.instance.speed, self.instance.threads, self._kinds[k], price, margin,
-                core_rent,
-                top[k] - room, True, _LISTING, self._noise, self._start[: space + 1], self._member,
-                self._value,
+                core_rent, top[k] - room, True, self.limits.listing, self._noise,
+                self._start[: space + 1], self._member, self._value, self.limits.deepest,
             )  # fmt: skip
             self._append(self._sets(k, range(number)))
             if not complete:
@@ -220,17 +238,16 @@ class ColumnGeneration:
         for k, cores in enumerate(self._kinds):
             if clock.expired:
                 return found, top, False
-            core_prices(
-                given.speed, given.threads, cores, price, line[k], _STEPS, self._core_prices[k]
-            )
+            steps, prices = self.limits.steps, self._core_prices[k]
+            core_prices(given.speed, given.threads, cores, price, line[k], steps, prices)
             core_rent, margin = self._margins(k, price)
             number, top[k], complete = best_sets(
                 given.speed, given.threads, cores, price, margin, core_rent, line[k], False, effort,
                 self._noise,
-                self._start, self._member, self._value,
+                self._start, self._member, self._value, self.limits.deepest,
             )  # fmt: skip
             whole = whole and complete
-            found += self._sets(k, range(max(0, number - _KEPT), number))
+            found += self._sets(k, range(max(0, number - self.limits.columns_kept), number))
         if (bound := self._total(price, top)) < self.bound:
             self.bound, self.price = bound, price
         return found, top, whole

@@ -19,6 +19,33 @@ Array = NDArray[Any]
 
 
 @compiled
+def _alone(
+    speed: Array, threads: Array, cores: Array, rent: Array, j: int, total: float, gain: Array,
+    take: Array,
+) -> float:  # fmt: skip
+    """What job j gains alone, added to a total: its threads on the types of most gain (C,) first,
+    as far as a core is worth its rent; take (C,) receives the cores.
+    """
+    types = len(rent)
+    for c in range(types):
+        gain[c] = speed[j, c] - rent[c]
+        take[c] = 0
+    rest = threads[j]
+    while rest > 0:
+        top = -1
+        for c in range(types):
+            free = take[c] == 0 and cores[c] > 0
+            if free and gain[c] > 0.0 and (top < 0 or gain[c] > gain[top]):
+                top = c
+        if top < 0:
+            break
+        take[top] = min(rest, cores[top])
+        rest -= take[top]
+        total += take[top] * gain[top]
+    return total
+
+
+@compiled
 def core_prices(
     speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array
 ) -> float:
@@ -35,8 +62,7 @@ def core_prices(
         now[c] = rent[c]
     used = np.empty(types)
     margin = np.empty(types)
-    left = np.empty(types, np.int64)
-    take = np.empty(types)
+    take = np.empty(types, np.int64)
     best = np.inf
     length = 1.0
     idle = 0
@@ -47,25 +73,7 @@ def core_prices(
             bound += now[c] * cores[c]
             used[c] = 0.0
         for j in range(jobs):
-            # what job j gains alone: its threads on the types of most margin first
-            alone = -price[j]
-            rest = threads[j]
-            for c in range(types):
-                margin[c] = speed[j, c] - now[c]
-                left[c] = cores[c]
-                take[c] = 0.0
-            while rest > 0:
-                top = -1
-                for c in range(types):
-                    if left[c] > 0 and margin[c] > 0.0 and (top < 0 or margin[c] > margin[top]):
-                        top = c
-                if top < 0:
-                    break
-                units = min(rest, left[top])
-                take[top] = units
-                left[top] = 0
-                rest -= units
-                alone += units * margin[top]
+            alone = _alone(speed, threads, cores, now, j, -price[j], margin, take)
             if alone > 0.0:
                 bound += alone
                 for c in range(types):
@@ -107,28 +115,10 @@ def margins(
     of all cores.
     """
     jobs, types = speed.shape
-    left = np.empty(types, np.int64)
+    gain = np.empty(types)
+    take = np.empty(types, np.int64)
     for j in range(jobs):
-        margin[j] = -price[j]
-        rest = threads[j]
-        for c in range(types):
-            left[c] = cores[c]
-        # its threads on the types of most margin first, as far as a core is worth its rent
-        while rest > 0:
-            top = -1
-            for c in range(types):
-                if (
-                    left[c] > 0
-                    and speed[j, c] > rent[c]
-                    and (top < 0 or speed[j, c] - rent[c] > speed[j, top] - rent[top])
-                ):
-                    top = c
-            if top < 0:
-                break
-            units = min(rest, left[top])
-            left[top] = 0
-            rest -= units
-            margin[j] += units * (speed[j, top] - rent[top])
+        margin[j] = _alone(speed, threads, cores, rent, j, -price[j], gain, take)
     # the rent of all cores
     total = 0.0
     for c in range(types):

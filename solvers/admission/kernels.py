@@ -32,10 +32,6 @@ RELATIVE = 1e-11
 """A path must gain more than this times the largest speed."""
 
 
-DEEPEST = 200
-"""Larger sets are not looked at one by one; a bound covers them."""
-
-
 @compiled
 def insert(
     speed: Array, threads: Array, used_cores: Array, free: Array, number: int, noise: float
@@ -235,6 +231,7 @@ def best_sets(
     start: Array,
     member: Array,
     worth: Array,
+    most: int,
 ) -> tuple[int, float, bool]:
     """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in
     `core_dual_prices.margins`.
@@ -242,11 +239,12 @@ def best_sets(
     With `collect` all of them; else only sets each better than the ones before, the last being the
     best. Written to start (one more than sets), member and worth = F(S); returns how many, a bound
     on the best (the cutoff when nothing is above it), and whether the search was complete: not
-    after `work` trials of a job or when the arrays are full.
+    after `work` trials of a job, or when the arrays are full. Sets of more than `most` jobs are not
+    looked at one by one; the bound covers them.
     """
     jobs, types = speed.shape
     largest = min(jobs, cores.sum())
-    deepest = min(largest, DEEPEST)
+    deepest = min(largest, most)
     # a stack of the branch: at depth d the set S of the d jobs chosen, its sharing and its values
     chosen = np.empty(deepest + 1, np.int64)
     rows = np.empty((deepest + 1, types))

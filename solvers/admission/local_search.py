@@ -5,6 +5,7 @@ way.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -17,11 +18,24 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock
 from .partial_assignment import serial_dictatorship
 
-SWAPS_UP_TO = 500
-"""Jobs up to which swaps are looked at: they take a table of jobs x jobs."""
-
-_AT_ONCE = 8  # jobs of a VM whose leaving is worked out between two looks at the clock
 _WORTH = 1e-9  # a move must gain more than this times the fastest core's speed
+
+
+@dataclass(frozen=True)
+class LocalLimits:
+    """The numbers that steer the local search.
+
+    Attributes
+    ----------
+    swaps_up_to : jobs up to which swaps are looked at: they take a table of jobs x jobs.
+    at_once : jobs of a VM whose leaving is worked out between two looks at the clock.
+    """
+
+    swaps_up_to: int = 500
+    at_once: int = 8
+
+
+LIMITS = LocalLimits()
 
 
 @validate_options
@@ -32,14 +46,15 @@ def local_search(
     time_limit: float | None = None,
     start: Solution | None = None,
     kicks: Annotated[int, AtLeast(0)] = 50,
+    limits: LocalLimits = LIMITS,
 ) -> Assignment:
     """Most total speed by moving, bringing in and swapping jobs until nothing helps, then shaking
     and trying again.
 
     The jobs of a VM share its cores in the best way (a transportation problem solved exactly), not
     first come first served. The best single move of a job to another VM (or into one), or swap of
-    two jobs, is made until none gains (swaps for at most `SWAPS_UP_TO` jobs); then a few jobs are
-    thrown onto random VMs and the descent is repeated from there, worse results being taken back.
+    two jobs, is made until none gains (swaps for at most 500 jobs); then a few jobs are thrown onto
+    random VMs and the descent is repeated from there, worse results being taken back.
 
     Parameters
     ----------
@@ -48,6 +63,7 @@ def local_search(
     start : an assignment to begin from; jobs by decreasing threads, each to its fastest VM, when
         not given.
     kicks : how often, at most, jobs are moved at random to begin again.
+    limits : the numbers that steer it.
 
     Raises
     ------
@@ -65,27 +81,26 @@ def local_search(
     >>> print(result.status, round(result.objective, 3))
     feasible 24.0
     """
-    clock = Clock(time_limit)
-    return improved(instance, start_assignment(instance, start), clock, rng, kicks)[0]
+    search = LocalSearch(instance, Clock(time_limit), limits)
+    return improved(instance, start_assignment(instance, start), search, rng, kicks)[0]
 
 
 def improved(
     instance: Admission,
     first: Assignment,
-    clock: Clock,
+    search: LocalSearch,
     rng: np.random.Generator | None,
     kicks: int,
 ) -> tuple[Assignment, bool]:
     """What `local_search` makes of an assignment, and whether it was interrupted."""
     draw = rng or np.random.default_rng(0)
     kept, total, interrupted = first.machine, -np.inf, False
-    search = _Search(instance, clock)
     try:
         search.place(first.machine)
         search.descend()
         kept, total = search.machine.copy(), search.total
         for _ in range(kicks):
-            if clock.expired or (instance.machines == 1 and instance.jobs == 1):
+            if search.clock.expired or (instance.machines == 1 and instance.jobs == 1):
                 break
             search.shake(draw)
             search.descend()
@@ -140,7 +155,7 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
     return Assignment(np.where(cores.any(axis=1), machine, -1), cores)
 
 
-class _Search:
+class LocalSearch:
     """The jobs' VMs, and what each change is worth.
 
     Attributes
@@ -149,16 +164,17 @@ class _Search:
         working it out.
     """
 
-    def __init__(self, instance: Admission, clock: Clock) -> None:
+    def __init__(self, instance: Admission, clock: Clock, limits: LocalLimits = LIMITS) -> None:
         from .kernels import RELATIVE, changes
 
         self.instance = instance
         self.machine = np.full(instance.jobs, -1)
-        self._clock = clock
+        self.clock = clock
+        self._at_once = limits.at_once
         self._changes = changes
         self._noise = RELATIVE * instance.fastest
         self._least = _WORTH * instance.fastest
-        swaps = instance.jobs if instance.jobs <= SWAPS_UP_TO else 0
+        swaps = instance.jobs if instance.jobs <= limits.swaps_up_to else 0
         self._value = np.zeros(instance.machines)
         self._add = np.zeros((instance.machines, instance.jobs))
         self._remove = np.zeros(instance.jobs)
@@ -177,7 +193,7 @@ class _Search:
 
     def descend(self) -> None:
         """Make the best move or swap until none gains, or the time is up."""
-        while not self._clock.expired:
+        while not self.clock.expired:
             j, v, gain = self._best_move()
             i, k, other = self._best_swap()
             if max(gain, other) <= self._least:
@@ -203,18 +219,18 @@ class _Search:
         for place, v in enumerate(machines):
             if v < 0:
                 continue
-            if place and self._clock.expired:  # no change is looked at any more
+            if place and self.clock.expired:  # no change is looked at any more
                 self.known = False
                 break
             size = int((self.machine == v).sum())
             for first in range(
-                0, max(size, 1), _AT_ONCE
+                0, max(size, 1), self._at_once
             ):  # a crowded VM takes seconds: the clock is looked at in between
-                if first and self._clock.expired:
+                if first and self.clock.expired:
                     break
                 self._value[v] = self._changes(
                     given.speed, given.threads, given.cores[v], self.machine, v, self._noise,
-                    first, first + _AT_ONCE, self._add[v], self._remove, self._swap,
+                    first, first + self._at_once, self._add[v], self._remove, self._swap,
                 )  # fmt: skip
         away = self.machine < 0
         self._remove[away] = 0.0

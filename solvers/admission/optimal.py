@@ -12,10 +12,10 @@ from ...instances.admission.rules import total_speed
 from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status
+from ..outcome import Clock, Outcome, Report, level
 from .local_search import start_assignment
 from .max_jobs import most_possible, serve_most
-from .search import Search
+from .search import LIMITS, AdmissionLimits, Search
 
 Route = Literal["auto", "columns", "program"]
 Then = Literal["jobs", "nothing"]
@@ -33,6 +33,7 @@ def optimal(
     then: Then = "nothing",
     route: Route = "auto",
     engine: EngineName = "highs",
+    limits: AdmissionLimits = LIMITS,
 ) -> Outcome:
     """Most total speed any assignment can have, cores chosen by type inside each VM.
 
@@ -52,6 +53,7 @@ def optimal(
         program; "program": the assignment program alone; "auto": the program for small instances,
         else columns.
     engine : the solver of the assignment program: "highs" or "cp-sat".
+    limits : the numbers that steer the search.
 
     Returns
     -------
@@ -78,8 +80,8 @@ def optimal(
     >>> print(result.status, round(result.objective, 3))
     optimal 24.0
     """
-    run = Search(instance, Clock(time_limit, report), start_assignment(instance, start))
-    with run.keeping():
+    run = Search(instance, Clock(time_limit, report), start_assignment(instance, start), limits)
+    with run.keeping_best():
         run.search(rng, route, engine)
         if then == "jobs":
             run.then_jobs(engine)
@@ -96,6 +98,7 @@ def most_jobs(
     report: Report | None = None,
     then: ThenSpeed = "speed",
     engine: EngineName = "highs",
+    limits: AdmissionLimits = LIMITS,
 ) -> Outcome:
     """Most jobs served, and among those assignments most total speed.
 
@@ -110,6 +113,7 @@ def most_jobs(
     report : progress of the second level, in total speed.
     then : "speed", or "nothing" for any assignment that serves most.
     engine : the solver of the program: "highs" or "cp-sat".
+    limits : the numbers that steer the search.
 
     Raises
     ------
@@ -126,29 +130,18 @@ def most_jobs(
     clock = Clock(time_limit, report)
     most = most_possible(instance)
     first = serve_most(instance, start_assignment(instance, start))
-    run = Search(instance, clock, first)
+    run = Search(instance, clock, first, limits)
     share = most / instance.jobs
     known = ((clock.seconds, float(first.assigned.sum()) / instance.jobs, share),)
     if then == "speed":
-        with run.keeping():
+        with run.keeping_best():
             run.search_serving(rng, most, engine)
         if run.best.assigned.sum() < most:  # interrupted before it was seen to
             run.best = serve_most(instance, run.best)
             run.value = total_speed(instance, run.best)
-        status = Status.OPTIMAL if run.proved else Status.FEASIBLE
         run.certificate["levels"] = [
-            {
-                "objective": "assigned",
-                "value": share,
-                "bound": share,
-                "status": Status.OPTIMAL.value,
-            },
-            {
-                "objective": "total_speed",
-                "value": run.value,
-                "bound": run.bound,
-                "status": status.value,
-            },
+            level("assigned", share, share, True),
+            level("total_speed", run.value, run.bound, run.closed),
         ]
     served = float(run.best.assigned.sum()) / instance.jobs
     found = run.outcome("assigned", served, share)

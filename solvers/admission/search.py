@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, check
 from ...instances.admission.prices import Stopped, pair_bounds
 from ...instances.admission.rules import scale, total_speed
-from ...instances.problem.errors import InfeasibleSolution
 from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, EngineName, solve_in_subprocess, solve_program
-from ..outcome import Clock, Outcome, Status, Stop, agree, raise_if_interrupted
-from .local_search import improved
+from ..incumbent import Incumbent, conclude
+from ..outcome import Clock, Outcome, Status, Stop, agree, level, raise_if_interrupted
+from .columns import LIMITS as COLUMN_LIMITS
+from .columns import ColumnGeneration, ColumnLimits
+from .local_search import LocalSearch, improved
 from .max_jobs import most_possible, serve_most
 from .prices import RELAXED_UP_TO, good_prices, relaxation_prices
-
-SMALL = 500
-"""Entries of J x V x C up to which the assignment program alone is quicker than everything that
-prepares it.
-"""
 
 EXACT = 1e-9
 """Relative: a bound this near the value proves it (the engines' own precision)."""
@@ -31,64 +27,60 @@ ROUNDING = 1e-14
 """Relative: what adding speeds up in another order amounts to."""
 
 
-PROGRAM_UP_TO = 200_000
-"""Columns up to which the assignment program is solved: an engine takes 1 GB for these, and 5 GB
-for half a million, of which it looks at no clock.
-"""
+@dataclass(frozen=True)
+class AdmissionLimits:
+    """The numbers that steer `optimal` and `most_jobs`; what is proved rests on none of them.
 
-KEEPS_TIME = 50_000
-"""Columns up to which HiGHS keeps its time limit without a process of its own."""
+    Attributes
+    ----------
+    small : entries of J x V x C up to which the assignment program alone is quicker than everything
+        that prepares it.
+    program_columns : up to which the assignment program is solved: an engine takes 1 GB for these,
+        and 5 GB for half a million, of which it looks at no clock.
+    keeps_time : columns up to which HiGHS keeps its time limit without a process of its own.
+    column_seconds : what it takes to build a column of the program and hand it to an engine,
+        roughly.
+    kicks : of the local search before the columns.
+    columns : of the column generation.
+    """
 
-COLUMN_SECONDS = 3e-6
-"""What it takes to build a column of the program and hand it to an engine, roughly."""
+    small: int = 500
+    program_columns: int = 200_000
+    keeps_time: int = 50_000
+    column_seconds: float = 3e-6
+    kicks: int = 60
+    columns: ColumnLimits = COLUMN_LIMITS
 
 
-class Search:
-    """The best assignment so far, the bound on total speed, and how they came about."""
+LIMITS = AdmissionLimits()
 
-    def __init__(self, instance: Admission, clock: Clock, start: Assignment) -> None:
-        self.instance = instance
-        self.clock = clock  # of the whole run: it keeps the trace and reports
-        self.time = clock  # of the step being taken
-        self.best = start
-        self.value = total_speed(instance, start)
-        self._scale = self.bound = scale(instance, "total_speed")  # everybody on an empty VM
-        self.stop = Stop.FINISHED
-        self.later = Stop.FINISHED  # of the second level, when there is one
-        self.certificate: dict[str, Any] = {}
 
-    @property
-    def proved(self) -> bool:
-        """Whether the bound meets the value."""
-        return self.bound <= self.value or agree(self.value, self.bound, self._scale)
+class Search(Incumbent[Assignment, float]):
+    """The best assignment so far, the bound on total speed, and how they came about.
 
-    @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """Ctrl-C ends the search and keeps the best answer."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.stop = Stop.INTERRUPTED
+    Attributes
+    ----------
+    time : the clock of the step being taken; `clock` is that of the whole run, which keeps the
+        trace and reports.
+    later : why the second level ended, when there is one.
+    """
 
-    def better(self, assignment: Assignment) -> bool:
-        """Keep an assignment if it is feasible, by our own check, and faster in all."""
-        try:
-            check(self.instance, assignment)
-        except InfeasibleSolution:  # no solver is believed on its word
-            return False
-        value = total_speed(self.instance, assignment)
-        if value <= self.value:
-            return False
-        self.best, self.value = assignment, value
-        return True
+    best: Assignment
 
-    def lower(self, bound: float) -> None:
-        """Keep a bound if it is lower."""
-        self.bound = min(self.bound, bound)
-
-    def note(self, text: str) -> None:
-        """Tell how far it is."""
-        self.clock.note(self.value, self.bound, text)
+    def __init__(
+        self,
+        instance: Admission,
+        clock: Clock,
+        start: Assignment,
+        limits: AdmissionLimits = LIMITS,
+    ) -> None:
+        most = scale(instance, "total_speed")  # everybody on an empty VM
+        super().__init__(
+            instance, clock, partial(total_speed, instance), sense="max", scale=most, bound=most
+        )
+        self.instance, self.time, self.limits = instance, clock, limits
+        self.best, self.value = start, total_speed(instance, start)
+        self.later = Stop.FINISHED
 
     def part(self, share: float, most: float | None = None) -> Clock:
         """A clock for one step: a share of the time that is left, and no more than `most`
@@ -100,16 +92,16 @@ class Search:
         """Local search, prices, columns, and the assignment program, until one of them proves the
         best.
         """
-        self.note("a start")
-        small = self.instance.jobs * self.instance.cores.size <= SMALL
-        if not self.proved and (route == "columns" or (route == "auto" and not small)):
-            self._local_search(rng, 0.1, 60)
+        self.report("a start")
+        small = self.instance.jobs * self.instance.cores.size <= self.limits.small
+        if not self.closed and (route == "columns" or (route == "auto" and not small)):
+            self._local_search(rng, 0.1, self.limits.kicks)
             self._prices()
-            if not self.proved and not self.time.expired:
+            if not self.closed and not self.time.expired:
                 self._columns(rng)
-        if not self.proved and not self.time.expired:
+        if not self.closed and not self.time.expired:
             self._program(engine)
-        elif not self.proved:
+        elif not self.closed:
             self.stop = Stop.TIME_LIMIT
 
     def search_serving(
@@ -125,22 +117,17 @@ class Search:
         if self.best.assigned.sum() < most:
             repaired = serve_most(self.instance, self.best)
             self.best, self.value = serving, value
-            self.better(repaired)
+            self.offer(repaired)
         self.stop = Stop.FINISHED
-        if not self.proved and not self.time.expired:
+        if not self.closed and not self.time.expired:
             self._program(engine, least_jobs=most)
-        elif not self.proved:
+        elif not self.closed:
             self.stop = Stop.TIME_LIMIT
-        self.later = Stop.FINISHED if self.proved else self.stop
+        self.later = Stop.FINISHED if self.closed else self.stop
 
     def then_jobs(self, engine: EngineName) -> None:
         """Among the assignments as fast as the best, one that serves most jobs."""
-        level: dict[str, Any] = {
-            "objective": "total_speed",
-            "value": self.value,
-            "bound": self.bound,
-        }
-        level["status"] = (Status.OPTIMAL if self.proved else Status.FEASIBLE).value
+        first = level("total_speed", self.value, self.bound, self.closed)
         served = int(self.best.assigned.sum())
         most = most_possible(self.instance)
         bound = float(most)
@@ -150,7 +137,7 @@ class Search:
             self.later = self.stop
         elif served < most:
             least = self.value * (1 - EXACT)
-            if self.proved:  # the answer of the second level must be proved of the first, too
+            if self.closed:  # the answer of the second level must be proved of the first, too
                 least = max(least, self.bound / (1 + EXACT))
             program = assignment_program(
                 self.instance, objective="jobs", least_speed=least, whole=True
@@ -169,45 +156,30 @@ class Search:
             self.later = answer.stop
             if answer.stop is Stop.INTERRUPTED:
                 self.stop = answer.stop
-        status = Status.OPTIMAL if served >= bound else Status.FEASIBLE
-        second = {
-            "objective": "assigned",
-            "value": served / self.instance.jobs,
-            "bound": bound / self.instance.jobs,
-        }
-        self.certificate["levels"] = [level, second | {"status": status.value}]
+        jobs = self.instance.jobs
+        second = level("assigned", served / jobs, bound / jobs, served >= bound)
+        self.certificate["levels"] = [first, second]
 
     def outcome(self, objective: str, value: float, bound: float) -> Outcome:
-        """The checked outcome."""
+        """The checked outcome, of total speed or of the jobs served."""
         check(self.instance, self.best)
-        if bound < value - 1e-6 * abs(value):
-            self.certificate["contradiction"] = (
-                f"the bound {bound:.12g} is below the value {value:.12g}; neither is trusted"
-            )
-            return Outcome(
-                self.best,
-                None,
-                Status.UNKNOWN,
-                self.stop,
-                self.certificate,
-                tuple(self.clock.trace),
-            )
-        met = bound <= value or agree(value, bound, scale(self.instance, objective))
+        unit = scale(self.instance, objective)
+        met = bound <= value or agree(value, bound, unit)
         if met and self.stop is not Stop.INTERRUPTED:
             self.stop = self.later  # a first level that is proved says nothing of the second
-        self.note("done")
-        status = Status.OPTIMAL if met else Status.FEASIBLE
-        bound = value if met else bound
-        return Outcome(
-            self.best, bound, status, self.stop, self.certificate, tuple(self.clock.trace)
-        )
+        found = conclude(
+            self.best, value, bound, self.stop, self.certificate, self.clock, sense="max",
+            scale=unit,
+        )  # fmt: skip
+        return replace(found, stop=self.stop) if found.stop is Stop.FINISHED else found
 
     def _local_search(self, rng: np.random.Generator | None, share: float, kicks: int) -> None:
-        found, interrupted = improved(self.instance, self.best, self.part(share), rng, kicks)
-        self.better(found)
+        found, interrupted = improved(
+            self.instance, self.best, LocalSearch(self.instance, self.part(share)), rng, kicks
+        )
+        self.offer(found, "local search")
         if interrupted:
             raise KeyboardInterrupt
-        self.note("local search")
 
     def _prices(self) -> None:
         """Prices of cores, by subgradient steps and, for programs that are not too large, from the
@@ -221,51 +193,48 @@ class Search:
             found = relaxation_prices(self.instance, self.part(0.3))
             if found is not None and found[1] < bound:
                 prices, bound = found
-        self.lower(bound)
         self.certificate |= {
             "prices": prices.tolist(),
             "price_bound": bound,
             "bound_from": "prices",
         }
-        self.note("prices of cores")
+        self.raise_bound(bound, "prices of cores")
 
     def _columns(self, rng: np.random.Generator | None) -> None:
-        from .columns import ColumnGeneration
-
         prices = np.array(self.certificate["prices"])
         try:
-            program = ColumnGeneration(self.instance, prices, self.bound, lambda: self.time.expired)
+            program = ColumnGeneration(
+                self.instance, prices, self.bound, lambda: self.time.expired, self.limits.columns
+            )
         except Stopped:
             return
         program.take(self.best)
         for bound in program.improve(self.part(0.5), self.value):
-            self._bounded_by_columns(bound)
-            self.note("sets of jobs")
+            self._bounded_by(bound, "sets of jobs")
         answer, found = program.solve(self.best, self.part(0.3, 60.0).left, None)
-        faster = self.better(found)
+        faster = self.offer(found)
         raise_if_interrupted(answer.stop)
         if faster:
             self._local_search(rng, 0.1, 20)
             program.take(self.best)
         self.certificate["job_prices"] = program.price.tolist()
-        if self.proved or self.time.expired:
+        if self.closed or self.time.expired:
             return
         listed = program.list_all(self.part(0.5), self.value)
-        self._bounded_by_columns(program.bound)
+        self._bounded_by(program.bound, "sets of jobs")
         if not listed:
             return
         answer, found = program.solve(self.best, self.time.left, None)
-        self.better(found)
+        self.offer(found, "all sets that matter")
         self.certificate["sets_listed"] = program.size
         if answer.bound is not None:
-            self._bounded_by_columns(max(self.value, -answer.bound * program.scale))
+            self._bounded_by(max(self.value, -answer.bound * program.scale), "sets of jobs")
         raise_if_interrupted(answer.stop)
-        self.note("all sets that matter")
 
-    def _bounded_by_columns(self, bound: float) -> None:
+    def _bounded_by(self, bound: float, by: str) -> None:
         if bound < self.bound:
-            self.certificate["bound_from"] = "sets of jobs"
-        self.lower(bound)
+            self.certificate["bound_from"] = by
+        self.raise_bound(bound, by)
 
     def _program(self, engine: EngineName, least_jobs: int | None = None) -> None:
         """The assignment program, over the pairs that prices do not rule out."""
@@ -285,15 +254,12 @@ class Search:
             "rows": program.program.rows,
         }
         if answer.point is not None:
-            self.better(self._read(program, answer.point, engine))
+            self.offer(self._read(program, answer.point, engine), "assignment program")
         if answer.bound is not None and answer.status is not Status.UNKNOWN:
-            bound = max(
-                self.value, -answer.bound * program.scale
-            )  # what was ruled out is worth less than the value
-            if bound < self.bound:
-                self.certificate["bound_from"] = "assignment program"
-            self.lower(bound)
-        if not self.proved:
+            # what was ruled out is worth less than the value
+            bound = max(self.value, -answer.bound * program.scale)
+            self._bounded_by(bound, "assignment program")
+        if not self.closed:
             self.stop = answer.stop
         raise_if_interrupted(answer.stop)
 
@@ -303,12 +269,13 @@ class Search:
         """
         pairs = self.instance.jobs * self.instance.machines if keep is None else int(keep.sum())
         columns = pairs * (self.instance.cores.shape[1] + 1)
-        if columns > PROGRAM_UP_TO:
+        most = self.limits.program_columns
+        if columns > most:
             self.certificate["left_out"] = (
-                f"the assignment program: {columns} columns, {PROGRAM_UP_TO} at most"
+                f"the assignment program: {columns} columns, {most} at most"
             )
             return False
-        if self.time.left is not None and columns * COLUMN_SECONDS > self.time.left:
+        if self.time.left is not None and columns * self.limits.column_seconds > self.time.left:
             self.stop = Stop.TIME_LIMIT
             return False
         return True
@@ -340,7 +307,8 @@ class Search:
                 self.clock.note(self.value, min(self.bound, max(self.value, -bound * scale)), words)
 
         begin, left = program.point(self.best), self.time.time_slice()
-        if engine == "highs" and left is not None and program.program.columns > KEEPS_TIME:
+        large = program.program.columns > self.limits.keeps_time
+        if engine == "highs" and left is not None and large:
             return solve_in_subprocess(program.program, time_limit=left, start=begin)
         reporter = tell if tells else None
         return solve_program(

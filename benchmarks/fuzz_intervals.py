@@ -43,7 +43,7 @@ def main() -> None:
     rng, seen = np.random.default_rng(chosen.seed), Counter[str]()
     while seen["instances"] < chosen.number:
         if (case := interval_cases.draw(rng)) is not None:
-            seen += interval_cases.compare(case, seen["instances"] % chosen.solve == 0)
+            seen += interval_cases.compare(case, solve=seen["instances"] % chosen.solve == 0)
             if seen["instances"] % TOLD == 0 or seen["instances"] == chosen.number:
                 print(", ".join(f"{number} {what}" for what, number in seen.items()), flush=True)
 

@@ -66,6 +66,10 @@ class Incumbent(Generic[Found, Number]):
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {}
 
+    def begin(self, answer: Found) -> None:
+        """Take an answer to begin with, whatever it is worth."""
+        self.best, self.value = answer, self._objective(answer)
+
     def offer(self, answer: Found | None, text: str = "") -> bool:
         """Keep an answer that is feasible and better; returns whether it was."""
         if answer is None or not (self._checked is None or feasible(self._checked, answer)):
@@ -141,7 +145,7 @@ class Incumbent(Generic[Found, Number]):
         proved and no time left was ended by the time limit.
         """
         stop, answer = self.stop, self.best
-        if stop is Stop.FINISHED and not self.closed and self.clock.expired:
+        if stop is not Stop.INTERRUPTED and not self.closed and self.clock.expired:
             stop = Stop.TIME_LIMIT
         return conclude(
             cast("Any", answer), None if answer is None else self._shown(self.value),

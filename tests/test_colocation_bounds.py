@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 
 from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation.instance import Booleans
 from cotenant.instances.colocation.objective import mean_penalty
-from cotenant.solvers.colocation import fair, matching, optimal
+from cotenant.solvers.colocation import fair, optimal
 from cotenant.solvers.colocation.bounds import least_penalty_bound
+from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
+from cotenant.solvers.colocation.matching import Matching, MatchingLimits
+from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 
@@ -38,15 +42,13 @@ def pairings(agents: tuple[int, ...], singles: int) -> Iterator[list[tuple[int, 
 @pytest.mark.parametrize("machines", [None, 6.0])
 @pytest.mark.parametrize("seed", range(8))
 def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
-    seed: int, machines: float | None, cuts: bool, monkeypatch: pytest.MonkeyPatch
+    seed: int, machines: float | None, cuts: bool
 ) -> None:
-    if not cuts:
-        monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
     rng = np.random.default_rng([71, seed])
     cluster = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3])  # odd all of them
     penalty = np.where(cluster[:, None] == cluster, 0.05, 0.5) + rng.uniform(0, 0.2, (10, 10))
     instance = Colocation(penalty, np.ones(10, dtype=int), machines=machines)
-    search = matching._Search(instance, feasible_pairing(instance), Clock())
+    search = Matching(instance, feasible_pairing(instance), Clock(), MatchingLimits(odd_sets=cuts))
     search.relax()
     assert bool(search.sets) == cuts
     least = np.full((10, 10), np.inf)
@@ -60,15 +62,9 @@ def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_round_of_pricing_claims_more_than_the_optimum(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_round_of_pricing_claims_more_than_the_optimum(seed: int) -> None:
     # Nothing but the start to begin with: every other pair, those of two of a type among them, is
     # left to be priced in.
-    monkeypatch.setattr(
-        matching._Search, "_first_pairs", lambda self: np.zeros_like(self.cost, dtype=bool)
-    )
-    monkeypatch.setattr(matching, "_JOIN", 1)
     rng = np.random.default_rng([73, seed])
     count = np.repeat(2 * rng.integers(1, 4, 4), 2)
     penalty = rng.uniform(0.0, 0.9, (8, 8))
@@ -79,34 +75,33 @@ def test_no_round_of_pricing_claims_more_than_the_optimum(
     assert expected.status is Status.OPTIMAL
     assert isinstance(expected.solution, Pairing)
     bounds: list[float] = []
-    price = matching._Search._price
 
-    def told(self: matching._Search, dual: np.ndarray) -> None:
-        price(self, dual)
-        bounds.append(self.bound)
+    class Watched(Matching):
+        def _first_pairs(self) -> Booleans:
+            return np.zeros_like(self.cost, dtype=bool)
 
-    monkeypatch.setattr(matching._Search, "_price", told)
+        def _price(self, dual: np.ndarray) -> None:
+            super()._price(dual)
+            bounds.append(self.bound)
+
     start = Pairing(np.arange(0, 8, 2), np.arange(1, 8, 2), count[::2], np.zeros(8))
-    search = matching._Search(instance, start, Clock())
+    search = Watched(instance, start, Clock(), MatchingLimits(joining=1))
     search.relax()
     assert len(bounds) > 2
     assert max(bounds) <= mean_penalty(instance, expected.solution) * instance.agents + 1e-9
 
 
-def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use() -> None:
     # Two triangles of agents that cost each other nothing: somebody must cross. The pair that does
     # so costs all there is
     # between the relaxation (half of every pair of a triangle) and the start, nearly.
-    monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
-    monkeypatch.setattr(matching._Search, "delta_for", lambda self, number: 1e-9)
     side = np.repeat([0, 1], 3)
     penalty = np.where(side[:, None] == side, 0.0, 0.11)
     penalty[0, 3] = penalty[3, 0] = 0.10
     instance = Colocation(penalty, np.ones(6, dtype=int))
     start = Pairing([1, 0, 3], [4, 2, 5], [1, 1, 1], np.zeros(6))  # type: ignore[arg-type]
-    found = optimal(instance, start=start)
+    few = MatchingLimits(first_pairs=0, odd_sets=False)
+    found = optimal(instance, start=start, limits=OptimalLimits(matching=few))
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(0.2 / 6)
 
@@ -125,15 +120,7 @@ def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
 ) -> None:
     module = importlib.import_module("cotenant.solvers.colocation.stable")
     instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
-    search = module._Search(
-        instance,
-        0.0,
-        "penalty-points",
-        "highs",
-        Clock(),
-        np.random.default_rng(0),
-        feasible_pairing(instance),
-    )
+    search = searching(instance)
     search.value, search.bound = 9, 1
     stop = Stop.FINISHED if answer is Status.INFEASIBLE else Stop.TIME_LIMIT
     monkeypatch.setattr(
@@ -146,9 +133,8 @@ def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
 def searching(instance: Colocation) -> Any:
     module = importlib.import_module("cotenant.solvers.colocation.stable")
     start = feasible_pairing(instance)
-    return module._Search(
-        instance, 0.0, "penalty-points", "highs", Clock(), np.random.default_rng(0), start
-    )
+    given = (Blocking(), "highs", Clock(), np.random.default_rng(0), start)
+    return module._Search(instance, *given, module.StableLimits())
 
 
 @pytest.mark.parametrize("machines", [None, 7.0, np.inf])

@@ -19,6 +19,8 @@ from cotenant.instances.colocation.objective import attribution_slack, mean_pena
 from cotenant.instances.problem import InvalidInstance, read
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import common, fair, feasible_pairing
+from cotenant.solvers.colocation.common import ProgramLimits
+from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.local_branching import LocalBranching, search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
@@ -26,6 +28,8 @@ from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 method = importlib.import_module("cotenant.solvers.colocation.fair")
+LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))
+"""As if no program were small enough to keep its time limit."""
 
 
 def crowd(types: int, each: int, seed: int = 0) -> Colocation:
@@ -73,9 +77,8 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
 
     monkeypatch.setattr(common, "call_in_subprocess", deaf)
     monkeypatch.setattr(common, "solve_program", None)
-    monkeypatch.setattr(method, "KEEPS_TIME", 0)
     instance = crowd(12, 5)
-    found = fair(instance, time_limit=1.0)
+    found = fair(instance, time_limit=1.0, limits=LARGE)
     assert limits
     assert max(limits) <= 1.0
     assert isinstance(found.solution, Pairing)
@@ -102,10 +105,10 @@ def test_when_time_is_up_at_once_nothing_long_is_begun(monkeypatch: pytest.Monke
 def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(method, "MOST_PAIRS", 10)
     monkeypatch.setattr(method, "fair_program", None)
     instance = crowd(8, 4)
-    found = fair(instance, time_limit=1.0)
+    limits = FairLimits(programs=ProgramLimits(most_pairs=10))
+    found = fair(instance, time_limit=1.0, limits=limits)
     assert found.stop is Stop.TIME_LIMIT
     assert found.bound == 0.0
     assert isinstance(found.solution, Pairing)
@@ -119,14 +122,13 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(
 def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(method, "KEEPS_TIME", 0)
     asked: list[int] = []
     monkeypatch.setattr(
         method, "relaxed", lambda program, clock, parts: (asked.append(parts), None)[1]
     )
     monkeypatch.setattr(method, "run", None)
     instance = crowd(16, 5)
-    found = fair(instance, time_limit=1.0)
+    found = fair(instance, time_limit=1.0, limits=LARGE)
     assert min(asked) > 1
     assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert isinstance(found.solution, Pairing)
@@ -139,10 +141,9 @@ def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
 def test_the_long_way_gives_what_enumeration_gives(
     limit: float | None, reference: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method, "KEEPS_TIME", 0)
     monkeypatch.setattr(method, "run", lambda *given, apart, **asked: common.run(*given, **asked))
     for instance, expected in tiny(reference, range(500, 520)):
-        found = fair(instance, time_limit=limit)
+        found = fair(instance, time_limit=limit, limits=LARGE)
         assert (found.status, found.stop) == (Status.OPTIMAL, Stop.FINISHED), instance.name
         first, second = found.certificate["levels"]
         assert first["value"] == pytest.approx(expected.least_slack, abs=1e-8), instance.name
@@ -154,11 +155,12 @@ def test_the_long_way_gives_what_enumeration_gives(
 def test_parts_that_grow_to_the_whole_end_at_the_best(reference: ModuleType) -> None:
     for instance, expected in tiny(reference, range(600, 615)):
         rng = np.random.default_rng(0)
-        fairest, interrupted = improve(instance, feasible_pairing(instance), Clock(), 60.0, rng)
-        assert not interrupted
+        search = improve(instance, feasible_pairing(instance), Clock(), 60.0, rng)
+        fairest = search.best
+        assert search.stop is Stop.FINISHED
         slack = attribution_slack(instance, fairest)
         assert slack == pytest.approx(expected.least_slack, abs=1e-8), instance.name
-        cheapest, _ = improve(instance, fairest, Clock(), 60.0, rng, slack=slack)
+        cheapest = improve(instance, fairest, Clock(), 60.0, rng, slack=slack).best
         check(instance, cheapest)
         assert attribution_slack(instance, cheapest) <= slack + 1e-12
         assert mean_penalty(instance, cheapest) == pytest.approx(
@@ -169,22 +171,16 @@ def test_parts_that_grow_to_the_whole_end_at_the_best(reference: ModuleType) -> 
 def test_a_part_fits_what_stays_as_it_is() -> None:
     instance = crowd(14, 6)
     begin = feasible_pairing(instance)
-    fairest, _ = improve(
-        instance,
-        begin,
-        Clock(),
-        60.0,
-        np.random.default_rng(0),
-        bound=0.2 * attribution_slack(instance, begin),
-    )
+    bound = 0.2 * attribution_slack(instance, begin)
+    fairest = improve(instance, begin, Clock(), 60.0, np.random.default_rng(0), bound=bound).best
     slack = attribution_slack(instance, fairest)
     assert slack <= 0.2 * attribution_slack(instance, begin)
     told: list[float] = []
     clock = Clock(report=lambda seconds, value, bound, text: told.append(value or 0.0))
     floor = 0.9 * mean_penalty(instance, fairest)
-    cheaper, _ = improve(
+    cheaper = improve(
         instance, fairest, clock, 2.0, np.random.default_rng(0), slack=slack, bound=floor
-    )
+    ).best
     check(instance, cheaper)
     assert attribution_slack(instance, cheaper) <= slack + 1e-12
     assert told == sorted(told, reverse=True)
@@ -198,11 +194,9 @@ def test_an_interrupted_search_keeps_its_best() -> None:
         raise KeyboardInterrupt
 
     begin = feasible_pairing(instance)
-    best, interrupted = improve(
-        instance, begin, Clock(report=impatient), 60.0, np.random.default_rng(0)
-    )
-    assert interrupted
-    assert attribution_slack(instance, best) < attribution_slack(instance, begin)
+    search = improve(instance, begin, Clock(report=impatient), 60.0, np.random.default_rng(0))
+    assert search.stop is Stop.INTERRUPTED
+    assert attribution_slack(instance, search.best) < attribution_slack(instance, begin)
 
 
 def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None:
@@ -250,12 +244,13 @@ def test_near_the_relaxation_nothing_is_better_than_what_enumeration_finds(
         least = expected.penalty_at_slack(slack)
         found = relaxed(fair_program(instance, slack).program, Clock())
         assert found is not None
-        best, interrupted = search_near(
+        search = search_near(
             instance, begin, found, Clock(), 0.1, np.random.default_rng(0), slack=slack,
             bound=least + 1e-12,
         )  # fmt: skip
+        best = search.best
         check(instance, best)
-        assert not interrupted
+        assert search.stop is Stop.FINISHED
         assert within_slack(instance, best, slack)
         assert least - 1e-9 <= mean_penalty(instance, best) <= mean_penalty(instance, begin)
         better += mean_penalty(instance, best) < mean_penalty(instance, begin)
@@ -268,10 +263,10 @@ def test_near_the_relaxation_a_poor_pairing_becomes_better_and_keeps_its_slack()
     slack = attribution_slack(instance, begin)
     found = relaxed(fair_program(instance, slack).program, Clock())
     assert found is not None
-    best, _ = search_near(
+    best = search_near(
         instance, begin, found, Clock(), 60.0, np.random.default_rng(0), slack=slack,
         bound=mean_penalty(instance, begin) * (1 - 1e-6),
-    )  # fmt: skip
+    ).best  # fmt: skip
     check(instance, best)
     assert mean_penalty(instance, best) < mean_penalty(instance, begin)
     assert within_slack(instance, best, slack)

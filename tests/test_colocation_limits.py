@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -22,9 +22,11 @@ from cotenant.solvers.colocation import (
     optimal,
 )
 from cotenant.solvers.colocation.bounds import least_penalty_bound
-from cotenant.solvers.colocation.common import pairs_of
+from cotenant.solvers.colocation.common import ProgramLimits, pairs_of
+from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.feasible import Undecided
-from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.penalty import OptimalLimits
+from cotenant.solvers.colocation.stable import StableLimits, stable
 from cotenant.solvers.deferred_acceptance import deferred_acceptance, preference_order
 from cotenant.solvers.outcome import Clock, Status, Stop
 
@@ -61,14 +63,12 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
     monkeypatch.setattr("scipy.optimize.linear_sum_assignment", refused)
     assert 0 < least_penalty_bound(given, seconds=1e-9) <= whole
     monkeypatch.setattr("cotenant.solvers.colocation.stable.forgiving", refused)
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.A_FORGIVEN_PAIR", 1.0)
-    monkeypatch.setattr("cotenant.solvers.colocation.bounds.AN_AGENT_CUBED", 1.0)
-    found = stable(given, time_limit=60.0)
+    slow = StableLimits(forgiven_pair=1.0, programs=ProgramLimits(agent_cubed=1.0))
+    found = stable(given, time_limit=60.0, limits=slow)
     assert (found.status, found.bound) == (begun.status, begun.bound)
     assert found.certificate["levels"][1]["status"] == "feasible"
     monkeypatch.setattr("cotenant.solvers.colocation.stable.lists_of_agents", refused)
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.A_LISTED_PAIR", 1.0)
-    found = stable(given, time_limit=60.0)
+    found = stable(given, time_limit=60.0, limits=replace(slow, listed_pair=1.0))
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert found.bound == 0
 
@@ -133,29 +133,26 @@ def test_lists_of_preferences_in_blocks_are_those_of_all_at_once(
     assert deferred_acceptance(whole, cost.T).proposals > 0
 
 
-def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(engine: Any) -> None:
     instance = contention(30, 100, 0)
     proved = optimal(instance)
-    for options in ({"engine": "highs"}, {"engine": "cp-sat"}):
-        monkeypatch.setattr("cotenant.solvers.colocation.penalty.A_PRICED_PAIR", 1e6)
-        monkeypatch.setattr("cotenant.solvers.colocation.penalty.MOST_PAIRS", 1)
-        found = optimal(instance, time_limit=60.0, **options)  # type: ignore[arg-type]
-        assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-        assert found.solution is not None
-        check(instance, found.solution)  # type: ignore[arg-type]
-        assert (found.bound or 0.0) <= (proved.bound or 0.0)
-    assert optimal(instance).status is Status.OPTIMAL  # without a limit there is time
+    limits = OptimalLimits(programs=ProgramLimits(priced_pair=1e6, most_pairs=1))
+    found = optimal(instance, time_limit=60.0, engine=engine, limits=limits)
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert found.solution is not None
+    check(instance, found.solution)  # type: ignore[arg-type]
+    assert (found.bound or 0.0) <= (proved.bound or 0.0)
+    without = optimal(instance, engine="highs", limits=limits)  # without a limit there is time
+    assert without.status is Status.OPTIMAL
 
 
 def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.MOST_TYPES", 3)
     monkeypatch.setattr("cotenant.solvers.colocation.stable.starting_pairing", None)
     with refused(InvalidOption):
-        stable(contention(4, 10, 0))
+        stable(contention(4, 10, 0), limits=StableLimits(most_types=3))
 
 
 def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
@@ -163,7 +160,6 @@ def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
 ) -> None:
     instance = contention(4, 12, 0)
     here = fair(instance, slack=0.3)
-    monkeypatch.setattr(import_module("cotenant.solvers.colocation.fair"), "KEEPS_TIME", 1)
     calls = []
 
     def call_apart(function: Any, *given: Any, hard_limit: float, **options: Any) -> Any:
@@ -171,7 +167,8 @@ def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
         return function(*given, **options)
 
     monkeypatch.setattr("cotenant.solvers.colocation.common.call_in_subprocess", call_apart)
-    apart = fair(instance, slack=0.3, time_limit=10.0)
+    limits = FairLimits(programs=ProgramLimits(keeps_time=1))
+    apart = fair(instance, slack=0.3, time_limit=10.0, limits=limits)
     assert set(calls) == {True}
     assert apart.bound == pytest.approx(here.bound)
 

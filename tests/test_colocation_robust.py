@@ -40,13 +40,9 @@ from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import blocking_program, stable_program
-from cotenant.solvers.colocation import (
-    aggregate_relaxation,
-    blocking,
-    fewest_blocking,
-    find_stable,
-    robust,
-)
+from cotenant.solvers.colocation import fewest_blocking, find_stable, robust
+from cotenant.solvers.colocation.aggregate_relaxation import ShareLimits
+from cotenant.solvers.colocation.robust import RobustLimits
 from cotenant.solvers.outcome import Status, Stop
 
 TYPES = 8
@@ -114,16 +110,13 @@ def test_everything_equals_enumeration_over_boxes_and_pairings(seed: int) -> Non
 
 
 @pytest.mark.parametrize("clear", [1, 2])
-def test_shares_and_whole_agents_equal_enumeration(
-    clear: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shares_and_whole_agents_equal_enumeration(clear: int) -> None:
     """As with very many agents: shares first, then families of whole ones."""
-    monkeypatch.setattr(blocking, "MANY", range(1, 2**40))
-    monkeypatch.setattr(aggregate_relaxation, "CLEAR", clear)
+    limits = ShareLimits(fewest=1, clear=clear)
     rng, left = np.random.default_rng([clear, 19]), 6
     while left:
         if (case := interval_cases.draw(rng)) is not None:
-            interval_cases.compare(case)
+            interval_cases.compare(case, limits)
             left -= 1
 
 
@@ -222,11 +215,10 @@ def test_two_engines_agree_at_and_just_below_robust_alpha() -> None:
     assert robust_alpha(instance, engine="cp-sat").alpha == found.alpha
 
 
-def test_robust_alpha_does_without_all_differences_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robust_alpha_does_without_all_differences_at_once() -> None:
     instance = measured(2)
     expected = robust_alpha(instance)
-    monkeypatch.setattr(robust, "MANY", 30)
-    found = robust_alpha(instance)
+    found = robust_alpha(instance, limits=RobustLimits(differences=30))
     assert (found.alpha, found.status) == (expected.alpha, Status.OPTIMAL)
     assert found.penalty == pytest.approx(expected.penalty)
 

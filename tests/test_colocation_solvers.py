@@ -39,7 +39,8 @@ from cotenant.solvers.colocation import (
     optimal,
 )
 from cotenant.solvers.colocation.common import run
-from cotenant.solvers.colocation.matching import least_penalty_matching
+from cotenant.solvers.colocation.matching import MatchingLimits, least_penalty_matching
+from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 CLOSE = 1e-8
@@ -419,7 +420,7 @@ def test_the_relaxation_with_its_odd_sets_stays_below_the_optimum() -> None:
         cluster = np.repeat(np.arange(6), 5)
         penalty = np.where(cluster[:, None] == cluster, 0.05, 0.6) + rng.uniform(0, 0.2, (30, 30))
         instance = Colocation(penalty, np.ones(30, dtype=int), machines=None if seed % 2 else 16.0)
-        search = matching._Search(instance, feasible_pairing(instance), Clock())
+        search = matching.Matching(instance, feasible_pairing(instance), Clock())
         search.relax()
         expected = by_blossoms(instance)
         assert len(search.sets) > 0
@@ -427,19 +428,15 @@ def test_the_relaxation_with_its_odd_sets_stays_below_the_optimum() -> None:
 
 
 @pytest.mark.parametrize("cuts", [True, False])
-def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(
-    monkeypatch: pytest.MonkeyPatch, cuts: bool
-) -> None:
+def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(cuts: bool) -> None:
     """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
     looked at.
     """
-    monkeypatch.setattr(matching._Search, "delta_for", lambda self, number: 1e-9)
-    if not cuts:
-        monkeypatch.setattr(matching._Search, "_odd_sets", lambda self, point: [])
+    limits = OptimalLimits(matching=MatchingLimits(first_pairs=0, odd_sets=cuts))
     for seed in range(25):
         penalty = np.random.default_rng(seed).random((14, 14)).round(2)
         instance = Colocation(penalty, np.ones(14, dtype=int))
-        found = optimal(instance)
+        found = optimal(instance, limits=limits)
         assert found.status is Status.OPTIMAL
         assert found.bound == pytest.approx(by_blossoms(instance), abs=1e-9), seed
 
@@ -718,7 +715,7 @@ def test_a_time_that_is_up_while_a_program_is_made_is_no_wrong_option() -> None:
     for _ in range(20):
         hard = Colocation(rng.random((6, 6)), np.ones(6), machines=np.inf)  # type: ignore[arg-type]
         start = Pairing([0, 2, 4], [1, 3, 5], [1, 1, 1], np.zeros(6))  # type: ignore[arg-type]
-        assert least_penalty_matching(hard, start, JustOver()).status in (
+        assert least_penalty_matching(hard, start, JustOver()).finish().status in (
             Status.OPTIMAL,
             Status.FEASIBLE,
         )

@@ -5,6 +5,7 @@ rests on.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from cotenant.instances.colocation.generators import (
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 from cotenant.solvers.colocation import stable as stable_module
 from cotenant.solvers.colocation.exchanges import Exchanges
-from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.stable import StableLimits, stable
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import (
@@ -112,15 +113,15 @@ def unsolvable(agents: int, seed: int, noise: float = 0.15) -> Colocation:
     return score_preferences(agents=agents, noise=noise, rng=np.random.default_rng(seed))
 
 
-def by_programs(patch: pytest.MonkeyPatch) -> None:
-    """Take the way over agents one by one away."""
-    patch.setattr(stable_module, "lists_of_agents", lambda *_: None)
+BY_PROGRAMS = StableLimits(different_agents=0, listed_agents=0)
+"""The way over agents one by one is taken away."""
+
+CHILDREN = replace(BY_PROGRAMS, child_types=0, few_types=0)
+"""And decisions run in processes of their own."""
 
 
 @pytest.mark.parametrize(("digits", "alpha"), [(12, 0.0), (2, 0.0), (3, 0.01)])
-def test_the_searches_over_agents_and_the_programs_agree(
-    digits: int, alpha: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_searches_over_agents_and_the_programs_agree(digits: int, alpha: float) -> None:
     values = []
     for seed in range(12):
         made = unsolvable(14, seed)
@@ -129,9 +130,7 @@ def test_the_searches_over_agents_and_the_programs_agree(
         assert lists is not None
         assert lists.strict == (digits == 12)
         direct = stable(instance, alpha=alpha)
-        with monkeypatch.context() as patch:
-            by_programs(patch)
-            other = stable(instance, alpha=alpha)
+        other = stable(instance, alpha=alpha, limits=BY_PROGRAMS)
         assert direct.bound == other.bound
         assert direct.certificate["levels"][1]["value"] == pytest.approx(
             other.certificate["levels"][1]["value"], abs=1e-9
@@ -203,13 +202,10 @@ def copies_without_stable_matching(number: int) -> Colocation:
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("way", ["decisions", "tie-breakings"])
-def test_several_blocking_pairs_are_proved(
-    number: int, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_blocking_pairs_are_proved(number: int, way: str) -> None:
     instance = copies_without_stable_matching(number)
-    if way == "decisions":
-        by_programs(monkeypatch)
-    found = stable(instance, time_limit=60)
+    limits = BY_PROGRAMS if way == "decisions" else None
+    found = stable(instance, time_limit=60, limits=limits)
     assert ("ties" in found.certificate["proof"]) == (way == "tie-breakings")
     assert (found.bound, found.status) == (float(number), Status.OPTIMAL)
     assert blocking_pairs(instance, found.solution).count == number  # type: ignore[arg-type]
@@ -238,15 +234,11 @@ def with_ties(agents: int, levels: int, seed: int) -> Colocation:
     )
 
 
-def test_a_large_second_level_in_a_process_of_its_own_ends_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_large_second_level_in_a_process_of_its_own_ends_the_same() -> None:
     for seed in range(3):
         instance = with_ties(30, 30, seed)
         here = stable(instance)
-        monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
-        apart = stable(instance, time_limit=600)
-        monkeypatch.undo()
+        apart = stable(instance, time_limit=600, limits=StableLimits(child_pairs=0))
         assert here.certificate["levels"] == apart.certificate["levels"]
         assert here.certificate["levels"][1]["status"] == "optimal"
         if here.bound == 0:
@@ -258,27 +250,22 @@ def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     instance = with_ties(30, 10, 0)
-    monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
     monkeypatch.setattr(stable_module, "call_in_subprocess", lambda *given, **options: None)
-    ended = stable(instance, time_limit=600)
+    ended = stable(instance, time_limit=600, limits=StableLimits(child_pairs=0))
     first, second = ended.certificate["levels"]
     assert (ended.status, first["value"], second["status"]) == (Status.OPTIMAL, 0, "feasible")
-    monkeypatch.undo()
     least = stable(instance).certificate["levels"][1]
     assert second["bound"] <= least["bound"] + 1e-9
     assert second["value"] >= least["value"] - 1e-9
 
 
-def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_search_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stable_module, "PROBE_SECONDS", 1e-9)
-    monkeypatch.setattr(stable_module, "EXACT_SECOND_LEVEL", 0)
+def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_search_do() -> None:
+    limits = StableLimits(probe_seconds=1e-9, exact_penalty=0)
     values = set()
     for seed, noise in ((0, 0.03), (1, 0.03), (2, 0.03), (4, 0.01)):
         made = score_preferences(agents=40, noise=noise, rng=np.random.default_rng(seed))
         instance = made.replace(penalty=np.round(made.penalty, 3))
-        found = stable(instance)
+        found = stable(instance, limits=limits)
         expected = fewest_with_ties(lists_of_agents(instance))  # type: ignore[arg-type]
         assert found.status is Status.OPTIMAL
         assert found.bound == expected.value
@@ -473,26 +460,18 @@ def _in_need_of_a_decision() -> Colocation:
     return Colocation(penalty=cycle, count=np.ones(4))
 
 
-def test_a_decision_in_a_process_of_its_own_is_the_same_decision(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_decision_in_a_process_of_its_own_is_the_same_decision() -> None:
     instance = _in_need_of_a_decision()
-    by_programs(monkeypatch)
-    here = stable(instance, time_limit=60)
-    monkeypatch.setattr(stable_module, "APART_FROM", 0)
-    monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
-    apart = stable(instance, time_limit=60)
+    here = stable(instance, time_limit=60, limits=BY_PROGRAMS)
+    apart = stable(instance, time_limit=60, limits=CHILDREN)
     assert (apart.bound, apart.status) == (here.bound, here.status) == (1.0, Status.OPTIMAL)
 
 
 def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    by_programs(monkeypatch)
-    monkeypatch.setattr(stable_module, "APART_FROM", 0)
-    monkeypatch.setattr(stable_module, "FEW_TYPES", 0)
     monkeypatch.setattr(stable_module, "call_in_subprocess", lambda *given, **options: None)
-    ended = stable(_in_need_of_a_decision(), time_limit=60)
+    ended = stable(_in_need_of_a_decision(), time_limit=60, limits=CHILDREN)
     assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert ended.solution is not None
 
@@ -512,16 +491,13 @@ def test_every_program_of_a_large_instance_is_ended_with_the_time(
         asked.append(function.__name__)
 
     monkeypatch.setattr(stable_module, "call_in_subprocess", deaf)
-    monkeypatch.setattr(stable_module, "MOST_PAIRS", 0)
-    monkeypatch.setattr(stable_module, "APART_FROM", 0)
-    monkeypatch.setattr(stable_module, "CHEAP_LISTS", 0)
-    monkeypatch.setattr(stable_module, "LISTS_UP_TO", 0)
     monkeypatch.setattr(stable_module.Exchanges, "search", lambda *given: iter(()))
     for name in ("find_stable", "at_most_blocking", "fewest_blocking"):
         spy = lambda *given, **options: pytest.fail("in this process")  # noqa: E731
         spy.__name__ = name
         monkeypatch.setattr(stable_module, name, spy)
-    found = stable(instance, time_limit=20)
+    limits = StableLimits(child_pairs=0, child_types=0, listed_agents=0)
+    found = stable(instance, time_limit=20, limits=limits)
     programs = ["at_most_blocking", "fewest_blocking", "at_most_blocking"]
     assert asked == [*["find_stable"] * (types == 12), *programs]
     assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)

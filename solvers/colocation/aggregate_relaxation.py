@@ -9,7 +9,7 @@ of the program are told apart:
    coefficient. Only flags and what is at most 1 stay as they are; HiGHS is quick and its tolerances
    mean what they say. Whoever has a pairing has these shares, so the least penalty is a bound, and
    where no shares exist no pairing does.
-2. *Whole agents*: a flag is clear when at least `CLEAR` agents stand behind it in these shares.
+2. *Whole agents*: a flag is clear when at least `clear` agents stand behind it in these shares.
    With the clear flags at 1 nearly every other flag is decided, and CP-SAT, whose numbers are
    whole, finds the best pairing of that family, or that there is none.
 3. Every other pairing has a clear flag at 0: a row for the shares. Repeat until their bound is no
@@ -21,7 +21,7 @@ already searched.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,20 +31,36 @@ from ...models.program import Floats, Integers, LinearProgram, unit_of
 from ..engines import EngineAnswer, solve_program
 from ..outcome import AGREE, Clock, Status, Stop
 
-MANY = range(2_000, 2**40)
-"""Agents of the largest type for which programs are solved so; more have no room in CP-SAT."""
 
-CLEAR = 100
-"""Agents that make a flag clear. Parity and rounding move fewer, so that the best pairing is mostly
-in the first family.
-"""
+@dataclass(frozen=True)
+class ShareLimits:
+    """For which programs of many agents shares are asked first.
+
+    Attributes
+    ----------
+    fewest, most : agents of the largest type; more have no room in CP-SAT.
+    clear : agents that make a flag clear. Parity and rounding move fewer, so that the best pairing
+        is mostly in the first family.
+    """
+
+    fewest: int = 2_000
+    most: int = 2**40
+    clear: int = 100
+
+
+SHARE_LIMITS = ShareLimits()
 
 TOLERANCE = 1e-7
 """Of the shares: with a million agents of a type a tenth of an agent, far from a clear flag."""
 
 
 def solve_in_shares(
-    program: PairingProgram, clock: Clock, *, agents: int, start: Pairing | None = None
+    program: PairingProgram,
+    clock: Clock,
+    *,
+    agents: int,
+    start: Pairing | None = None,
+    limits: ShareLimits = SHARE_LIMITS,
 ) -> EngineAnswer:
     """Minimize a `stable_program`; the answer is that of `solve_program`.
 
@@ -55,7 +71,7 @@ def solve_in_shares(
     agents : n, by which totals are divided for that.
     start : a pairing that satisfies the program.
     """
-    search = _Search(program, clock, agents, start)
+    search = _Search(program, clock, agents, start, limits.clear)
     try:
         stop = search.run()
     except KeyboardInterrupt:
@@ -73,9 +89,9 @@ class _Search:
     """The best pairing so far, and the bound on all families that were searched."""
 
     def __init__(
-        self, program: PairingProgram, clock: Clock, agents: int, start: Pairing | None
+        self, program: PairingProgram, clock: Clock, agents: int, start: Pairing | None, clear: int
     ) -> None:
-        self.program, self.clock, self.agents = program, clock, agents
+        self.program, self.clock, self.agents, self.clear = program, clock, agents, clear
         self.best: Floats | None = None if start is None else program.point(start)
         self.value = np.inf if self.best is None else program.program.objective(self.best)
         self.shares, self.unit = _in_shares(program.program, agents)
@@ -104,7 +120,7 @@ class _Search:
             agents = (
                 np.zeros(0) if found.point is None else found.point[flagged] * self.unit[flagged]
             )
-            clear = self.program.flag[np.flatnonzero(agents >= CLEAR)]
+            clear = self.program.flag[np.flatnonzero(agents >= self.clear)]
             stop = self._family(clear)
             if stop is not Stop.FINISHED or (any_will_do and self.best is not None):
                 return stop

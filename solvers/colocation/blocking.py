@@ -8,17 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Pairing, check
+from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import mean_penalty
-from ...instances.colocation.stability import (
-    AlphaMode,
-    Uncertainty,
-    blocking_pairs,
-    validate_alpha,
-)
+from ...instances.colocation.stability import AlphaMode, Uncertainty
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.registry import feasible
 from ...models.colocation import (
     PairingProgram,
     blocking_program,
@@ -26,10 +21,10 @@ from ...models.colocation import (
     order_terms,
     stable_program,
 )
-from ..engines import EngineName
+from ..engines import EngineAnswer, EngineName
 from ..outcome import Clock, Outcome, Report, Status
-from .aggregate_relaxation import MANY, solve_in_shares
-from .common import NOT_GIVEN, best_of, infeasible, outcome, run, size
+from .aggregate_relaxation import SHARE_LIMITS, ShareLimits, solve_in_shares
+from .common import NOT_GIVEN, Blocking, best_of, infeasible, mean_of, outcome, run, size
 from .feasible import NO_PAIRING
 
 MOST_TERMS = 100_000
@@ -52,6 +47,7 @@ def find_stable(
     engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
+    limits: ShareLimits = SHARE_LIMITS,
 ) -> Outcome:
     """Is there a pairing without a blocking pair, and which of them has the least mean penalty?
 
@@ -72,6 +68,7 @@ def find_stable(
     engine : the solver of the program: "highs" or "cp-sat".
     start : a pairing; used when it has no blocking pair.
     report : progress, in mean penalty.
+    limits : of programs of many agents of a type.
 
     Returns
     -------
@@ -80,20 +77,10 @@ def find_stable(
         infeasible: proved that every pairing has a blocking pair (or that there is no pairing).
         Unknown without a solution: not decided.
     """
-    validate_alpha(alpha, alpha_mode)
-    return _within(
-        instance,
-        stable_program(instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty),
-        0,
-        alpha,
-        alpha_mode,
-        uncertainty,
-        time_limit,
-        engine,
-        start,
-        report,
-        penalty,
-    )
+    return at_most_blocking(
+        instance, 0, alpha, alpha_mode, uncertainty=uncertainty, penalty=penalty,
+        time_limit=time_limit, engine=engine, start=start, report=report, limits=limits,
+    )  # fmt: skip
 
 
 @validate_options
@@ -109,6 +96,7 @@ def at_most_blocking(
     engine: EngineName | None = None,
     start: Solution | None = None,
     report: Report | None = None,
+    limits: ShareLimits = SHARE_LIMITS,
 ) -> Outcome:
     """The pairing of least mean penalty with at most `most` blocking pairs, or any such pairing.
 
@@ -121,7 +109,7 @@ def at_most_blocking(
     engine : "cp-sat", or "highs" where all agents are different; whichever can when not given.
     others : as in `find_stable`, whose answer this is for K = 0.
     """
-    validate_alpha(alpha, alpha_mode)
+    clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
     if most == 0:
         program = stable_program(
             instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty
@@ -135,10 +123,39 @@ def at_most_blocking(
         )  # fmt: skip
     if engine is None:
         engine = "cp-sat" if len(program.program.products) or not penalty else "highs"
-    return _within(
-        instance, program, most, alpha, alpha_mode, uncertainty, time_limit, engine, start, report,
-        penalty,
-    )  # fmt: skip
+    begin = _usable(instance, start, most, counted)
+    engine, answer = _asked(instance, program, clock, engine, begin, limits)
+    if answer.status is Status.INFEASIBLE and begin is None:
+        kind = KINDS[uncertainty]
+        needed = (
+            f"has a {kind}blocking pair"
+            if most == 0
+            else f"has more than {most} {kind}blocking pairs"
+        )
+        return infeasible(
+            clock,
+            f"every pairing {needed}: the integer program over types has no solution",
+            **size(program, engine),
+        )
+    best = best_of(instance, program, answer, begin, mean_of(instance))
+    certificate = {**counted.facts, **size(program, engine)}
+    bound = answer.bound / instance.agents if penalty and answer.bound is not None else None
+    value = None if best is None else mean_penalty(instance, best)
+    if best is None:
+        certificate |= {"proof": NOT_GIVEN, "engine_message": answer.message}
+    # no engine is believed: its pairing's blocking pairs are counted again
+    elif (count := counted.count(instance, best)) > most:
+        certificate["contradiction"] = (
+            f"recounted {count} blocking pairs where the program allows {most}"
+        )
+        best, bound = None, None
+    else:
+        certificate["blocking_pairs"] = count
+        certificate["proof"] = (
+            "recount of the blocking pairs; integer program over types for the least penalty "
+            "among such pairings"
+        )
+    return outcome(instance, best, value, bound, answer.stop, certificate, clock)
 
 
 @validate_options
@@ -169,8 +186,7 @@ def fewest_blocking(
         "order" (`order_program`), for which CP-SAT raises the bound by unsatisfiable cores.
     steps : of the order encoding, for a bound from below: see `order_program`.
     """
-    validate_alpha(alpha, alpha_mode)
-    clock = Clock(time_limit, report)
+    clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
     if encoding == "order":
         program = order_program(
             instance, most, alpha, alpha_mode, uncertainty=uncertainty, steps=steps
@@ -181,133 +197,48 @@ def fewest_blocking(
         )
     cp_sat = encoding == "order" or len(program.program.products)
     chosen = engine or ("cp-sat" if cp_sat else "highs")
-    begin = _usable(instance, start, most, alpha, alpha_mode, uncertainty)
+    begin = _usable(instance, start, most, counted)
     answer = run(program, clock, engine=chosen, start=begin, by_cores=encoding == "order")
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(
             clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer"
         )
-
-    def count(pairing: Pairing) -> float:
-        return float(blocking_pairs(instance, pairing, alpha, alpha_mode, uncertainty).count)
-
-    best = best_of(instance, program, answer, begin, count)
+    best = best_of(
+        instance, program, answer, begin, lambda pairing: counted.count(instance, pairing)
+    )
     kind = "bilinear integer program" if encoding == "products" else "order encoding"
     certificate: dict[str, Any] = {"proof": f"{kind} over types", **size(program, chosen)}
     bound = None if answer.bound is None else max(0.0, float(np.ceil(answer.bound - 1e-6)))
-    value = None if best is None else count(best)
+    value = None if best is None else float(counted.count(instance, best))
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
 
 
-def _within(
+def _asked(
     instance: Colocation,
     program: PairingProgram,
-    most: int,
-    alpha: float,
-    alpha_mode: AlphaMode,
-    uncertainty: Uncertainty,
-    time_limit: float | None,
+    clock: Clock,
     engine: EngineName,
-    start: Solution | None,
-    report: Report | None,
-    penalty: bool,
-) -> Outcome:
-    """Run a program whose pairings have at most `most` blocking pairs, and recount them."""
-    # solve the program, from the given pairing where it keeps the limit
-    clock = Clock(time_limit, report)
-    begin = _usable(instance, start, most, alpha, alpha_mode, uncertainty)
-    if engine == "highs" and len(program.flag) and int(instance.count.max()) in MANY:
-        answer = solve_in_shares(program, clock, agents=instance.agents, start=begin)
+    start: Pairing | None,
+    limits: ShareLimits,
+) -> tuple[EngineName, EngineAnswer]:
+    """What an engine says of a program; where its point broke a row, what the other one says."""
+    many = limits.fewest <= int(instance.count.max()) < limits.most
+    if engine == "highs" and len(program.flag) and many:
+        answer = solve_in_shares(program, clock, agents=instance.agents, start=start, limits=limits)
     else:
-        answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
-    if (
-        answer.point is None
-        and answer.status is Status.UNKNOWN
-        and answer.bound is not None
-        and not clock.expired
-    ):
-        other: EngineName = (
-            "cp-sat" if engine == "highs" else "highs"
-        )  # a point was found but broke a row: ask the other engine
-        if other == "cp-sat" or not len(program.program.products):
-            engine, answer = (
-                other,
-                run(program, clock, engine=other, scale=instance.agents, start=begin),
-            )
-    # infeasible by proof
-    if answer.status is Status.INFEASIBLE and begin is None:
-        kind = KINDS[uncertainty]
-        needed = (
-            f"has a {kind}blocking pair"
-            if most == 0
-            else f"has more than {most} {kind}blocking pairs"
-        )
-        return infeasible(
-            clock,
-            f"every pairing {needed}: the integer program over types has no solution",
-            **size(program, engine),
-        )
-    # the better of the engine's pairing and the given one, both checked
-    best = best_of(
-        instance, program, answer, begin, lambda pairing: mean_penalty(instance, pairing)
-    )
-    certificate: dict[str, Any] = {
-        "alpha": alpha,
-        "alpha_mode": alpha_mode,
-        **size(program, engine),
-    }
-    if best is None:
-        certificate["proof"] = NOT_GIVEN
-        certificate["engine_message"] = answer.message
-        return outcome(
-            instance,
-            None,
-            None,
-            _mean(instance, answer.bound) if penalty else None,
-            answer.stop,
-            certificate,
-            clock,
-        )
-    # no engine is believed: its pairing's blocking pairs are counted again
-    count = blocking_pairs(instance, best, alpha, alpha_mode, uncertainty).count
-    if count > most:
-        certificate["contradiction"] = (
-            f"recounted {count} blocking pairs where the program allows {most}"
-        )
-        return outcome(instance, None, None, None, answer.stop, certificate, clock)
-    certificate["blocking_pairs"] = count
-    certificate["proof"] = (
-        "recount of the blocking pairs; integer program over types for the least penalty "
-        "among such pairings"
-    )
-    bound = _mean(instance, answer.bound) if penalty else None
-    return outcome(
-        instance, best, mean_penalty(instance, best), bound, answer.stop, certificate, clock
-    )
-
-
-def _mean(instance: Colocation, total: float | None) -> float | None:
-    return None if total is None else total / instance.agents
+        answer = run(program, clock, engine=engine, scale=instance.agents, start=start)
+    broken = answer.point is None and answer.status is Status.UNKNOWN and answer.bound is not None
+    other: EngineName = "cp-sat" if engine == "highs" else "highs"
+    products = len(program.program.products)
+    if not broken or clock.expired or (other == "highs" and products):
+        return engine, answer
+    return other, run(program, clock, engine=other, scale=instance.agents, start=start)
 
 
 def _usable(
-    instance: Colocation,
-    start: Solution | None,
-    most: int | None,
-    alpha: float,
-    alpha_mode: AlphaMode,
-    uncertainty: Uncertainty,
+    instance: Colocation, start: Solution | None, most: int | None, counted: Blocking
 ) -> Pairing | None:
     """The start, if it is a feasible pairing with no more blocking pairs than allowed."""
-    if not isinstance(start, Pairing) or not _feasible(instance, start):
+    if not isinstance(start, Pairing) or not feasible(instance, start):
         return None
-    count = blocking_pairs(instance, start, alpha, alpha_mode, uncertainty).count
-    return start if most is None or count <= most else None
-
-
-def _feasible(instance: Colocation, start: Pairing) -> bool:
-    try:
-        check(instance, start)
-    except InfeasibleSolution:
-        return False
-    return True
+    return start if most is None or counted.count(instance, start) <= most else None

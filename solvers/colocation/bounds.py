@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, blocks
-from .common import AN_AGENT_CUBED
+from .common import PROGRAM_LIMITS, ProgramLimits
 
 FRACTIONAL_UP_TO = 2000
 """Different agents up to which a fractional matching bounds the penalty: its time grows with their
@@ -15,7 +15,9 @@ cube.
 """
 
 
-def least_penalty_bound(instance: Colocation, seconds: float | None = None) -> float:
+def least_penalty_bound(
+    instance: Colocation, seconds: float | None = None, limits: ProgramLimits = PROGRAM_LIMITS
+) -> float:
     """A bound on the mean penalty of any pairing at all, stable or not.
 
     Parameters
@@ -25,7 +27,7 @@ def least_penalty_bound(instance: Colocation, seconds: float | None = None) -> f
     """
     present = instance.count > 0
     matched = instance.distinct and instance.singles_allowed == 0
-    in_time = seconds is None or AN_AGENT_CUBED * instance.types**3 <= seconds
+    in_time = seconds is None or limits.agent_cubed * instance.types**3 <= seconds
     if matched and in_time and instance.types <= FRACTIONAL_UP_TO:
         return _fractional_bound(np.where(instance.allowed, instance.penalty, np.inf))
     best = np.full(instance.types, np.inf)  # everyone beside the partner it likes best, or alone

@@ -5,38 +5,91 @@ checked outcome.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
-from ...instances.problem.errors import InfeasibleSolution, InvalidOption
+from ...instances.colocation.stability import (
+    AlphaMode,
+    BlockingPairs,
+    Uncertainty,
+    blocking_pairs,
+    validate_alpha,
+)
+from ...instances.problem.errors import InvalidOption
+from ...instances.problem.registry import feasible
 from ...models.colocation import PairingProgram
 from ...models.program import unit_of
 from ..engines import EngineAnswer, EngineName, call_in_subprocess, solve_program
-from ..outcome import Clock, Outcome, Status, Stop, agree
-
-KEEPS_TIME = 600
-"""Pairs of types up to which an engine keeps its time limit on a whole program (5,000 pairs:
-seconds over it).
-"""
-
-MOST_PAIRS = 100_000
-"""Pairs of types up to which a whole program is made under a time limit."""
+from ..incumbent import conclude
+from ..outcome import Clock, Outcome, Status, Stop
 
 CHILD_TIME_FRACTION = 0.7
-"""The part of its time that a process of its own is told: engines on large programs look at no
+"""The part of its time that a process of its own is given: engines on large programs look at no
 clock for long.
 """
 
-AN_AGENT_CUBED, A_LISTED_PAIR, A_FORGIVEN_PAIR, A_PRICED_PAIR = 5e-10, 2e-7, 1e-6, 1.5e-7
-"""Seconds, at most, that steps take which look at no clock, so that they are left out where there
-is less: a fractional matching for each of the different agents to the third power; their lists for
-each ordered pair of them, and which pairs the second level may use; a round of pricing, with what
-is made before the first, for each type beside another.
-"""
+
+@dataclass(frozen=True)
+class ProgramLimits:
+    """What fits into the time of a method that solves whole programs over pairs of types.
+
+    Attributes
+    ----------
+    keeps_time : pairs up to which an engine keeps its time limit (5,000 pairs: seconds over it).
+    most_pairs : pairs up to which a program is made under a time limit.
+    priced_pair : seconds, at most, that a round of pricing, with what is made before the first,
+        takes for each type beside another; it looks at no clock.
+    agent_cubed : the same for a fractional matching and each different agent to the third power.
+    """
+
+    keeps_time: int = 600
+    most_pairs: int = 100_000
+    priced_pair: float = 1.5e-7
+    agent_cubed: float = 5e-10
+
+
+PROGRAM_LIMITS = ProgramLimits()
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Which pairs block.
+
+    Attributes
+    ----------
+    alpha, mode : least gain for which an agent moves, as in `gains`.
+    uncertainty : which gains count, as in `blocking_pairs`.
+    """
+
+    alpha: float = 0.0
+    mode: AlphaMode = "penalty-points"
+    uncertainty: Uncertainty = "none"
+
+    def __post_init__(self) -> None:
+        validate_alpha(self.alpha, self.mode)
+
+    def pairs(self, instance: Colocation, pairing: Pairing) -> BlockingPairs:
+        """The blocking pairs, by the one counter."""
+        return blocking_pairs(instance, pairing, self.alpha, self.mode, self.uncertainty)
+
+    def count(self, instance: Colocation, pairing: Pairing) -> int:
+        """How many there are."""
+        return self.pairs(instance, pairing).count
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As options of a method."""
+        return {**self.facts, "uncertainty": self.uncertainty}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As a certificate has them."""
+        return {"alpha": self.alpha, "alpha_mode": self.mode}
+
 
 NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
 
@@ -150,13 +203,11 @@ def best_of(
     start: Pairing | None,
     value: Callable[[Pairing], float],
 ) -> Pairing | None:
-    """The better of the engine's pairing, when it passes `check`, and the start."""
+    """The better of the engine's pairing, when it is feasible, and the start."""
     if answer.point is None:
         return start
     found = program.pairing(answer.point)
-    try:
-        check(instance, found)
-    except InfeasibleSolution:  # no solver is believed on its word
+    if not feasible(instance, found):  # no solver is believed on its word
         return start
     return found if start is None or value(found) <= value(start) else start
 
@@ -171,28 +222,12 @@ def outcome(
     clock: Clock,
     objective: str = "penalty",
 ) -> Outcome:
-    """The checked outcome: optimal only where the bound meets the recomputed value; a bound above
-    it is a contradiction.
-    """
-    facts = dict(certificate)
-    if pairing is None or value is None:
-        return Outcome(None, bound, Status.UNKNOWN, stop, facts, tuple(clock.trace))
-    check(instance, pairing)
-    status = Status.FEASIBLE
-    if bound is not None:
-        met = agree(value, bound, scale(instance, objective))
-        if bound > value and not met:
-            facts["contradiction"] = (
-                f"the bound {bound:.12g} is above the value {value:.12g}; neither is trusted"
-            )
-            clock.note(value, None, "contradiction")
-            return Outcome(pairing, None, Status.UNKNOWN, stop, facts, tuple(clock.trace))
-        bound = min(bound, value)
-        status = Status.OPTIMAL if met else Status.FEASIBLE
-    if status is Status.OPTIMAL and stop is not Stop.INTERRUPTED:
-        stop = Stop.FINISHED
-    clock.note(value, bound, "done")
-    return Outcome(pairing, bound, status, stop, facts, tuple(clock.trace))
+    """The checked outcome, by `conclude`."""
+    if pairing is not None:
+        check(instance, pairing)
+    return conclude(
+        pairing, value, bound, stop, certificate, clock, scale=scale(instance, objective)
+    )
 
 
 def infeasible(clock: Clock, proof: str, **facts: Any) -> Outcome:

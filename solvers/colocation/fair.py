@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,12 +19,23 @@ from ...instances.problem.base import Solution
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.colocation import FINE, FairProgram, fair_program
 from ..engines import EngineAnswer, EngineName
-from ..outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree
+from ..incumbent import Incumbent
+from ..outcome import (
+    AGREE,
+    Clock,
+    Outcome,
+    Report,
+    Status,
+    Stop,
+    agree,
+    level,
+    raise_if_interrupted,
+)
 from .bounds import least_penalty_bound
 from .common import (
-    KEEPS_TIME,
-    MOST_PAIRS,
     NOT_GIVEN,
+    PROGRAM_LIMITS,
+    ProgramLimits,
     best_of,
     in_own_unit,
     infeasible,
@@ -40,31 +51,35 @@ from .local_branching import LocalBranching, search_near
 from .neighborhoods import improve
 from .relaxation import Relaxation, relaxed, rounded
 
-SECOND_LEVEL_SECONDS = 30.0
-"""Time for the least penalty at the least slack when there is no time limit: it is far harder than
-the first level.
-"""
 
-SHORT = 4
-"""What begins gets one part in so many of the time: what it does not find or prove soon, it often
-does not at all.
-"""
+@dataclass(frozen=True)
+class FairLimits:
+    """What steers `fair`.
 
-FIRST_TRY = 8
-"""One part in so many of the second level's time is what the whole program gets first: small ones
-are proved in it.
-"""
+    Attributes
+    ----------
+    penalty_seconds : time for the least penalty at the least slack when there is no time limit: it
+        is far harder than the first level.
+    short : what begins gets one part in so many of the time: what it does not find or prove soon,
+        it often does not at all.
+    first_try : one part in so many of the second level's time is what the whole program gets first:
+        small ones are proved in it.
+    improving : the part of a large program's second level for improving a pairing part by part: it
+        finds more than the program does.
+    near : the same for searching near the relaxation, which ends by itself where it finds nothing
+        more.
+    improving_seconds : time for improving a pairing part by part when there is no limit.
+    programs : limits of programs over pairs of types.
+    """
 
-IMPROVING = 2 / 3
-"""The part of a large program's second level for improving a pairing part by part: it finds more
-than the program does.
-"""
+    penalty_seconds: float = 30.0
+    short: int = 4
+    first_try: int = 8
+    improving: float = 2 / 3
+    near: float = 0.95
+    improving_seconds: float = 10.0
+    programs: ProgramLimits = PROGRAM_LIMITS
 
-NEAR = 0.95
-"""The same for searching near the relaxation, which ends by itself where it finds nothing more."""
-
-IMPROVING_SECONDS = 10.0
-"""Time for improving a pairing part by part when there is no limit."""
 
 WITHIN = "linear relaxation, and integer program over types, of least penalty at this slack"
 
@@ -83,6 +98,7 @@ def fair(
     slack: Allowance | None = None,
     start: Solution | None = None,
     report: Report | None = None,
+    limits: FairLimits | None = None,
 ) -> Outcome:
     """The pairing of least slack, and among those the one of least mean penalty; or the one of
     least mean penalty within an allowance of slack.
@@ -108,6 +124,7 @@ def fair(
         least slack found and a bound on it. As little as possible when not given.
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress, in slack, or in mean penalty within the allowance.
+    limits : what steers the search.
 
     Returns
     -------
@@ -134,11 +151,11 @@ def fair(
         return begin
     given, (instance, unit) = instance, in_own_unit(instance)
     clock.unit = unit
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng, limits = np.random.default_rng(0) if rng is None else rng, limits or FairLimits()
     if slack is None:
-        search = _Search(instance, begin, clock, engine, rng)
+        search = _Search(instance, begin, clock, engine, rng, limits)
     else:
-        search = _Within(instance, begin, clock, engine, rng, given, slack, unit)
+        search = _Within(instance, begin, clock, engine, rng, limits, given, slack, unit)
     try:
         search.least_slack()
         if search.ready:
@@ -168,8 +185,10 @@ class _Search:
         clock: Clock,
         engine: EngineName,
         rng: np.random.Generator,
+        limits: FairLimits,
     ) -> None:
         self.instance, self.clock, self.engine, self.rng = instance, clock, engine, rng
+        self.limits = limits
         self.best = begin
         self.bound = 0.0
         self.penalty_bound: float | None = None
@@ -222,14 +241,14 @@ class _Search:
     @property
     def large(self) -> bool:
         """Whether an engine may not keep its time limit on the whole program, nor find much."""
-        return self.pairs > KEEPS_TIME
+        return self.pairs > self.limits.programs.keeps_time
 
     @property
     def too_large(self) -> bool:
         """Whether making the whole program, or its relaxation, would take longer than there is
         time.
         """
-        return self.pairs > MOST_PAIRS and self.clock.left is not None
+        return self.pairs > self.limits.programs.most_pairs and self.clock.left is not None
 
     def least_slack(self) -> None:
         """The first level: a good answer, then the whole program."""
@@ -242,7 +261,7 @@ class _Search:
             self.certificate |= size(program, self.engine)
             solved = self._approach(program)
             if not self.settled and not self.large and self.clock.left is not None:
-                self._improve(None, self.clock.time_slice(SHORT))
+                self._improve(None, self.clock.time_slice(self.limits.short))
                 if not self.settled:
                     self._run(program, None, parts=2)
             hopeless = self.large and not solved and self.clock.left is not None
@@ -253,14 +272,16 @@ class _Search:
         self._ended(self.settled)
 
     def least_penalty(self) -> None:
-        """The second level, no longer than `SECOND_LEVEL_SECONDS` where there is no limit: it is
+        """The second level, no longer than `penalty_seconds` where there is no limit: it is
         far harder than the first.
         """
         slack, whole = self.most, self.clock
         if whole.left is None:
-            self.clock = Clock(SECOND_LEVEL_SECONDS)
+            self.clock = Clock(self.limits.penalty_seconds)
         if self.too_large:
-            self.penalty_bound = least_penalty_bound(self.instance, whole.left)
+            self.penalty_bound = least_penalty_bound(
+                self.instance, whole.left, self.limits.programs
+            )
             self._improve(slack, self.clock.left)
         else:
             # Engines round what is near their tolerance: with a little more slack their bound holds
@@ -272,10 +293,10 @@ class _Search:
             if relaxation is not None:
                 self._prove_penalty(relaxation.bound)
             if not self.large:  # what is near the relaxation already waits for its search
-                self._run(program, slack, parts=2 * FIRST_TRY if self.near else FIRST_TRY)
+                self._run(program, slack, parts=(1 + self.near) * self.limits.first_try)
             if not self.cheapest and self.clock.left is not None:
                 if relaxation is None or self.large:
-                    self._improve(slack, IMPROVING * self.clock.left)
+                    self._improve(slack, self.limits.improving * self.clock.left)
                 else:
                     self._search_near(relaxation, slack)
             if not self.cheapest:
@@ -308,7 +329,7 @@ class _Search:
         """A pairing of the least slack that the relaxation allows, near its cheapest point."""
         slack = max(self.bound, self.enough)
         near = LocalBranching(self.instance, self.best, relaxation, self.clock, slack=slack)
-        share = self.clock.time_slice(SHORT)
+        share = self.clock.time_slice(self.limits.short)
         try:
             near.first(self.clock.seconds + (share or 0.0))
         finally:
@@ -316,26 +337,28 @@ class _Search:
 
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""
-        seconds = IMPROVING_SECONDS if seconds is None else seconds
+        seconds = self.limits.improving_seconds if seconds is None else seconds
         bound = max(self.bound, self.enough) if slack is None else self.penalty_bound
-        best, interrupted = improve(
+        found = improve(
             self.instance, self.best, self.clock, seconds, self.rng, slack=slack, bound=bound
         )
-        if slack is None or self.within(best, slack):
-            self.best = best
-        if interrupted:
-            raise KeyboardInterrupt
+        self._take(found, slack)
+
+    def _take(self, found: Incumbent[Pairing, float], slack: float | None) -> None:
+        """Keep what a search found, if it has no more slack than allowed; Ctrl-C is raised."""
+        assert found.best is not None
+        if slack is None or self.within(found.best, slack):
+            self.best = found.best
+        raise_if_interrupted(found.stop)
 
     def _search_near(self, relaxation: Relaxation, slack: float) -> None:
         """Around the relaxation, for most of the time left."""
-        best, interrupted = search_near(
-            self.instance, self.best, relaxation, self.clock, NEAR * (self.clock.left or 0.0),
-            self.rng, slack=slack, bound=self.penalty_bound, boxes=not self.near
+        seconds = self.limits.near * (self.clock.left or 0.0)
+        found = search_near(
+            self.instance, self.best, relaxation, self.clock, seconds, self.rng, slack=slack,
+            bound=self.penalty_bound, boxes=not self.near
         )  # fmt: skip
-        if self.within(best, slack):
-            self.best = best
-        if interrupted:
-            raise KeyboardInterrupt
+        self._take(found, slack)
 
     def _run(self, program: FairProgram, slack: float | None, parts: int = 1) -> None:
         """The whole program, for a part of the time left; its slack, or its mean penalty at no more
@@ -363,8 +386,7 @@ class _Search:
             self._prove(answer.bound / FINE)
         elif answer.bound is not None:
             self._prove_penalty(answer.bound)
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         self.stop = answer.stop
 
     def _ended(self, proved: bool) -> None:
@@ -395,18 +417,9 @@ class _Search:
                     f"the bound {bound:.12g} is above the penalty {value:.12g}; neither is trusted"
                 )
             bound = value if self.cheapest else None
-        statuses = [
-            Status.OPTIMAL if proved else Status.FEASIBLE
-            for proved in (self.least, self.least and self.cheapest)
-        ]
         self.certificate["levels"] = [
-            {
-                "objective": "slack",
-                "value": self.slack,
-                "bound": min(self.bound, self.slack),
-                "status": statuses[0].value,
-            },
-            {"objective": "penalty", "value": value, "bound": bound, "status": statuses[1].value},
+            level("slack", self.slack, min(self.bound, self.slack), self.least),
+            level("penalty", value, bound, self.least and self.cheapest),
         ]
         found = outcome(
             self.instance,
@@ -418,13 +431,8 @@ class _Search:
             self.clock,
             "slack",
         )
-        if (
-            self.stop is not Stop.FINISHED and found.stop is Stop.FINISHED
-        ):  # the second level ran out of time
-            return Outcome(
-                found.solution, found.bound, found.status, self.stop, found.certificate, found.trace
-            )
-        return found
+        # the second level may have run out of time
+        return found if self.stop is Stop.FINISHED else replace(found, stop=self.stop)
 
 
 class _Within(_Search):
@@ -434,11 +442,12 @@ class _Within(_Search):
 
     def __init__(
         self, instance: Colocation, begin: Pairing, clock: Clock, engine: EngineName,
-        rng: np.random.Generator, given: Colocation, allowed: float, unit: float,
+        rng: np.random.Generator, limits: FairLimits, given: Colocation, allowed: float,
+        unit: float,
     ) -> None:  # fmt: skip
         self.given, self.allowed, self.unit = given, allowed, unit
         self.enough = allowed / unit
-        super().__init__(instance, begin, clock, engine, rng)
+        super().__init__(instance, begin, clock, engine, rng, limits)
 
     @property
     def ready(self) -> bool:

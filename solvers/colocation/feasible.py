@@ -9,10 +9,10 @@ from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption, NoSolution
 from ...models.colocation import PairingProgram, penalty_program, repair_program
 from ..engines import EngineAnswer, EngineName
-from ..outcome import Clock, Outcome, Status, Stop
+from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from ..roommates import ranks_from_cost
 from ..roommates.maximum_matching import largest_matching
-from .common import KEEPS_TIME, infeasible, run
+from .common import PROGRAM_LIMITS, infeasible, run
 from .matching import least_penalty_matching
 
 NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than may run alone"
@@ -229,10 +229,9 @@ def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing 
     alone = start.replace(single=start.single + instance.count - start.agents_used())
     count = Colocation(np.where(instance.allowed, 0.0, np.inf), instance.count, unpaired=1.0)
     found = least_penalty_matching(count, alone, clock)
-    if found.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
-    if found.pairing.single.sum() <= instance.singles_allowed:
-        return found.pairing
+    raise_if_interrupted(found.stop)
+    if found.best.single.sum() <= instance.singles_allowed:
+        return found.best
     if found.bound > instance.singles_allowed + 1e-6:
         return None
     program = None if clock.expired else penalty_program(instance)
@@ -258,10 +257,9 @@ def _run(
     start: Pairing | None = None,
 ) -> EngineAnswer:
     """A program within the clock's time, and `_UNDECIDED` seconds; Ctrl-C is raised."""
-    large = program.program.columns > KEEPS_TIME
+    large = program.program.columns > PROGRAM_LIMITS.keeps_time
     answer = run(program, clock, engine=engine, start=start, most=_UNDECIDED, apart=large)
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    raise_if_interrupted(answer.stop)
     return answer
 
 

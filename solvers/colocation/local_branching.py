@@ -4,24 +4,17 @@ few more or fewer of each, by small programs.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...instances.colocation.instance import (
-    Booleans,
-    Colocation,
-    Floats,
-    Integers,
-    Pairing,
-    check,
-)
-from ...instances.colocation.objective import mean_penalty, within_slack
-from ...instances.problem.errors import InfeasibleSolution
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.colocation.objective import mean_penalty, scale, within_slack
 from ...models.colocation import fair_program
 from ...models.program import LinearProgram
 from ..engines import solve_program
-from ..outcome import LEAST_SECONDS, Clock, Stop
+from ..incumbent import Incumbent
+from ..outcome import LEAST_SECONDS, Clock, Stop, raise_if_interrupted
 from .relaxation import Relaxation, relaxed
 
 BOXES = ((3, 2), (4, 2), (3, 3), (4, 3), (5, 4), (5, 8))
@@ -30,45 +23,48 @@ that may grow, and how far in pairs of two types. Small boxes without a pairing 
 have none.
 """
 
-FIRST_SECONDS = 0.8
-"""Time for each of them."""
 
-BOTH_PER_TYPE, BOTH_SPREAD, BOTH_SECONDS = 3.5, 1.15, 1.0
-"""The same numbers, and the time, for programs of all types that reach from the best pairing to a
-point near the relaxation's.
-"""
+@dataclass(frozen=True)
+class BranchingLimits:
+    """What steers the search near a relaxation.
 
-MORE, FEWER = 1.05, 1.08
-"""By how much the first of these numbers grows with each that is solved in time, and shrinks with
-each that is not: one that ends has found the best there is in it.
-"""
+    Attributes
+    ----------
+    box_seconds : time for each of `BOXES`.
+    both_per_type, both_spread, both_seconds : pairs of types for each type that may grow, how many
+        times less or more are drawn, and the time, for programs of all types that reach from the
+        best pairing to a point near the relaxation's.
+    more, fewer : by how much the first of these numbers grows with each that is solved in time, and
+        shrinks with each that is not: one that ends has found the best there is in it.
+    shift : what a pair costs more on average where such a point is drawn, in mean costs of a pair.
+    parts : one program in so many is of a part of the types.
+    per_type, spread : pairs of types for each type that may grow, those of least price, and how
+        many times less or more are drawn. More make a program slower than its answer better.
+    fewest, step : types in the first parts; and by how much they grow with each that is solved in
+        time.
+    part_seconds : time for one part; where it is not enough, the next are smaller.
+    patience : seconds without a better pairing after which it ends; longer where the last one took
+        longer.
+    """
 
-SHIFT = 0.05
-"""What a pair costs more on average where such a point is drawn, in mean costs of a pair."""
-
-PARTS = 4
-"""One program in so many is of a part of the types."""
-
-PER_TYPE = 5
-"""Pairs of types for each type that may grow: those of least price. More make a program slower than
-they make its answer better.
-"""
-
-SPREAD = 1.5
-"""That number is drawn anew for every part, up to so many times less or more."""
-
-FEWEST, STEP = 8, 0.15
-"""Types in the first parts; and by how much they grow with each that is solved in time."""
-
-PART_SECONDS = 0.2
-"""Time for one part; where it is not enough, the next are smaller."""
-
-PATIENCE = 3.0
-"""Seconds without a better pairing after which it ends; longer where the last one took longer."""
+    box_seconds: float = 0.8
+    both_per_type: float = 3.5
+    both_spread: float = 1.15
+    both_seconds: float = 1.0
+    more: float = 1.05
+    fewer: float = 1.08
+    shift: float = 0.05
+    parts: int = 4
+    per_type: float = 5.0
+    spread: float = 1.5
+    fewest: int = 8
+    step: float = 0.15
+    part_seconds: float = 0.2
+    patience: float = 3.0
 
 
-class LocalBranching:
-    """The best pairing so far of no more slack than given, and the small programs near the
+class LocalBranching(Incumbent[Pairing, float]):
+    """The cheapest pairing so far of no more slack than given, and the small programs near the
     relaxation that look for a better one.
 
     Parameters
@@ -77,23 +73,31 @@ class LocalBranching:
     begin : a feasible pairing. One of more slack counts for nothing, and stays the best until there
         is another.
     relaxation : of `fair_program` at this slack.
+    bound : what is proved of the mean penalty.
     """
+
+    best: Pairing
 
     def __init__(
         self, instance: Colocation, begin: Pairing, relaxation: Relaxation, clock: Clock, *,
-        slack: float, bound: float | None = None,
+        slack: float, bound: float | None = None, limits: BranchingLimits | None = None,
     ) -> None:  # fmt: skip
-        self.instance, self.relaxation, self.clock = instance, relaxation, clock
-        self.slack, self.bound = slack, bound
+        def cost(pairing: Pairing) -> float:
+            fair = within_slack(instance, pairing, slack)
+            return mean_penalty(instance, pairing) if fair else np.inf
+
+        super().__init__(
+            instance, clock, cost, scale=scale(instance, "penalty"), bound=bound
+        )  # fmt: skip
+        self.instance, self.relaxation = instance, relaxation
+        self.limits = limits or BranchingLimits()
         self.made = fair_program(instance, slack)
         self.size = len(self.made.first) + len(self.made.alone)
         self.order = np.argsort(
             np.argsort(relaxation.price[: self.size], kind="stable"), kind="stable"
         )
         self.present = np.flatnonzero(instance.count > 0)
-        self.best, self.value = begin, np.inf
-        if within_slack(instance, begin, slack):
-            self.value = mean_penalty(instance, begin)
+        self.begin(begin)
 
     @property
     def found(self) -> bool:
@@ -112,7 +116,7 @@ class LocalBranching:
             self._solve(
                 low,
                 np.where(self._cheap(per_type), np.floor(point + reach), low),
-                min(FIRST_SECONDS, until - self.clock.seconds),
+                min(self.limits.box_seconds, until - self.clock.seconds),
                 start=False,
             )
 
@@ -120,25 +124,21 @@ class LocalBranching:
         """Solve small programs around the best pairing until time is up, or none has been better
         for long.
         """
-        types, last, number = float(FEWEST), self.clock.seconds, 0
-        per_type = BOTH_PER_TYPE
-        while not self.clock.expired and self.clock.seconds < min(
-            until, last + max(PATIENCE, last)
-        ):
-            if self.bound is not None and self.value <= self.bound:
-                break
+        limits, last, number = self.limits, self.clock.seconds, 0
+        types, per_type = float(limits.fewest), limits.both_per_type
+        while self.open and self.clock.seconds < min(until, last + max(limits.patience, last)):
             before, left, number = self.value, until - self.clock.seconds, number + 1
-            if number % PARTS:  # all types, towards a point near the relaxation's
-                cheap = self._cheap(per_type * BOTH_SPREAD ** rng.uniform(-1, 1))
+            if number % limits.parts:  # all types, towards a point near the relaxation's
+                cheap = self._cheap(per_type * limits.both_spread ** rng.uniform(-1, 1))
                 ends = self._between(self._moved(rng), cheap)
-                stop = self._solve(*ends, min(BOTH_SECONDS, left))
-                per_type *= MORE if stop is Stop.FINISHED else 1 / FEWER
+                stop = self._solve(*ends, min(limits.both_seconds, left))
+                per_type *= limits.more if stop is Stop.FINISHED else 1 / limits.fewer
             else:
-                cheap = self._cheap(PER_TYPE * SPREAD ** rng.uniform(-1, 1))
+                cheap = self._cheap(limits.per_type * limits.spread ** rng.uniform(-1, 1))
                 drawn = rng.choice(self.present, min(int(types), len(self.present)), replace=False)
-                stop = self._solve(*self._part(drawn, cheap), min(PART_SECONDS, left))
-                grown = types + (STEP if stop is Stop.FINISHED else -3 * STEP)
-                types = min(max(float(FEWEST), grown), float(len(self.present)))
+                stop = self._solve(*self._part(drawn, cheap), min(limits.part_seconds, left))
+                grown = types + (limits.step if stop is Stop.FINISHED else -3 * limits.step)
+                types = min(max(float(limits.fewest), grown), float(len(self.present)))
             last = self.clock.seconds if self.value < before else last
 
     def _cheap(self, per_type: float) -> Booleans:
@@ -149,7 +149,9 @@ class LocalBranching:
         """An optimum of the relaxation with costs that are drawn somewhat higher."""
         program, point = self.made.program, self.relaxation.point[: self.size]
         cost = program.cost.copy()
-        each = SHIFT * abs(float(cost[: self.size] @ point)) / max(float(point.sum()), 1.0)
+        each = (
+            self.limits.shift * abs(float(cost[: self.size] @ point)) / max(float(point.sum()), 1.0)
+        )
         cost[: self.size] += each * rng.exponential(1.0, self.size)
         found = relaxed(replace(program, cost=cost), self.clock)
         return point if found is None else found.point[: self.size]
@@ -181,14 +183,8 @@ class LocalBranching:
             start=self._now if start else None, heuristics=False,
         )  # fmt: skip
         if answer.point is not None:
-            found = self.made.pairing(answer.point)
-            if _holds(self.instance, found, self.slack):
-                cost = mean_penalty(self.instance, found)
-                if cost < self.value:
-                    self.best, self.value = found, cost
-                    self.clock.note(cost, self.bound, "near the relaxation")
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+            self.offer(self.made.pairing(answer.point), "near the relaxation")
+        raise_if_interrupted(answer.stop)
         return answer.stop
 
 
@@ -203,8 +199,9 @@ def search_near(
     slack: float,
     bound: float | None = None,
     boxes: bool = True,
-) -> tuple[Pairing, bool]:
-    """Less mean penalty with no more than the slack given.
+    limits: BranchingLimits | None = None,
+) -> LocalBranching:
+    """Less mean penalty with no more than the slack given: the search when it is over.
 
     Begins with the program in boxes around the relaxation's point. Then, again and again, a point
     is drawn near the relaxation's, and the program solved between it and the best pairing. Unlike
@@ -220,20 +217,16 @@ def search_near(
     seconds : time for it, besides the clock's.
     bound : what is proved of the mean penalty; the search ends there.
     boxes : whether to look around the relaxation's point first; `begin` is from there otherwise.
-
-    Returns
-    -------
-    The pairing, and whether the search was interrupted.
     """
-    near = LocalBranching(instance, begin, relaxation, clock, slack=slack, bound=bound)
+    near = LocalBranching(
+        instance, begin, relaxation, clock, slack=slack, bound=bound, limits=limits
+    )  # fmt: skip
     until = clock.seconds + seconds
-    try:
+    with near.keeping_best():
         if boxes:
             near.first(until)
         near.improve(until, rng)
-    except KeyboardInterrupt:
-        return near.best, True
-    return near.best, False
+    return near
 
 
 def _within(program: LinearProgram, low: Floats, high: Floats) -> LinearProgram:
@@ -242,12 +235,3 @@ def _within(program: LinearProgram, low: Floats, high: Floats) -> LinearProgram:
     lower[: len(low)] = np.clip(low, lower[: len(low)], upper[: len(low)])
     upper[: len(low)] = np.clip(high, lower[: len(low)], upper[: len(low)])
     return replace(program, lower=lower, upper=upper)
-
-
-def _holds(instance: Colocation, pairing: Pairing, slack: float) -> bool:
-    """No solver is believed on its word."""
-    try:
-        check(instance, pairing)
-    except InfeasibleSolution:
-        return False
-    return within_slack(instance, pairing, slack)

@@ -28,24 +28,34 @@ from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
-from ..outcome import AGREE, Clock, Status, Stop, agree
+from ..incumbent import Incumbent
+from ..outcome import AGREE, Clock, Status, Stop, agree, raise_if_interrupted
 
-_NEAREST = 6  # cheapest partners of each type in the first set of pairs
-_JOIN = 4  # pairs that join per type and round
 _PRICED_OUT = 1e-9  # a reduced cost above minus this is none
 _CUT = 1e-4  # an odd set is cut off when it is violated by more
-_MOST_PAIRS = 400_000  # in the integer program
 
 
 @dataclass(frozen=True)
-class Matched:
-    """What `least_penalty_matching` found: totals over all agents, not means."""
+class MatchingLimits:
+    """What steers `least_penalty_matching`.
 
-    pairing: Pairing
-    bound: float
-    status: Status
-    stop: Stop
-    certificate: dict[str, object]
+    Attributes
+    ----------
+    nearest : cheapest partners of each type in the first set of pairs.
+    joining : pairs that join per type and round.
+    first_pairs : pairs of least reduced cost for each type in the first integer program.
+    most_pairs : pairs in the largest integer program.
+    odd_sets : whether odd sets are cut off.
+    """
+
+    nearest: int = 6
+    joining: int = 4
+    first_pairs: float = 8.0
+    most_pairs: int = 400_000
+    odd_sets: bool = True
+
+
+MATCHING_LIMITS = MatchingLimits()
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
     """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
     None when time is up first.
     """
-    search = _Search(instance, start, clock)
+    search = Matching(instance, start, clock)
     search.relax()
     if not np.isfinite(search.bound):
         return None
@@ -92,28 +102,47 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
     )
 
 
-def least_penalty_matching(instance: Colocation, start: Pairing, clock: Clock) -> Matched:
-    """Least total penalty, from a feasible start.
+def least_penalty_matching(
+    instance: Colocation, start: Pairing, clock: Clock, limits: MatchingLimits = MATCHING_LIMITS
+) -> Matching:
+    """Least total penalty, from a feasible start: the search when it is over.
 
     Ctrl-C or the end of the time gives the best pairing so far with the bound reached.
     """
-    search = _Search(instance, start, clock)
-    try:
+    search = Matching(instance, start, clock, limits)
+    with search.keeping_best():
         search.relax()
         search.close()
-    except KeyboardInterrupt:
-        search.stop = Stop.INTERRUPTED
-    return search.result()
+    search.certificate = {
+        "proof": "linear relaxation priced over all pairs, odd-set cuts, integer program over the "
+        "pairs left",
+        "pricing_rounds": search.rounds,
+        "odd_sets": len(search.sets),
+    }
+    return search
 
 
-class _Search:
-    def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
-        self.instance = instance
-        self.clock = clock
-        self.best = start
-        self.value = mean_penalty(instance, start) * instance.agents
-        self.bound = -np.inf
-        self.stop = Stop.FINISHED
+class Matching(Incumbent[Pairing, float]):
+    """The pairing of least total penalty so far, and the bound that multipliers prove; totals over
+    all agents, in the outcome their mean.
+    """
+
+    best: Pairing
+
+    def __init__(
+        self,
+        instance: Colocation,
+        start: Pairing,
+        clock: Clock,
+        limits: MatchingLimits = MATCHING_LIMITS,
+    ) -> None:
+        agents = instance.agents
+        super().__init__(
+            instance, clock, lambda pairing: mean_penalty(instance, pairing) * agents,
+            scale=scale(instance, "penalty") * agents, shown=lambda total: total / agents,
+        )  # fmt: skip
+        self.instance, self.limits = instance, limits
+        self.begin(start)
         self.present = np.flatnonzero(instance.count > 0)
         self.count = instance.count[self.present].astype(float)
         around = np.ix_(self.present, self.present)
@@ -124,6 +153,13 @@ class _Search:
         self.sets: list[Booleans] = []  # odd sets cut off, over the present types
         self.reduced: Floats = self.cost
         self.rounds = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound is a tenth nearer to the value than equal: means are rounded."""
+        value, bound = (total / self.instance.agents for total in (self.value, self.bound))
+        scale = 0.1 * self.scale / self.instance.agents
+        return value <= bound or agree(value, bound, scale)
 
     # Step 1 and 2
 
@@ -154,8 +190,7 @@ class _Search:
             self._add_cuts(living, groups)
         while not self.clock.expired:
             answer = living.solve(self.clock.left)
-            if answer.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
+            raise_if_interrupted(answer.stop)
             if (
                 answer.row_dual is None
                 or answer.point is None
@@ -169,10 +204,8 @@ class _Search:
                 self._add_pairs(living, *wanted)
                 in_set[wanted] = True
                 continue
-            sets = self._odd_sets(answer.point)
-            self.clock.note(
-                self.value / self.instance.agents, self.bound / self.instance.agents, "pricing"
-            )
+            sets = self._odd_sets(answer.point) if self.limits.odd_sets else []
+            self.report("pricing")
             if not sets or self.value - self.bound <= 1e-12 * (1 + abs(self.value)):
                 return
             self._add_cuts(living, sets)
@@ -188,7 +221,7 @@ class _Search:
         adjusted += 1e-9 * np.random.default_rng(0).random(
             adjusted.shape
         )  # equals must not all choose the same few
-        number = min(_NEAREST, len(adjusted))
+        number = min(self.limits.nearest, len(adjusted))
         nearest = np.argpartition(adjusted, number - 1, axis=1)[:, :number]
         chosen = np.zeros_like(self.cost, dtype=bool)
         np.put_along_axis(chosen, nearest, True, axis=1)
@@ -232,7 +265,7 @@ class _Search:
     def _wanted(self, in_set: Booleans) -> tuple[Integers, Integers]:
         """The pairs of most negative reduced cost of each type that are not in the set."""
         price = np.where(in_set | in_set.T, np.inf, self._latest)
-        number = min(_JOIN, len(price))
+        number = min(self.limits.joining, len(price))
         nearest = np.argpartition(price, number - 1, axis=1)[:, :number]
         rows = np.repeat(np.arange(len(price)), number)
         columns = nearest.reshape(-1)
@@ -329,14 +362,14 @@ class _Search:
         time is up.
         """
         self.relaxation = self.bound
-        delta = self.delta_for(8 * len(self.present))
-        while not self._proved() and not self.clock.expired:
+        delta = self.delta_for(int(self.limits.first_pairs * len(self.present)))
+        while self.open:
             gap = self.value - self.relaxation
-            tiny = gap <= AGREE * scale(self.instance, "penalty") * self.instance.agents
+            tiny = gap <= AGREE * self.scale
             if tiny:  # below what an engine tells apart beside the largest penalties
                 delta = gap * (1 + 1e-9)
             keep = np.triu(self.reduced <= delta) & np.isfinite(self.cost)
-            if keep.sum() > _MOST_PAIRS:
+            if keep.sum() > self.limits.most_pairs:
                 self.stop = Stop.ITERATION_LIMIT
                 return
             program = self.with_cuts(penalty_program(self.instance, self.spread(keep)))
@@ -346,18 +379,11 @@ class _Search:
                 program.program, time_limit=self.clock.time_slice(), start=self._start(program)
             )
             if answer.point is not None:
-                pairing = program.pairing(answer.point)
-                value = mean_penalty(self.instance, pairing) * self.instance.agents
-                if value < self.value:
-                    self.value, self.best = value, pairing
+                self.offer(program.pairing(answer.point), "integer program")
             proved = np.inf if answer.status is Status.INFEASIBLE else answer.bound
-            if proved is not None:
-                self.bound = max(self.bound, min(proved, self.relaxation + delta, self.value))
-            self.clock.note(
-                self.value / self.instance.agents,
-                self.bound / self.instance.agents,
-                "integer program",
-            )
+            if proved is not None:  # the pairs that are left out hold nothing better than the best
+                bound = min(proved, self.relaxation + delta, self.value)
+                self.raise_bound(bound, "integer program")
             if answer.stop is not Stop.FINISHED:
                 self.stop = answer.stop
                 return
@@ -368,10 +394,8 @@ class _Search:
             ):
                 return
             delta = max(2 * delta, (self.value - self.relaxation) * (1 + 1e-9) + 1e-12)
-            if self.delta_for(_MOST_PAIRS // 4) > self.value - self.relaxation:
+            if self.delta_for(self.limits.most_pairs // 4) > self.value - self.relaxation:
                 delta = (self.value - self.relaxation) * (1 + 1e-9) + 1e-12
-        if not self._proved() and self.clock.expired:
-            self.stop = Stop.TIME_LIMIT
 
     def delta_for(self, number: int) -> float:
         """The reduced cost up to which there are about so many pairs."""
@@ -428,17 +452,3 @@ class _Search:
     def _start(self, program: PairingProgram) -> Floats | None:
         point = program.point(self.best)
         return point if program.program.holds(point) else None
-
-    def _proved(self) -> bool:
-        value, bound = (total / self.instance.agents for total in (self.value, self.bound))
-        return value <= bound or agree(value, bound, 0.1 * scale(self.instance, "penalty"))
-
-    def result(self) -> Matched:
-        status = Status.OPTIMAL if self._proved() else Status.FEASIBLE
-        certificate: dict[str, object] = {
-            "proof": "linear relaxation priced over all pairs, odd-set cuts, integer program "
-            "over the pairs left",
-            "pricing_rounds": self.rounds,
-            "odd_sets": len(self.sets),
-        }
-        return Matched(self.best, min(self.bound, self.value), status, self.stop, certificate)

@@ -4,34 +4,43 @@ others stay as they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, check
+from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing
 from ...instances.colocation.objective import (
     attribution_slack,
     mean_penalty,
+    scale,
     type_penalties,
     within_slack,
 )
-from ...instances.problem.errors import InfeasibleSolution
 from ...models.colocation import Surroundings, fair_program
 from ..engines import solve_program
-from ..outcome import LEAST_SECONDS, Clock, Stop
+from ..incumbent import Incumbent
+from ..outcome import LEAST_SECONDS, Clock, Stop, raise_if_interrupted
 
-FEWEST = 4
-"""Types in the first parts."""
 
-MOST = 24
-"""Types in the largest parts: beyond, HiGHS rarely looks at its clock."""
+@dataclass(frozen=True)
+class PartLimits:
+    """What steers the search part by part.
 
-PART_SECONDS = 0.5
-"""Time for one part."""
+    Attributes
+    ----------
+    fewest, most : types in the first and in the largest parts: beyond, HiGHS rarely looks at its
+        clock.
+    seconds : time for one part.
+    quick : seconds; parts that take less time are made larger.
+    failures : so many parts in a row that improve nothing, and the parts grow.
+    """
 
-QUICK = 0.05
-"""Parts that take less time are made larger."""
-
-FAILURES = 20
-"""So many parts in a row that improve nothing, and the parts grow."""
+    fewest: int = 4
+    most: int = 24
+    seconds: float = 0.5
+    quick: float = 0.05
+    failures: int = 20
 
 
 def improve(
@@ -43,9 +52,10 @@ def improve(
     *,
     slack: float | None = None,
     bound: float | None = None,
-) -> tuple[Pairing, bool]:
+    limits: PartLimits | None = None,
+) -> Incumbent[Pairing, float]:
     """Less slack, or less mean penalty with no more than the slack given, until time is up or the
-    largest parts bring nothing.
+    largest parts bring nothing: the search when it is over.
 
     Parameters
     ----------
@@ -53,46 +63,38 @@ def improve(
     begin : a feasible pairing; with no more than `slack` if that is given.
     seconds : time for it, besides the clock's.
     bound : what is proved of the slack, or of the mean penalty; the search ends there.
-
-    Returns
-    -------
-    The pairing, and whether the search was interrupted.
     """
-    level = 0 if slack is None else 1
 
-    def value(pairing: Pairing) -> tuple[float, float]:
-        first = (
-            attribution_slack(instance, pairing)
-            if slack is None
-            else float(not within_slack(instance, pairing, slack))
-        )
-        return (first, mean_penalty(instance, pairing))
+    def value(pairing: Pairing) -> float:
+        if slack is None:
+            return attribution_slack(instance, pairing)
+        return mean_penalty(instance, pairing) if within_slack(instance, pairing, slack) else np.inf
 
+    search: Incumbent[Pairing, float] = Incumbent(
+        instance, clock, value, bound=bound, then=partial(mean_penalty, instance),
+        scale=scale(instance, "slack" if slack is None else "penalty"),
+    )  # fmt: skip
+    limits = limits or PartLimits()
     present = int((instance.count > 0).sum())
-    best, reached, size, failures = begin, value(begin), min(FEWEST, present), 0
-    until = clock.seconds + seconds
-    try:
-        while not clock.expired and clock.seconds < until and size <= min(MOST, present):
-            if bound is not None and reached[level] <= bound:
-                break
-            began = clock.seconds
-            left = min(PART_SECONDS, max(LEAST_SECONDS, until - began))
+    search.begin(begin)
+    size, failures, until = min(limits.fewest, present), 0, clock.seconds + seconds
+    with search.keeping_best():
+        while search.open and clock.seconds < until and size <= min(limits.most, present):
+            best, began = search.best, clock.seconds
+            assert best is not None
+            left = min(limits.seconds, max(LEAST_SECONDS, until - began))
             found, stop = _paired_anew(
                 instance, best, _part(instance, best, rng, size, slack is None), slack, left
             )
             failures += 1
             if stop is not Stop.FINISHED:
-                size, failures = max(min(FEWEST, present), size - 2), 0
-            elif clock.seconds - began < QUICK or failures >= FAILURES:
+                size, failures = max(min(limits.fewest, present), size - 2), 0
+            elif clock.seconds - began < limits.quick or failures >= limits.failures:
                 size, failures = size + 1, 0
-            if found is not None and (now := value(found)) < reached:
-                best, reached, failures = found, now, 0
-                clock.note(reached[level], bound, "some types paired anew")
-            if stop is Stop.INTERRUPTED:
-                return best, True
-    except KeyboardInterrupt:
-        return best, True
-    return best, False
+            if search.offer(found, "some types paired anew"):
+                failures = 0
+            raise_if_interrupted(stop)
+    return search
 
 
 def _part(
@@ -209,8 +211,4 @@ def _paired_anew(
         np.concatenate([outside.second, part[new.second]]),
         np.concatenate([outside.pairs, new.pairs]), single,
     )  # fmt: skip
-    try:
-        check(instance, whole)
-    except InfeasibleSolution:  # no solver is believed on its word
-        return None, answer.stop
     return whole, answer.stop

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
@@ -13,8 +15,8 @@ from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import least_penalty_bound
 from .common import (
-    A_PRICED_PAIR,
-    MOST_PAIRS,
+    PROGRAM_LIMITS,
+    ProgramLimits,
     best_of,
     in_own_unit,
     mean_of,
@@ -25,12 +27,20 @@ from .common import (
     size,
 )
 from .feasible import starting_pairing
-from .matching import least_penalty_matching
+from .matching import MATCHING_LIMITS, MatchingLimits, least_penalty_matching
 
 TOO_LARGE = (
     "every agent beside the partner it likes best; making the tables of all pairs takes longer "
     "than there is time"
 )
+
+
+@dataclass(frozen=True)
+class OptimalLimits:
+    """What steers `optimal`: limits of programs over pairs of types, and of pricing pairs in."""
+
+    programs: ProgramLimits = PROGRAM_LIMITS
+    matching: MatchingLimits = MATCHING_LIMITS
 
 
 @validate_options
@@ -43,6 +53,7 @@ def optimal(
     worst: bool = False,
     start: Solution | None = None,
     report: Report | None = None,
+    limits: OptimalLimits | None = None,
 ) -> Outcome:
     """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper
     section V).
@@ -62,6 +73,7 @@ def optimal(
         end, the worst matrix for every pairing at once (needs low and high).
     start : a pairing to begin with; one that is not feasible is completed first.
     report : progress.
+    limits : what steers the search.
 
     Returns
     -------
@@ -81,21 +93,21 @@ def optimal(
     >>> found.status, round(found.bound, 3)
     (<Status.OPTIMAL: 'optimal'>, 0.25)
     """
-    instance = worst_case(instance) if worst else instance
+    instance, limits = worst_case(instance) if worst else instance, limits or OptimalLimits()
     clock = Clock(time_limit, report)
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):
         return begin
     value = mean_penalty(instance, begin)
     clock.note(value, None, "start")
-    if _too_large(instance, engine, clock.left):
-        known = least_penalty_bound(instance, clock.left)
+    if _too_large(instance, engine, clock.left, limits.programs):
+        bound: float | None = least_penalty_bound(instance, clock.left, limits.programs)
         why = {"proof": TOO_LARGE}
-        return outcome(instance, begin, value, known, Stop.TIME_LIMIT, why, clock)
+        return outcome(instance, begin, value, bound, Stop.TIME_LIMIT, why, clock)
     instance, unit = in_own_unit(instance)
     clock.unit = unit
     if engine == "highs":
-        return out_of_unit(_priced(instance, begin, clock), unit)
+        return out_of_unit(_priced(instance, begin, clock, limits.matching), unit)
     program = penalty_program(instance)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
     best = best_of(instance, program, answer, begin, mean_of(instance))
@@ -117,18 +129,17 @@ def optimal(
     )
 
 
-def _too_large(instance: Colocation, engine: EngineName, left: float | None) -> bool:
+def _too_large(
+    instance: Colocation, engine: EngineName, left: float | None, limits: ProgramLimits
+) -> bool:
     """Whether the time would be up, and with it the memory, before the first bound."""
     if left is None:
         return False
     if engine == "highs":
-        return A_PRICED_PAIR * instance.types**2 > left
-    return pairs_of(instance) > MOST_PAIRS
+        return limits.priced_pair * instance.types**2 > left
+    return pairs_of(instance) > limits.most_pairs
 
 
-def _priced(instance: Colocation, begin: Pairing, clock: Clock) -> Outcome:
-    found = least_penalty_matching(instance, begin, clock)
-    bound = found.bound / instance.agents if np.isfinite(found.bound) else None
-    certificate = {**found.certificate, "engine": "highs"}
-    value = mean_penalty(instance, found.pairing)
-    return outcome(instance, found.pairing, value, bound, found.stop, certificate, clock)
+def _priced(instance: Colocation, begin: Pairing, clock: Clock, limits: MatchingLimits) -> Outcome:
+    found = least_penalty_matching(instance, begin, clock, limits).finish()
+    return replace(found, certificate={**found.certificate, "engine": "highs"})

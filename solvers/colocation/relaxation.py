@@ -12,7 +12,7 @@ from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...models.colocation import PairingProgram
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
-from ..outcome import Clock, Status, Stop
+from ..outcome import Clock, Status, raise_if_interrupted
 from .feasible import greedily_filled
 
 WHOLE = 1e-6
@@ -45,8 +45,7 @@ def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> Relaxation 
         return None
     continuous = replace(program, integer=np.zeros(program.columns, dtype=bool))
     answer = WarmStartedProgram(continuous).solve(clock.time_slice(parts))
-    if answer.stop is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    raise_if_interrupted(answer.stop)
     if answer.status is not Status.OPTIMAL or answer.point is None or answer.row_dual is None:
         return None
     price = program.cost - program.matrix.T @ answer.row_dual

@@ -20,24 +20,34 @@ from ...instances.colocation.stability import (
 )
 from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Status, Stop
+from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
+from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from .blocking import find_stable
 from .feasible import starting_pairing
-
-MANY = 20_000
-"""Differences that are made decimals: of more, alphas between them are tried first."""
 
 NARROW = 1e-6
 """Alphas nearer than this are not halved further: so many equal differences are between."""
 
-CONFIRM_SECONDS = 5.0
-"""Seconds for the other engine to confirm that nothing is possible below."""
-
-QUICK = 1.0
-"""Seconds for the first engine to say whether there is a pairing at an alpha."""
-
 _NEAR = 1e-9
 """Differences of floats are those of their decimals to this."""
+
+
+@dataclass(frozen=True)
+class RobustLimits:
+    """What steers `robust_alpha`.
+
+    Attributes
+    ----------
+    differences : that are made decimals: of more, alphas between them are tried first.
+    confirm_seconds : for the other engine to confirm that nothing is possible below.
+    quick_seconds : for the first engine to say whether there is a pairing at an alpha.
+    shares : of programs of many agents of a type.
+    """
+
+    differences: int = 20_000
+    confirm_seconds: float = 5.0
+    quick_seconds: float = 1.0
+    shares: ShareLimits = SHARE_LIMITS
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,7 @@ def robust_alpha(
     time_limit: float | None = None,
     engine: EngineName = "highs",
     start: Pairing | None = None,
+    limits: RobustLimits | None = None,
 ) -> RobustAlpha:
     """The least alpha at which some pairing has no possibly blocking pair, by bisection.
 
@@ -97,6 +108,7 @@ def robust_alpha(
     time_limit : seconds in all.
     engine : "highs" or "cp-sat" for the programs.
     start : a pairing to begin with.
+    limits : what steers the search.
 
     Raises
     ------
@@ -118,7 +130,7 @@ def robust_alpha(
         return RobustAlpha(
             None, None, None, None, None, begin.status, False, begin.stop, instance.certainty, 0
         )
-    search = _Bisection(instance, engine, clock, begin)
+    search = _Bisection(instance, engine, clock, begin, limits or RobustLimits())
     try:
         search.run()
     except KeyboardInterrupt:
@@ -130,9 +142,10 @@ class _Bisection:
     """An alpha that is proved too low, and the least that is known to do, of the best pairing."""
 
     def __init__(
-        self, instance: Colocation, engine: EngineName, clock: Clock, begin: Pairing
-    ) -> None:
-        self.instance, self.engine, self.clock = instance, engine, clock
+        self, instance: Colocation, engine: EngineName, clock: Clock, begin: Pairing,
+        limits: RobustLimits,
+    ) -> None:  # fmt: skip
+        self.instance, self.engine, self.clock, self.limits = instance, engine, clock, limits
         self._other: EngineName = "cp-sat" if engine == "highs" else "highs"
         self.best, self.stop, self.programs = begin, Stop.FINISHED, 0
         self.bound: float | None = None
@@ -146,7 +159,7 @@ class _Bisection:
         """
         while (
             self.enough - self.below > NARROW
-            and _number_between(self.instance, self.below, self.enough) > MANY
+            and _number_between(self.instance, self.below, self.enough) > self.limits.differences
         ):
             if not self._tried((max(self.below, 0.0) + self.enough) / 2):
                 return
@@ -170,8 +183,7 @@ class _Bisection:
         """
         if self.below < 0 or self.clock.expired:
             return
-        left = self.clock.time_slice()
-        seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
+        seconds = self.clock.time_slice(1, self.limits.confirm_seconds)
         found = self._asked(self.below, self._other, seconds)
         self.confirmed = found.status is Status.INFEASIBLE
         if isinstance(found.solution, Pairing):
@@ -201,7 +213,7 @@ class _Bisection:
         # without an objective HiGHS mostly tells at once, and else is lost for long: then the other
         # engine is asked
         left = self.clock.time_slice()
-        quick = QUICK if left is None else min(QUICK, left)
+        quick = self.clock.time_slice(1, self.limits.quick_seconds)
         tries = [(self.engine, left)] if penalty else [(self.engine, quick), (self._other, left)]
         for engine, seconds in tries:
             found = self._asked(alpha, engine, seconds, penalty=penalty)
@@ -220,10 +232,9 @@ class _Bisection:
         self.programs += 1
         found = find_stable(
             self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
-            engine=engine, start=self.best if penalty else None,
+            engine=engine, start=self.best if penalty else None, limits=self.limits.shares,
         )  # fmt: skip
-        if found.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(found.stop)
         return found
 
     def result(self) -> RobustAlpha:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ...instances.colocation import BlockingPairs, Colocation, Pairing, blocking_pairs
+from ...instances.colocation import Colocation, Pairing
 from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import mean_penalty, scale
-from ...instances.colocation.stability import (
-    Alpha,
-    AlphaMode,
-    Uncertainty,
-    compared,
-    validate_alpha,
-)
+from ...instances.colocation.stability import Alpha, AlphaMode, Uncertainty, compared
 from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...models.colocation import order_terms
 from ..engines import EngineName, call_in_subprocess
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from ..incumbent import Incumbent
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree, level, raise_if_interrupted
 from ..roommates import WeakLists
+from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, find_stable
 from .bounds import least_penalty_bound
-from .common import A_FORGIVEN_PAIR, A_LISTED_PAIR, CHILD_TIME_FRACTION, outcome
+from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
@@ -39,83 +37,11 @@ from .to_roommates import (
     without_blocking,
 )
 
-FEW_TYPES = 30
-"""Types up to which one program over types says at once whether zero is possible, and at what least
-penalty.
-"""
-
-LISTS_UP_TO = 1500
-"""Agents of types up to which they are looked at one by one: their lists are n x n matrices."""
-
-CHEAP_LISTS = 300
-"""Agents up to which that is done although there are few types: beyond, the decision programs are
-quicker.
-"""
-
-PROBE_SECONDS = 1.0
-"""Time for the first search over tie-breakings: what it can tell, it mostly tells far sooner."""
-
-ZERO_SECONDS = 60.0
-"""Time for the program that tells whether zero is possible when there is no limit."""
-
-TIE_SECONDS = 10.0
-"""Time for the second when there is no limit."""
-
-DECIDED_AGENTS = 200
-"""Agents up to which half of that time is left to decision programs: beyond, they hardly ever prove
-anything.
-"""
-
-EXCHANGE_SECONDS = 10.0
-"""Time for exchanges between pairs when there is no limit; a tenth of it when there is one."""
-
-PATIENCE = 32
-"""Calls of the kernel of exchanges in a row that improve nothing, and agents beyond which there are
-as many as an eighth of them, after which exchanges end.
-"""
-
 STEPS = (2, 4, 5, 8, 12, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
-FIRST_TERMS = 6_000
-"""Pairs of steps that the first of them may have, if the least has not more: with fewer the bound
-that it can reach is low, with more it takes long to reach any.
-"""
-
-EXACT_TERMS = 15_000
-"""Pairs of steps up to which there is but the encoding with all of them."""
-
-FEW_BLOCKING = 8
-"""Blocking pairs up to which it is first decided whether they are enough: whether more are, the
-bounds of the order encoding say sooner.
-"""
-
-DECISION_SECONDS = 10.0
-"""Time for each of these decisions when there is no limit; a quarter of it when there is one."""
-
-STEPS_SECONDS = 30.0
-"""Time for each of them when there is no limit."""
-
-APART_FROM = 60
-"""Types from which a decision under a time limit runs in a process of its own: making its T^2/2
-products and CP-SAT's presolve of them look at no clock (400 types: a minute).
-"""
-
-APART_TERMS = 20_000
-"""Pairs of steps of an order encoding from which it does."""
-
-EXACT_SECOND_LEVEL = 60
-"""Agents (or types) up to which the least penalty among all optima is asked for when the fewest is
-not zero.
-"""
-
 KILL_GRACE = 0.5
-"""Seconds such a process may pass the limit before it is ended."""
-
-MOST_PAIRS = 25_000
-"""Ordered pairs of different agents up to which the program without blocking pairs keeps its time
-limit.
-"""
+"""Seconds a process of its own may pass the limit before it is ended."""
 
 COUNTED: dict[Uncertainty, str] = {
     "none": "blocking_pairs",
@@ -124,15 +50,73 @@ COUNTED: dict[Uncertainty, str] = {
 }
 """The metric that is made least."""
 
-MOST_TYPES = 5000
-"""Types beyond which the method refuses: n x n lists, ranks and what is looked up in them take ten
-times the memory of the penalties, which for 5,000 types is 2 GB.
-"""
 
-SECOND_LEVEL_SECONDS = 30.0
-"""Time for the least penalty among the optima when there is no time limit and the fewest is not
-zero.
-"""
+@dataclass(frozen=True)
+class StableLimits:
+    """What steers `stable`; none of it changes what is proved.
+
+    Attributes
+    ----------
+    most_types : types beyond which the method refuses: n x n lists, ranks and what is looked up in
+        them take ten times the memory of the penalties, which for 5,000 types is 2 GB.
+    few_types : types up to which one program over types says at once whether zero is possible, and
+        at what least penalty.
+    different_agents, listed_agents : agents up to which they are looked at one by one where they
+        all differ, or are of few types: their lists are n x n matrices.
+    cheap_lists : agents up to which that is done although there are few types: beyond, the decision
+        programs are quicker.
+    decided_agents : agents up to which half of the time of the search over tie-breakings is left to
+        decision programs: beyond, they hardly ever prove anything.
+    probe_seconds : for the first search over tie-breakings: what it can say, it mostly says far
+        sooner.
+    zero_seconds, tie_seconds, steps_seconds, exchange_seconds, decision_seconds, penalty_seconds :
+        without a time limit, for the program that says whether zero is possible, the second search
+        over tie-breakings, each order encoding, exchanges between pairs, each decision, and the
+        least penalty where the fewest is not zero.
+    idle_exchanges : calls of the kernel in a row that improve nothing, and agents beyond which
+        there are as many as an eighth of them, after which exchanges end.
+    first_terms : pairs of steps that the first order encoding may have, if the least has not more:
+        with fewer the bound that it can reach is low, with more it takes long to reach any.
+    exact_terms : pairs of steps up to which there is but the encoding with all of them.
+    few_blocking : blocking pairs up to which it is first decided whether they are enough: whether
+        more are, the bounds of the order encoding say sooner.
+    child_types, child_terms : types, and pairs of steps of an order encoding, from which a decision
+        under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's
+        presolve of them look at no clock (400 types: a minute).
+    child_pairs : the same for the program without blocking pairs, of ordered pairs of different
+        agents.
+    exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
+        when the fewest is not zero.
+    listed_pair, forgiven_pair : seconds, at most, that lists of different agents, and which pairs
+        the second level may use, take for each ordered pair of them; they look at no clock.
+    programs, shares : limits of programs over pairs of types, and of many agents of a type.
+    """
+
+    most_types: int = 5000
+    few_types: int = 30
+    different_agents: int = 5000
+    listed_agents: int = 1500
+    cheap_lists: int = 300
+    decided_agents: int = 200
+    probe_seconds: float = 1.0
+    zero_seconds: float = 60.0
+    tie_seconds: float = 10.0
+    steps_seconds: float = 30.0
+    exchange_seconds: float = 10.0
+    decision_seconds: float = 10.0
+    penalty_seconds: float = 30.0
+    idle_exchanges: int = 32
+    first_terms: int = 6_000
+    exact_terms: int = 15_000
+    few_blocking: int = 8
+    child_types: int = 60
+    child_terms: int = 20_000
+    child_pairs: int = 25_000
+    exact_penalty: int = 60
+    listed_pair: float = 2e-7
+    forgiven_pair: float = 1e-6
+    programs: ProgramLimits = PROGRAM_LIMITS
+    shares: ShareLimits = SHARE_LIMITS
 
 
 @validate_options
@@ -147,6 +131,7 @@ def stable(
     engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
+    limits: StableLimits | None = None,
 ) -> Outcome:
     """Fewest blocking pairs at `alpha`, then least mean penalty among them.
 
@@ -174,6 +159,7 @@ def stable(
         CP-SAT.
     start : a pairing to begin with.
     report : called with (seconds, blocking pairs, bound, text).
+    limits : what steers the search.
 
     Returns
     -------
@@ -186,7 +172,7 @@ def stable(
     ------
     InvalidOption
         alpha below 0, an unknown reading or engine, a time limit of 0 or less, more types than
-        `MOST_TYPES`, or an uncertainty where there are no intervals.
+        `limits.most_types`, or an uncertainty where there are no intervals.
 
     Notes
     -----
@@ -200,99 +186,72 @@ def stable(
     >>> stable(Colocation([[0.1, 0.3], [0.2, 0.9]], [2, 2])).bound
     0.0
     """
-    validate_alpha(alpha, alpha_mode)
     compared(instance, uncertainty)
-    clock = Clock(time_limit, report)
-    _require_room(instance)
+    clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
+    limits = limits or StableLimits()
+    _require_room(instance, limits)
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):
         return begin
-    search = _Search(
-        instance,
-        alpha,
-        alpha_mode,
-        engine,
-        clock,
-        np.random.default_rng(0) if rng is None else rng,
-        begin,
-        uncertainty,
-    )
-    try:
-        # stable partitions are of one order of each agent, not of one to leave by and one to go by
-        different = (
-            uncertainty == "none"
-            and instance.distinct
-            and alone_is_worst(instance, alpha, alpha_mode)
-        )
-        if different and (clock.left or np.inf) < A_LISTED_PAIR * instance.agents**2:
-            search.stop = Stop.TIME_LIMIT
-            return search.outcome()
-        lists = lists_of_agents(instance, alpha, alpha_mode) if different else None
-        if lists is not None:
-            search.roommates(lists)
-        else:
-            search.general()
-    except KeyboardInterrupt:
-        search.stop = Stop.INTERRUPTED
+    generator = np.random.default_rng(0) if rng is None else rng
+    search = _Search(instance, counted, engine, clock, generator, begin, limits)
+    with search.keeping_best():
+        search.run()
     return search.outcome()
 
 
-class _Search:
-    """The best pairing so far, what is proved, and the steps that improve either."""
+class _Search(Incumbent[Pairing, int]):
+    """The pairing with the fewest blocking pairs so far, of those the one of least penalty, what is
+    proved, and the steps that improve either.
+    """
+
+    best: Pairing
 
     def __init__(
         self,
         instance: Colocation,
-        alpha: float,
-        alpha_mode: AlphaMode,
-        engine: Literal["highs", "cp-sat"],
+        counted: Blocking,
+        engine: EngineName,
         clock: Clock,
         rng: np.random.Generator,
         begin: Pairing,
-        uncertainty: Uncertainty = "none",
+        limits: StableLimits,
     ) -> None:
-        self.instance, self.alpha, self.alpha_mode = instance, alpha, alpha_mode
-        self.uncertainty: Uncertainty = uncertainty
-        self.engine, self.clock, self.rng = engine, clock, rng
-        self.best = begin
-        self.value = self.count(begin)
-        self.penalty = mean_penalty(instance, begin)
-        self.bound = 0
+        super().__init__(
+            instance, clock, partial(counted.count, instance), bound=0,
+            then=partial(mean_penalty, instance),
+        )  # fmt: skip
+        self.instance, self.counted, self.engine = instance, counted, engine
+        self.rng, self.limits = rng, limits
+        self.certain = counted.uncertainty == "none"
         self.penalty_bound: float | None = None
-        self.stop = Stop.FINISHED
-        self.certificate: dict[str, Any] = {}
+        self.begin(begin)
         self.report("start")
 
-    def count(self, pairing: Pairing) -> int:
-        """Blocking pairs at alpha, recounted by the one counter."""
-        return self._blocking(pairing).count
-
-    def _blocking(self, pairing: Pairing) -> BlockingPairs:
-        return blocking_pairs(self.instance, pairing, self.alpha, self.alpha_mode, self.uncertainty)
-
-    def report(self, text: str) -> None:
-        """Report where the search stands."""
-        self.clock.note(float(self.value), float(self.bound), text)
-
-    def offer(self, pairing: Pairing | None, text: str) -> None:
-        """Keep a pairing when it has fewer blocking pairs, or as many and less penalty."""
-        if pairing is None:
+    def run(self) -> None:
+        """By the lists of agents that are all different, or over types."""
+        instance, limits = self.instance, self.limits
+        # stable partitions are of one order of each agent, not of one to leave by and one to go by
+        different = self.certain and instance.distinct and self._alone_is_worst
+        if different and (self.clock.left or np.inf) < limits.listed_pair * instance.agents**2:
+            self.stop = Stop.TIME_LIMIT
             return
-        value, penalty = self.count(pairing), mean_penalty(self.instance, pairing)
-        if (value, penalty) < (self.value, self.penalty):
-            self.best, self.value, self.penalty = pairing, value, penalty
-            self.report(text)
-
-    def raise_bound(self, bound: int, text: str) -> None:
-        """Raise the proved bound."""
-        if bound > self.bound:
-            self.bound = bound
-            self.report(text)
+        lists = self._lists(limits.different_agents) if different else None
+        if lists is not None:
+            self.roommates(lists)
+        else:
+            self.general()
 
     @property
-    def proved(self) -> bool:
-        """Whether nothing is left to do on the first level."""
-        return self.value <= self.bound
+    def _alone_is_worst(self) -> bool:
+        """Whether the lists of agents say all that blocks."""
+        return alone_is_worst(self.instance, self.counted.alpha, self.counted.mode)
+
+    def _lists(self, most: int) -> WeakLists | None:
+        """The lists of no more agents than this."""
+        if self.instance.agents > most:
+            return None
+        return lists_of_agents(self.instance, self.counted.alpha, self.counted.mode)
 
     def roommates(self, lists: WeakLists) -> None:
         """Agents that are all different: stable roommates, with ties or without."""
@@ -300,27 +259,27 @@ class _Search:
             answer = self._by_deletions(lists, self.clock.left)
         else:
             answer = self._with_ties(lists)
-        if not self.proved and self.clock.expired:
-            self.stop = Stop.TIME_LIMIT
         self._cheapest_of_different(answer)
 
     def _with_ties(self, lists: WeakLists) -> RoommatesAnswer:
-        """A short search mostly tells. Else: is zero possible? Then a longer search, and decision
+        """A short search mostly says. Else: is zero possible? Then a longer search, and decision
         programs.
         """
-        answer = self._by_deletions(
-            lists, min(PROBE_SECONDS, self.clock.time_slice(4) or PROBE_SECONDS)
-        )
-        if not self.proved and self.bound == 0 and not self.clock.expired:
+        answer = self._by_deletions(lists, self._probe_seconds)
+        if self.bound == 0 and self.open:
             self._zero_of_different(lists)
-        if not self.proved and not self.clock.expired:
+        if self.open:
             answer = self._by_deletions(lists, self._share_of_ties())
         self._decide_all()
         return answer
 
+    @property
+    def _probe_seconds(self) -> float:
+        return min(self.limits.probe_seconds, self.clock.time_slice(4) or np.inf)
+
     def _by_deletions(self, lists: WeakLists, seconds: float | None) -> RoommatesAnswer:
         """What the search over deletions finds, and its bound where the lists say all."""
-        all_said = alone_is_worst(self.instance, self.alpha, self.alpha_mode)
+        all_said = self._alone_is_worst
         known = self.bound if all_said else 0
 
         def report(_: float, value: float | None, bound: float | None, text: str) -> None:
@@ -336,26 +295,27 @@ class _Search:
         if answer.found.bound > self.bound and all_said:
             self.certificate |= answer.certificate(self.certificate.get("proof", ""))
             self.raise_bound(int(answer.found.bound), "stable partition and search over deletions")
-        if self.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(self.stop)
         return answer
 
     def _zero_of_different(self, lists: WeakLists) -> None:
-        """Is zero possible? The program over the few pairs that could be in an answer then tells
+        """Is zero possible? The program over the few pairs that could be in an answer then says
         soon, and the least penalty.
         """
         possible = without_blocking(self.instance, lists)
         found = (
             None
             if possible is None
-            else self._find_stable_of(possible, self.clock.time_slice(2) or ZERO_SECONDS)
+            else self._find_stable_of(
+                possible, self.clock.time_slice(2) or self.limits.zero_seconds
+            )
         )
         if possible is None or (found is not None and found.status is Status.INFEASIBLE):
-            self.certificate["proof"] = (
+            proof = (
                 "zero is impossible: a program over the pairs that no first proposals rule "
                 "out shows it"
             )
-            self.raise_bound(1, "zero is impossible")
+            self.raise_bound(1, "zero is impossible", proof)
         elif found is not None and self.value == 0:
             self.penalty_bound = found.bound
             self.certificate["second_level"] = (
@@ -369,43 +329,33 @@ class _Search:
         know equal agents as equal.
         """
         parts = (1 if self.instance.distinct else 2) * (
-            2 if self.instance.agents <= DECIDED_AGENTS else 1
+            2 if self.instance.agents <= self.limits.decided_agents else 1
         )
-        return self.clock.time_slice(parts) or TIE_SECONDS
+        return self.clock.time_slice(parts) or self.limits.tie_seconds
 
     def general(self) -> None:
         """Types of several agents, surplus machines, agents that would as soon be left without a
         partner.
         """
-        few = self.instance.types <= FEW_TYPES
-        listed = (
-            self.instance.agents <= LISTS_UP_TO
-            and self._everyone_matters
-            and self.uncertainty == "none"
-        )
-        if few or self.uncertainty == "possible":
+        limits, possibly = self.limits, self.counted.uncertainty == "possible"
+        few = self.instance.types <= limits.few_types
+        # where no job may run alone, content on its own machine, the game is roommates with ties
+        everyone = self.instance.singles_allowed == 0 or self.instance.unpaired is not None
+        if few or possibly:
             self._zero_over_types()
         self._exchange()
-        if self.uncertainty == "possible" and not self.proved:
+        if possibly and not self.closed:
             self._robust_start()
-        agents = listed and (not few or self.instance.agents <= CHEAP_LISTS)
+        most = min(limits.listed_agents, limits.cheap_lists) if few else limits.listed_agents
+        agents = everyone and self.certain and self.instance.agents <= most
         if agents:
-            self._search_agents(min(PROBE_SECONDS, self.clock.time_slice(4) or PROBE_SECONDS))
-        self._decide_all(self.clock.time_slice(4) or DECISION_SECONDS, FEW_BLOCKING)
+            self._search_agents(self._probe_seconds)
+        self._decide_all(self.clock.time_slice(4) or limits.decision_seconds, limits.few_blocking)
         if agents and not few:
             self._search_agents(self._share_of_ties())
         self._count_in_steps()
         self._decide_all()
-        if not self.proved and self.clock.expired:
-            self.stop = Stop.TIME_LIMIT
         self._cheapest_general()
-
-    @property
-    def _everyone_matters(self) -> bool:
-        """Whether no job may run alone, content on its own machine: then the game is roommates with
-        ties.
-        """
-        return self.instance.singles_allowed == 0 or self.instance.unpaired is not None
 
     def _zero_over_types(self) -> None:
         """Is zero possible? Then with least penalty; if not, that is a proof that one blocking pair
@@ -415,22 +365,19 @@ class _Search:
             self.instance, self.clock.time_slice(1 / 0.6), self.best if self.value == 0 else None
         )
         if found is None:
-            self.stop = Stop.TIME_LIMIT
             return
-        self._accept_outcome(found, "program over types")
+        self.accept_outcome(found, "program over types")
         if found.status is Status.INFEASIBLE:
-            self.certificate["proof"] = (
-                "the program over types shows that zero "
-                f"{KINDS[self.uncertainty]}blocking pairs are impossible"
-            )
-            self.raise_bound(1, "zero is impossible")
+            kind = KINDS[self.counted.uncertainty]
+            proof = f"the program over types shows that zero {kind}blocking pairs are impossible"
+            self.raise_bound(1, "zero is impossible", proof)
         elif found.solution is not None and self.value == 0:
             self.certificate["proof"] = self._own_proof
             self.penalty_bound = found.bound
 
     def _robust_start(self) -> None:
         """The pairing of the least alpha at which no pair possibly blocks."""
-        if self.clock.expired or self.alpha_mode != "penalty-points":
+        if self.clock.expired or self.counted.mode != "penalty-points":
             return
         least = robust_alpha(
             self.instance, time_limit=self.clock.time_slice(3), engine=self.engine, start=self.best
@@ -439,54 +386,50 @@ class _Search:
         self.certificate["robust_alpha"] = {
             "alpha": least.alpha, "below": least.below, "status": least.status.value
         }  # fmt: skip
-        if least.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(least.stop)
 
     def _exchange(self) -> None:
         """Exchanges between pairs, until time is up or they have long brought nothing."""
-        if self.proved or self.clock.expired:
+        if not self.open:
             return
-        exchanges = Exchanges(self.instance, self.alpha, self.alpha_mode, self.uncertainty)
-        until = self.clock.seconds + (self.clock.time_slice(10) or EXCHANGE_SECONDS)
+        counted, limits = self.counted, self.limits
+        exchanges = Exchanges(self.instance, counted.alpha, counted.mode, counted.uncertainty)
+        until = self.clock.seconds + (self.clock.time_slice(10) or limits.exchange_seconds)
+        most = max(limits.idle_exchanges, self.instance.agents // 8)
         idle = 0
         for found in exchanges.search(self.best, self.rng, self.bound):
             self.offer(found, "exchanges between pairs")
             idle = idle + 1 if found is None else 0
-            if idle > max(PATIENCE, self.instance.agents // 8) or self.clock.seconds > until:
+            if idle > most or self.clock.seconds > until:
                 return
 
     def _search_agents(self, seconds: float) -> None:
         """Agents one by one, those of one type tied in every list."""
-        if self.proved or self.clock.expired:
-            return
-        lists = lists_of_agents(self.instance, self.alpha, self.alpha_mode)
-        if lists is not None:
+        if self.open:
+            lists = self._lists(self.limits.listed_agents)
+            assert lists is not None  # `general` looks at what it needs
             self._by_deletions(lists, seconds)
 
     def _count_in_steps(self) -> None:
         """Raise the bound by the order encoding, with more steps each time its bound is reached."""
-        few = [steps for steps in STEPS if order_terms(self.instance, steps=steps) <= FIRST_TERMS]
-        whole = order_terms(self.instance) <= EXACT_TERMS
-        for steps in (None,) if whole else STEPS[max(len(few) - 1, 0) :]:
-            if (
-                self.proved
-                or self.clock.expired
-                or order_terms(self.instance, steps=steps) > MOST_TERMS
-            ):
+        terms = {steps: order_terms(self.instance, steps=steps) for steps in STEPS}
+        few = sum(many <= self.limits.first_terms for many in terms.values())
+        whole = terms[None] <= self.limits.exact_terms
+        for steps in (None,) if whole else STEPS[max(few - 1, 0) :]:
+            if not self.open or terms[steps] > MOST_TERMS:
                 return
-            left = self.clock.time_slice() or STEPS_SECONDS
+            left = self.clock.time_slice() or self.limits.steps_seconds
             # no start: CP-SAT holds on to one, and finds no core for minutes
             found = self._ask(
                 fewest_blocking, left, self._note_bound, encoding="order", steps=steps
             )
             if found is None:
-                self.stop = Stop.TIME_LIMIT
                 return
-            if found.bound is not None and found.bound > self.bound:
+            if found.bound is not None:
                 kind = "all steps" if steps is None else f"{steps} steps a type"
-                self.certificate["proof"] = f"bound of the order encoding over types, with {kind}"
-                self.raise_bound(int(found.bound), f"order encoding with {kind}")
-            self._accept_outcome(found, "order encoding")
+                proof = f"bound of the order encoding over types, with {kind}"
+                self.raise_bound(int(found.bound), f"order encoding with {kind}", proof)
+            self.accept_outcome(found, "order encoding")
             if found.stop is not Stop.FINISHED:
                 return
 
@@ -507,21 +450,28 @@ class _Search:
         None when that had to be ended.
         """
         given: dict[str, Any] = {
-            "alpha": self.alpha, "alpha_mode": self.alpha_mode, "uncertainty": self.uncertainty,
-            "engine": "cp-sat", "time_limit": seconds, **how
+            **self.counted.options, "engine": "cp-sat", "time_limit": seconds, **how
         }  # fmt: skip
         terms = order_terms(self.instance, how.get("most"), how.get("steps"))
-        small = self.instance.types < APART_FROM and terms < APART_TERMS
+        small = self.instance.types < self.limits.child_types and terms < self.limits.child_terms
         if small or seconds is None:
             return function(self.instance, **given, report=report)
         given["time_limit"] = max(CHILD_TIME_FRACTION * seconds, seconds - KILL_GRACE)
-        return call_in_subprocess(function, self.instance, **given, hard_limit=seconds + KILL_GRACE)
+        return self._in_time(
+            call_in_subprocess(function, self.instance, **given, hard_limit=seconds + KILL_GRACE)
+        )
+
+    def _in_time(self, found: Outcome | None) -> Outcome | None:
+        """What a process of its own found; None is the time limit."""
+        if found is None:
+            self.stop = Stop.TIME_LIMIT
+        return found
 
     def _decide_all(self, seconds: float | None = None, upto: int | None = None) -> None:
         """Decide whether so many blocking pairs are enough: more and more, until there are more
         than `upto`, one number cannot be decided within so many seconds, or the time is up.
         """
-        while not self.proved and not self.clock.expired:
+        while self.open:
             most = min(2 * self.bound, (self.bound + self.value) // 2)
             if upto is not None and most > upto:
                 return
@@ -530,29 +480,19 @@ class _Search:
 
     def _decide(self, most: int, seconds: float | None) -> bool:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not
-        tell.
+        say.
         """
         found = self._ask(at_most_blocking, seconds, most=most, penalty=False)
         if found is None:
-            self.stop = Stop.TIME_LIMIT
             return False
-        self._accept_outcome(found, f"a pairing with at most {most}")
+        self.accept_outcome(found, f"a pairing with at most {most}")
         if found.status is Status.INFEASIBLE:
-            self.certificate["proof"] = (
+            proof = (
                 f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program "
                 "over types"
             )
-            self.raise_bound(most + 1, f"{most} blocking pairs are too few")
+            self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
         return found.status is Status.INFEASIBLE or found.solution is not None
-
-    def _accept_outcome(self, found: Outcome, text: str) -> None:
-        """Keep what a program found, remember why it stopped, and let an interrupt through."""
-        assert found.solution is None or isinstance(found.solution, Pairing)
-        self.offer(found.solution, text)
-        if found.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-        if found.stop is not Stop.FINISHED:
-            self.stop = found.stop
 
     def _cheapest_of_different(self, answer: RoommatesAnswer) -> None:
         """Least penalty: among all stable matchings when there are any, else among those that
@@ -561,14 +501,16 @@ class _Search:
         if self.clock.expired or self.penalty_bound is not None:
             return
         left = self.clock.left
-        if left is not None and left < A_FORGIVEN_PAIR * self.instance.agents**2:
+        if left is not None and left < self.limits.forgiven_pair * self.instance.agents**2:
             self.stop = Stop.TIME_LIMIT
             return
-        possible = forgiving(self.instance, answer.lists, self.best, self.alpha, self.alpha_mode)
+        possible = forgiving(
+            self.instance, answer.lists, self.best, self.counted.alpha, self.counted.mode
+        )
         left = self._second_level_time()
         if (
             left is not None
-            and _large(possible)
+            and self._large(possible)
             and answer.found.value == 0
             and answer.found.tie_breaking is not None
         ):
@@ -577,7 +519,7 @@ class _Search:
         cheapest = self._find_stable_of(possible, left)
         if self.value == 0:
             self.penalty_bound = None if cheapest is None else cheapest.bound
-        elif self.proved and self.instance.agents <= EXACT_SECOND_LEVEL:
+        elif self.proved and self.instance.agents <= self.limits.exact_penalty:
             self._cheapest_exact()
         same = (
             "without blocking pairs"
@@ -591,10 +533,8 @@ class _Search:
         known by the time limit.
         """
         found = self._find_stable(possible, seconds, self.best)
-        if found is None:
-            self.stop = Stop.TIME_LIMIT
-        else:
-            self._accept_outcome(found, "program over the pairs that could be stable")
+        if found is not None:
+            self.accept_outcome(found, "program over the pairs that could be stable")
         return found
 
     def _find_stable(
@@ -605,41 +545,39 @@ class _Search:
         On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
         process of its own, which is ended.
         """
-        given = (instance, self.alpha, self.alpha_mode)
         how: dict[str, Any] = {
-            "uncertainty": self.uncertainty, "engine": self.engine, "start": start
-        }  # fmt: skip
-        if seconds is None or not _large(instance):
-            return find_stable(*given, **how, time_limit=seconds)
-        return call_in_subprocess(
-            find_stable, *given, **how, time_limit=CHILD_TIME_FRACTION * seconds, hard_limit=seconds
+            **self.counted.options,
+            "engine": self.engine,
+            "start": start,
+            "limits": self.limits.shares,
+        }
+        if seconds is None or not self._large(instance):
+            return find_stable(instance, **how, time_limit=seconds)
+        limit = CHILD_TIME_FRACTION * seconds
+        return self._in_time(
+            call_in_subprocess(find_stable, instance, **how, time_limit=limit, hard_limit=seconds)
         )
 
+    def _large(self, instance: Colocation) -> bool:
+        """Whether HiGHS may not keep its time limit on the program of these agents."""
+        return int(instance.allowed.sum()) > self.limits.child_pairs
+
     def _cheapest_general(self) -> None:
-        if (
-            self.proved
-            and self.value > 0
-            and self.instance.types <= EXACT_SECOND_LEVEL
-            and not self.clock.expired
-        ):
+        if self.clock.expired:
+            return
+        if self.proved and self.value > 0 and self.instance.types <= self.limits.exact_penalty:
             self._cheapest_exact()
-        elif self.value == 0 and self.penalty_bound is None and not self.clock.expired:
+        elif self.value == 0 and self.penalty_bound is None:
             self._zero_over_types()
 
     def _cheapest_exact(self) -> None:
         """Least penalty among all pairings with as few blocking pairs."""
         stop = self.stop
         found = at_most_blocking(
-            self.instance,
-            self.value,
-            self.alpha,
-            self.alpha_mode,
-            uncertainty=self.uncertainty,
-            engine="cp-sat",
-            time_limit=self._second_level_time(),
-            start=self.best,
-        )
-        self._accept_outcome(found, "least penalty")
+            self.instance, self.value, **self.counted.options, engine="cp-sat", start=self.best,
+            time_limit=self._second_level_time(), limits=self.limits.shares,
+        )  # fmt: skip
+        self.accept_outcome(found, "least penalty")
         self.stop = stop
         if found.bound is not None:
             self.penalty_bound = found.bound
@@ -648,19 +586,17 @@ class _Search:
             )
 
     def _second_level_time(self) -> float | None:
-        return self.clock.time_slice() or (None if self.value == 0 else SECOND_LEVEL_SECONDS)
+        return self.clock.time_slice() or (None if self.value == 0 else self.limits.penalty_seconds)
 
     def outcome(self) -> Outcome:
         """The checked outcome, with both levels and the list of blocking pairs in its
         certificate.
         """
-        blocking = self._blocking(self.best)
+        blocking = self.counted.pairs(self.instance, self.best)
         names = self.instance.names
-        facts = {
-            "alpha": self.alpha,
-            "alpha_mode": self.alpha_mode,
-            **self._about_intervals(),
-            **self.certificate,
+        if self.value == 0:
+            self.certificate.setdefault("proof", self._own_proof)
+        found = {
             "blocking_pairs": [
                 {"types": [names[a], names[c]], "willing": [left, right]}
                 for a, c, left, right in zip(
@@ -673,68 +609,51 @@ class _Search:
             ],
             "levels": self._levels(),
         }
-        if self.value == 0:
-            facts.setdefault("proof", self._own_proof)
-        stop = Stop.FINISHED if self.proved and self.stop is Stop.TIME_LIMIT else self.stop
-        return outcome(
-            self.instance, self.best, float(blocking.count), float(min(self.bound, self.value)),
-            stop, facts, self.clock, COUNTED[self.uncertainty],
-        )  # fmt: skip
+        self.certificate = {
+            **self.counted.facts, **self._about_intervals(), **self.certificate
+        }  # fmt: skip
+        return self.finish(found)
 
     @property
     def _own_proof(self) -> str:
-        proof = f"a pairing without {KINDS[self.uncertainty]}blocking pair is its own proof"
-        if self.uncertainty == "possible":
+        proof = f"a pairing without {KINDS[self.counted.uncertainty]}blocking pair is its own proof"
+        if self.counted.uncertainty == "possible":
             proof += ": it is stable for every matrix within the intervals"
         return proof
 
     def _about_intervals(self) -> dict[str, Any]:
         """Which gains count, with what confidence, and what to measure again."""
-        if self.uncertainty == "none":
+        if self.certain:
             return {}
+        uncertainty, (alpha, mode) = (
+            self.counted.uncertainty,
+            (self.counted.alpha, self.counted.mode),
+        )
         facts: dict[str, Any] = {
-            "uncertainty": self.uncertainty, "intervals": self.instance.certainty
+            "uncertainty": uncertainty, "intervals": self.instance.certainty
         }  # fmt: skip
-        if self.uncertainty == "certain" or self.value == 0:
+        if uncertainty == "certain" or self.value == 0:
             return facts
-        again = undecided_pairs(self.instance, self.best, self.alpha, self.alpha_mode)
-        return {**facts, "measure_again": again}
+        return {**facts, "measure_again": undecided_pairs(self.instance, self.best, alpha, mode)}
 
     def _levels(self) -> list[dict[str, Any]]:
-        first = Status.OPTIMAL if self.proved else Status.FEASIBLE
-        bound = (
-            least_penalty_bound(self.instance, self.clock.left)
-            if self.penalty_bound is None
-            else self.penalty_bound
-        )
-        met = self.proved and agree(self.penalty, bound, scale(self.instance, "penalty"))
-        second = Status.OPTIMAL if met else Status.FEASIBLE
+        bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
+        if bound is None:
+            bound = least_penalty_bound(self.instance, self.clock.left, self.limits.programs)
+        met = self.proved and agree(penalty, bound, scale(self.instance, "penalty"))
+        counted = COUNTED[self.counted.uncertainty]
         return [
-            {
-                "objective": COUNTED[self.uncertainty],
-                "value": self.value,
-                "bound": min(self.bound, self.value),
-                "status": first.value,
-            },
-            {
-                "objective": "penalty",
-                "value": self.penalty,
-                "bound": min(bound, self.penalty),
-                "status": second.value,
-            },
+            level(counted, self.value, min(self.bound, self.value), self.proved),
+            level("penalty", penalty, min(bound, penalty), met),
         ]
 
 
-def _require_room(instance: Colocation) -> None:
+def _require_room(instance: Colocation, limits: StableLimits) -> None:
     """Refuse what would take gigabytes before anything is known of it."""
-    if instance.types > MOST_TYPES:
+    if instance.types > limits.most_types:
         raise InvalidOption(
-            f"stable takes at most {MOST_TYPES} types of agents; {instance.name or 'the instance'} "
-            f"has {instance.types}, and lists of each over all would take many GB. Group agents "
-            "into fewer types, or use SMR or SMP, which give no proof"
+            f"stable takes at most {limits.most_types} types of agents; "
+            f"{instance.name or 'the instance'} has {instance.types}, and lists of each over all "
+            "would take many GB. Group agents into fewer types, or use SMR or SMP, which give no "
+            "proof"
         )
-
-
-def _large(instance: Colocation) -> bool:
-    """Whether HiGHS may not keep its time limit on the program of these agents."""
-    return int(instance.allowed.sum()) > MOST_PAIRS

@@ -182,7 +182,7 @@ def _nobody(task: Task, method: str, objective: str) -> Proof:
     instance: Colocation = task.instance
     anybody = instance.without_intervals(penalty=np.where(instance.allowed, 0.0, 1.0))
     found = least_penalty_matching(anybody, feasible_pairing(anybody, task.clock), task.clock)
-    hints = multipliers(anybody, found.pairing, task.clock)
+    hints = multipliers(anybody, found.best, task.clock)
     given = verify.Colocation(task.case({}, []))
     for over in (1, 2, GRID) if hints else ():
         assert hints is not None

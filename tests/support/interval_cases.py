@@ -18,8 +18,9 @@ from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.stability import Uncertainty
 from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.colocation import optimal
-from cotenant.solvers.colocation.robust import breakpoints, robust_alpha
-from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
+from cotenant.solvers.colocation.robust import RobustLimits, breakpoints, robust_alpha
+from cotenant.solvers.colocation.stable import StableLimits, stable
 from cotenant.solvers.outcome import Status
 from support.oracles.matchings import every_matching
 
@@ -136,7 +137,7 @@ def _blocks(
     return gains(i, j) and gains(j, i)
 
 
-def compare(case: Case, solve: bool = True) -> Counter[str]:
+def compare(case: Case, shares: ShareLimits = SHARE_LIMITS, *, solve: bool = True) -> Counter[str]:
     """Hold everything that is worked out of an instance against enumeration, what is solved too if
     so asked; what was looked at.
     """
@@ -157,17 +158,19 @@ def compare(case: Case, solve: bool = True) -> Counter[str]:
         again = sum(e["pairs"] for e in undecided_pairs(instance, pairing, alpha))
         assert again == expected[2] - expected[0], case
         counts.append(expected)
-    return seen + _compare_solved(case, every, np.array(counts)) if solve else seen
+    return seen + _compare_solved(case, every, np.array(counts), shares) if solve else seen
 
 
 def _compare_solved(
-    case: Case, every: list[tuple[np.ndarray, Pairing]], counts: np.ndarray
+    case: Case, every: list[tuple[np.ndarray, Pairing]], counts: np.ndarray, shares: ShareLimits
 ) -> Counter[str]:
     instance, alpha = case.instance, case.least_gain
     penalty = np.array([mean_penalty(instance, pairing) for _, pairing in every])
     seen = Counter({"solved": 1})
     for column, kind in ((0, "certain"), (2, "possible")):
-        answer = stable(instance, alpha=alpha, uncertainty=kind)  # type: ignore[arg-type]
+        answer = stable(
+            instance, alpha=alpha, uncertainty=kind, limits=StableLimits(shares=shares)  # type: ignore[arg-type]
+        )  # fmt: skip
         fewest = int(counts[:, column].min())
         first, second = answer.certificate["levels"]
         assert (answer.status, answer.bound, first["value"]) == (Status.OPTIMAL, fewest, fewest), (
@@ -183,10 +186,12 @@ def _compare_solved(
     bound = optimal(instance, worst=True).bound
     assert bound is not None
     assert abs(bound - min(worst)) < 1e-8, case
-    return seen + _compare_robust(case, every)
+    return seen + _compare_robust(case, every, shares)
 
 
-def _compare_robust(case: Case, every: list[tuple[np.ndarray, Pairing]]) -> Counter[str]:
+def _compare_robust(
+    case: Case, every: list[tuple[np.ndarray, Pairing]], shares: ShareLimits
+) -> Counter[str]:
     """The least alpha over all pairings, each by its own least alpha."""
     instance = case.instance
     least = [stable_alpha(instance, pairing, "possible") for _, pairing in every]
@@ -195,7 +200,7 @@ def _compare_robust(case: Case, every: list[tuple[np.ndarray, Pairing]]) -> Coun
         assert whole / UNIT == own, case
         assert blocking(case, mate, whole)[2] == 0, case
         assert whole == 0 or blocking(case, mate, whole - 1)[2] > 0, case
-    found = robust_alpha(instance)
+    found = robust_alpha(instance, limits=RobustLimits(shares=shares))
     assert (found.alpha, found.status) == (min(least), Status.OPTIMAL), case
     assert found.pairing is not None
     assert stable_alpha(instance, found.pairing, "possible") <= min(least), case

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from ...analysis.run.cluster import Cluster
 from ...instances.problem.errors import CotenantError, EngineError, InvalidOption, install
 from ...solvers.engines.interpreter import start_python
+from ..lab.command import last_line
 from ..lab.jobs import Job
 from ..lab.measurement import Measurement, MeasurementRequest
 from ..lab.topology import divided_cpus, read_topology
@@ -354,9 +355,7 @@ class _Workers:
         while len(client.nthreads()) < len(self._processes):
             ended = any(process.poll() is not None for process in self._processes.values())
             if ended or time.monotonic() > end:
-                self._errors.seek(0)
-                lines = self._errors.read().decode(errors="replace").strip().splitlines()
-                why = lines[-1] if lines else f"not there after {START_SECONDS:g} s"
+                why = last_line(self._errors) or f"not there after {START_SECONDS:g} s"
                 raise EngineError(f"the workers of this computer do not start: {why}")
             time.sleep(0.05)
 

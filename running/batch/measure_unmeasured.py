@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ...instances.problem.errors import (
+    EngineError,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    suggest,
+)
 from ..lab.jobs import Job
 from ..lab.measure import measure
+from ..lab.measurement import Measurement, MeasurementRequest
 from ..lab.measurement_run import Summary
 from ..lab.profiles import JobProfiles, profile_of
 from ..lab.store import opened
-from .dispatch import machines_of, programs_of
+from .dispatch import Fleet, machines_of, programs_of
 from .queue import QueuedJob
 from .queue_store import QueueStore
-from .remote import RemoteMachine
 
 
 def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
@@ -60,24 +67,25 @@ def measure_unmeasured(
     InvalidFile
         The store was measured on a machine that is not among the workers.
     """
-    known: list[Job] = []
+    measured: list[Job] = []
     settings: dict[str, Any] = {}
     profile: JobProfiles | None = None
     busy = False
     if os.path.exists(store):
         with opened(store) as rows:
             profile = profile_of(rows)
-            known = [rows.job_of(row) for row in profile.settings["jobs"]]
+            measured = [rows.job_of(row) for row in profile.settings["jobs"]]
             settings = profile.settings
             queue_store = QueueStore(rows)
             busy = queue_store.exists() and bool(queue_store.running())
+    names = {job.name for job in measured}
+    unmeasured = [job for job in jobs if job.job.name not in names]
     new: dict[str, Job] = {}
-    known_names = {one.name for one in known}
-    for job in jobs:
-        if job.job.name not in known_names and job.rerun:
+    for job in unmeasured:
+        if job.rerun:
             new.setdefault(job.job.name, job.job)
-    for job in jobs:
-        if job.job.name not in {*known_names, *new}:
+    for job in unmeasured:
+        if job.job.name not in new:
             raise InvalidInstance(
                 f"job {job.name!r}: type", f"{job.job.name!r}, which the store does not know",
                 'a job of this type with rerun = "yes", to measure it by',
@@ -105,7 +113,7 @@ def measure_unmeasured(
         else:
             # of two seats, and known to the workers by the store's place: it may not be there yet
             token = hashlib.sha256(os.fsencode(os.path.abspath(store))).hexdigest()[:32]
-            programs = programs_of([*known, *new.values()])
+            programs = programs_of([*measured, *new.values()])
             fleet = stack.enter_context(
                 machines_of(dask=dask, local=None, token=token, programs=programs, overlap=overlap)
             )
@@ -122,4 +130,50 @@ def measure_unmeasured(
                 )
             given |= {"machine": RemoteMachine(fleet, (same or list(facts))[0])}
             given["other_machine"] = other_machine
-        return measure([*known, *new.values()], store, control=False, **given)
+        return measure([*measured, *new.values()], store, control=False, **given)
+
+
+class RemoteMachine:
+    """A machine of a cluster, each visit a task of its worker; see `measurement.Machine`.
+
+    Parameters
+    ----------
+    fleet : machines of two seats.
+    name : of this one.
+
+    Attributes
+    ----------
+    facts : see `machine.machine_facts`.
+    """
+
+    def __init__(self, fleet: Fleet, name: str) -> None:
+        self._fleet, self._name = fleet, name
+        self.facts = dict(fleet.all()[name].facts)
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._fleet.now()
+
+    def visit(self, order: MeasurementRequest) -> Measurement:
+        """Run members at the same time; raise EngineError when the worker went away."""
+        visit = uuid.uuid4().hex
+        try:
+            if self._name not in self._fleet.all():
+                raise self._lost("")
+            self._fleet.start_visit(self._name, visit, order)
+            ended = None
+            while ended is None:
+                ended = next((one for one in self._fleet.ended(1.0) if one.group == visit), None)
+        except KeyboardInterrupt:
+            self._fleet.end_all()
+            raise
+        if ended.visit is None:
+            raise self._lost(f" ({ended.reason})")
+        self._fleet.acknowledge({visit: self._name})
+        return ended.visit
+
+    def _lost(self, why: str) -> EngineError:
+        return EngineError(
+            f"the Dask worker {self._name} was lost while it measured{why}; every run so far is "
+            "kept, and the same command goes on"
+        )

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from ...instances.problem.errors import InvalidInstance
 from ..lab.jobs import (
     Job,
     command_fields,
     named,
     read_tables,
+    require,
     require_names,
     require_program,
     valid_name,
@@ -112,17 +112,13 @@ def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[Queue
 
 def _rerun(table: Mapping[str, Any]) -> bool:
     value = table.get("rerun")
-    if value not in ("yes", "no") or not isinstance(value, str):
-        raise InvalidInstance(
-            "rerun",
-            "missing" if value is None else repr(value)[:100],
-            '"yes" or "no"',
-            "It says whether the job may be begun again after a run that was killed or failed",
-        )
+    cure = "It says whether the job may be begun again after a run that was killed or failed"
+    good = isinstance(value, str) and value in ("yes", "no")
+    require(good, "rerun", value, '"yes" or "no"', cure)
     return value == "yes"
 
 
 def _output(value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise InvalidInstance("output", repr(value)[:100], "a file, seen from the job's directory")
-    return value
+    good = isinstance(value, str) and "\0" not in value
+    require(good, "output", value, "a file, seen from the job's directory")
+    return str(value)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ...instances.problem.errors import InvalidOption, install
 from ...solvers.engines.interpreter import isolated
@@ -212,9 +212,14 @@ class Computer:
         return None
 
     def _last_words(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return f": {lines[-1]}" if lines else ""
+        line = last_line(self._errors)
+        return f": {line}" if line else ""
+
+
+def last_line(stream: IO[bytes]) -> str:
+    """The last line that a process wrote; "" when it wrote none."""
+    stream.seek(0)
+    return (stream.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...]:

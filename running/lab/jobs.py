@@ -204,47 +204,47 @@ def _job(table: dict[str, Any], folder: Path) -> Job:
 def valid_name(value: Any, field: str = "name") -> str:
     """A name, checked."""
     good = isinstance(value, str) and value.strip() == value and value.isprintable()
-    if not good or not 0 < len(value) <= LONGEST_NAME or value.startswith("-"):
-        seen = "missing" if value is None else repr(value)[:100]
-        expected = f"a name of 1 to {LONGEST_NAME} printable letters that begins with no hyphen"
-        raise InvalidInstance(field, seen, expected)
+    good = good and 0 < len(value) <= LONGEST_NAME and not value.startswith("-")
+    expected = f"a name of 1 to {LONGEST_NAME} printable letters that begins with no hyphen"
+    require(good, field, value, expected)
     return str(value)
 
 
-def _command(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+def require(good: bool, field: str, value: Any, expected: str, cure: str = "") -> None:
+    """Raise InvalidInstance for the value of a field that is not good."""
+    if not good:
         seen = "missing" if value is None else repr(value)[:100]
-        cure = "No shell reads it; for one: ['sh', '-c', '...']" if isinstance(value, str) else ""
-        raise InvalidInstance(
-            "command", seen, 'a list of strings, as in ["xz", "-k", "-c", "big"]', cure
-        )
-    if not value[0] or any("\0" in word for word in value):
-        raise InvalidInstance("command", repr(value)[:100], "a program first, and no null letters")
+        raise InvalidInstance(field, seen, expected, cure)
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    words = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
+    cure = "No shell reads it; for one: ['sh', '-c', '...']" if isinstance(value, str) else ""
+    example = 'a list of strings, as in ["xz", "-k", "-c", "big"]'
+    require(bool(words), "command", value, example, cure)
+    good = value[0] and not any("\0" in word for word in value)
+    require(good, "command", value, "a program first, and no null letters")
     return tuple(value)
 
 
 def _directory(value: Any, folder: Path) -> Path:
-    path = folder / value if isinstance(value, str) and "\0" not in value else None
-    if path is None or not path.is_dir():
-        raise InvalidInstance(
-            "directory", repr(value)[:200], "a folder that exists, seen from the file's own"
-        )
-    return path.resolve()
+    good = isinstance(value, str) and "\0" not in value and (folder / value).is_dir()
+    require(good, "directory", value, "a folder that exists, seen from the file's own")
+    return folder.joinpath(str(value)).resolve()
 
 
 def _environment(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise InvalidInstance("environment", repr(value)[:100], "a table of variables and texts")
+    require(isinstance(value, dict), "environment", value, "a table of variables and texts")
     for name, text in value.items():
-        if not isinstance(text, str) or "\0" in text or "=" in name or not name:
-            raise InvalidInstance(f"environment.{name}", repr(text)[:100], "a text in quotes")
+        good = isinstance(text, str) and "\0" not in text and "=" not in name and bool(name)
+        require(good, f"environment.{name}", text, "a text in quotes")
     return dict(value)
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidInstance("count", repr(value), "a whole number of agents, at least 1")
-    return value
+    good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    require(good, "count", value, "a whole number of agents, at least 1")
+    return int(value)
 
 
 def _number(
@@ -254,8 +254,7 @@ def _number(
     if value is None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0 or value <= above:
-        raise InvalidInstance(name, repr(value), expected)
+    require(number and math.isfinite(value) and value >= 0 and value > above, name, value, expected)
     return float(value)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,22 @@ from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import refused
 
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running.lab import command, topology
+from cotenant.running.lab import command
 from cotenant.running.lab.jobs import Job, read_jobs
 from cotenant.running.lab.measure import measure as run
 from cotenant.running.lab.measurement_run import Summary
 from cotenant.running.lab.profiles import profiles
 from cotenant.running.lab.store import opened
-from cotenant.running.lab.topology import Topology, choose_seats, cpu_list, cpu_text, read_topology
+from cotenant.running.lab.topology import (
+    Seats,
+    Topology,
+    choose_seats,
+    cpu_list,
+    cpu_text,
+    divided_cpus,
+    read_topology,
+    require_pinning,
+)
 
 GOOD = '[[job]]\nname = "a"\ncommand = ["true"]\n'
 TWO = np.array([[0.1, 0.3], [0.05, 0.2]])
@@ -47,6 +57,13 @@ def test_a_job_has_all_its_fields_and_a_folder_seen_from_its_file(tmp_path: Path
     assert (plain.timeout, plain.count, plain.bandwidth) == (None, 2, None)
 
 
+WRONG = (
+    "timeut = 3", "timeout = 0", "timeout = true", "count = 0", "count = 1.5", "bandwidth = -1",
+    "bandwidth = nan", 'directory = "nowhere"', "environment = {LEVEL = 3}", "environment = 3",
+    GOOD, 'bandwidth = 1\n[[job]]\nname = "b"\ncommand = ["true"]',
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -54,26 +71,15 @@ def test_a_job_has_all_its_fields_and_a_folder_seen_from_its_file(tmp_path: Path
         "[[job]",
         "[other]\n",
         "job = 3",
-        '[[job]]\ncommand = ["true"]',
-        '[[job]]\nname = ""\ncommand = ["true"]',
-        '[[job]]\nname = "a\\u001b"\ncommand = ["true"]',
-        '[[job]]\nname = "--help"\ncommand = ["true"]',
-        '[[job]]\nname = "a"',
-        '[[job]]\nname = "a"\ncommand = "true"',
-        '[[job]]\nname = "a"\ncommand = []',
-        '[[job]]\nname = "a"\ncommand = ["no-such-program"]',
-        GOOD + "timeut = 3",
-        GOOD + "timeout = 0",
-        GOOD + "timeout = true",
-        GOOD + "count = 0",
-        GOOD + "count = 1.5",
-        GOOD + "bandwidth = -1",
-        GOOD + "bandwidth = nan",
-        GOOD + 'directory = "nowhere"',
-        GOOD + "environment = {LEVEL = 3}",
-        GOOD + "environment = 3",
-        GOOD + GOOD,
-        GOOD + 'bandwidth = 1\n[[job]]\nname = "b"\ncommand = ["true"]',
+        GOOD.replace('name = "a"', ""),
+        GOOD.replace('"a"', '""'),
+        GOOD.replace('"a"', '"a\\u001b"'),
+        GOOD.replace('"a"', '"--help"'),
+        GOOD.replace('command = ["true"]', ""),
+        GOOD.replace('["true"]', '"true"'),
+        GOOD.replace('["true"]', "[]"),
+        GOOD.replace('"true"', '"no-such-program"'),
+        *(GOOD + field for field in WRONG),
     ],
 )
 def test_a_wrong_file_of_jobs_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
@@ -106,26 +112,21 @@ def test_a_changed_program_or_input_is_another_job(tmp_path: Path) -> None:
 def sysfs(folder: Path, packages: list[list[list[int]]]) -> Path:
     """A machine in sysfs: packages of cores of threads, an L2 a core, an L3 a package."""
 
-    def put(path: Path, text: object) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n")
-
-    put(folder / "online", cpu_text([c for package in packages for core in package for c in core]))
+    files = {"online": cpu_text([c for package in packages for core in package for c in core])}
     for number, package in enumerate(packages):
-        whole = cpu_text([cpu for core in package for cpu in core])
         for core in package:
+            caches = [("Data", 1, core), ("Instruction", 1, core), ("Unified", 2, core)]
+            caches.append(("Unified", 3, [cpu for each in package for cpu in each]))
             for cpu in core:
-                at = folder / f"cpu{cpu}"
-                put(at / "topology/thread_siblings_list", cpu_text(core))
-                put(at / "topology/physical_package_id", number)
-                caches = [(1, "Data", core), (1, "Instruction", core), (2, "Unified", core)]
-                for index, (level, kind, shared) in enumerate(caches):
-                    put(at / f"cache/index{index}/level", level)
-                    put(at / f"cache/index{index}/type", kind)
-                    put(at / f"cache/index{index}/shared_cpu_list", cpu_text(shared))
-                put(at / "cache/index3/level", 3)
-                put(at / "cache/index3/type", "Unified")
-                put(at / "cache/index3/shared_cpu_list", whole)
+                files[f"cpu{cpu}/topology/thread_siblings_list"] = cpu_text(core)
+                files[f"cpu{cpu}/topology/physical_package_id"] = str(number)
+                for index, (kind, level, shared) in enumerate(caches):
+                    at = f"cpu{cpu}/cache/index{index}"
+                    files[f"{at}/level"], files[f"{at}/type"] = str(level), kind
+                    files[f"{at}/shared_cpu_list"] = cpu_text(shared)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{text}\n")
     return folder
 
 
@@ -133,18 +134,14 @@ TWO_SOCKETS = [[[0, 8], [1, 9], [2, 10], [3, 11]], [[4, 12], [5, 13], [6, 14], [
 
 
 @pytest.fixture
-def two_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Topology:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
-    return read_topology(sysfs(tmp_path, TWO_SOCKETS))
+def two_sockets(tmp_path: Path) -> Topology:
+    return replace(read_topology(sysfs(tmp_path, TWO_SOCKETS)), allowed=set(range(16)))
 
 
 def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(
     two_sockets: Topology,
 ) -> None:
-    assert two_sockets.domains() == [
-        tuple([*range(4), *range(8, 12)]),
-        (4, 5, 6, 7, *range(12, 16)),
-    ]
+    assert two_sockets.domains() == [(*range(4), *range(8, 12)), (*range(4, 8), *range(12, 16))]
     seats = choose_seats(two_sockets)
     assert (*seats.parts, seats.shared) == ((0, 1, 8, 9), (2, 3, 10, 11), "L3")
     asked = choose_seats(two_sockets, "5,6,7")
@@ -154,47 +151,53 @@ def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(
     assert choose_seats(two_sockets, "0,4").shared == "memory"
 
 
-def test_a_machine_that_tells_of_no_cache_has_its_packages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_tells_of_no_cache_has_its_packages(tmp_path: Path) -> None:
     (tmp_path / "online").write_text("0-1\n")
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    seats = choose_seats(read_topology(tmp_path))
+    seats = choose_seats(replace(read_topology(tmp_path), allowed={0, 1}))
     assert (*seats.parts, seats.shared) == ((0,), (1,), "package")
 
 
 @pytest.mark.parametrize(
-    "cpus",
-    [
-        "0-99",
-        "3",
-        "a",
-        "",
-        "3-1",
-    ],
+    ("cpus", "allowed"),
+    [*((cpus, range(16)) for cpus in ("0-99", "3", "a", "", "3-1")), ("0,5", [5]), (None, [5])],
 )
-def test_cpus_that_cannot_be_two_seats_are_refused(two_sockets: Topology, cpus: str) -> None:
-    with refused(InvalidOption):
-        choose_seats(two_sockets, cpus)
-
-
-def test_cpus_outside_the_affinity_and_a_machine_of_one_are_refused(
-    two_sockets: Topology, monkeypatch: pytest.MonkeyPatch
+def test_cpus_that_cannot_be_two_seats_are_refused(
+    two_sockets: Topology, cpus: str | None, allowed: Iterable[int]
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5})
     with refused(InvalidOption):
-        choose_seats(two_sockets, "0,5")
-    with refused(InvalidOption):
-        choose_seats(two_sockets)
+        choose_seats(replace(two_sockets, allowed=set(allowed)), cpus)
 
 
-def test_without_permission_to_pin_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(pid: int, cpus: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+def test_where_the_system_does_not_pin_nothing_begins() -> None:
     with refused(InvalidOption):
-        topology.require_pinning(topology.Seats(((0,), (1,)), "L3"))
+        require_pinning(Seats(((4000,), (4001,)), "L3"))
+
+
+def test_machines_of_more_seats_have_equal_parts_of_the_cores() -> None:
+    cores = {cpu: tuple(sorted({cpu, cpu ^ 8})) for cpu in range(16)}
+    whole = tuple(range(16))
+    one = Topology(cores, {3: dict.fromkeys(whole, whole)}, dict.fromkeys(whole, 0), set(whole))
+    three = choose_seats(one, None, 3)
+    assert (three.parts, three.shared) == (((0, 1, 8, 9), (2, 3, 10, 11), (4, 5, 12, 13)), "L3")
+    few = choose_seats(one, "0-1", 3, overlap=True)
+    assert (few.parts, few.shared) == (((0,), (1,), (0,)), "L3")
+    with refused(InvalidOption):
+        choose_seats(one, "0-1", 3)
+    assert divided_cpus(one, 2, 4) == ["0-3,8-11", "4-7,12-15"]
+    with refused(InvalidOption):
+        divided_cpus(one, 2, 5)
+    assert divided_cpus(one, 3, 5, overlap=True) == ["0-4,8-12"] * 3
+
+
+def test_a_computer_is_divided_by_cache_and_core() -> None:
+    cores = {cpu: (cpu,) for cpu in range(4)}
+    one = Topology(cores, {}, dict.fromkeys(cores, 0), set(cores))
+    assert divided_cpus(one, 2) == ["0-1", "2-3"]
+    with refused(InvalidOption):
+        divided_cpus(replace(one, caches={3: dict(cores)}), 1)  # no two CPUs share a cache
+    with refused(InvalidOption):
+        divided_cpus(one, 4)
+    assert len(divided_cpus(one, 4, overlap=True)) == 4
 
 
 def test_lists_of_cpus_are_read_and_written() -> None:
@@ -225,22 +228,20 @@ def test_a_store_of_another_machine_is_refused_unless_said(tmp_path: Path) -> No
 
 
 def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> None:
-    store = tmp_path / "lab.db"
-    measured(store)
-    with sqlite3.connect(store) as rows:
+    measured(tmp_path / "lab.db")
+    with sqlite3.connect(tmp_path / "lab.db") as rows:
         rows.execute("PRAGMA user_version = 99")
-    for use in (measured, profiles):
-        with refused(InvalidFile):
-            use(store)
     with sqlite3.connect(tmp_path / "other.db") as rows:
         rows.execute("CREATE TABLE t (x)")
-    with refused(InvalidFile):
-        measured(tmp_path / "other.db")
     (tmp_path / "text.db").write_text("no database, but text" * 100)
-    with refused(InvalidFile):
-        profiles(tmp_path / "text.db")
-    with refused(InvalidFile):
-        profiles(tmp_path / "nothing.db")
+    with opened(tmp_path / "empty.db", new=True):
+        pass
+    for use, name in (
+        (measured, "lab"), (profiles, "lab"), (measured, "other"), (profiles, "text"),
+        (profiles, "empty"), (profiles, "nothing"),
+    ):  # fmt: skip
+        with refused(InvalidFile):
+            use(tmp_path / f"{name}.db")
 
 
 def test_two_harnesses_on_one_store_are_refused_naming_the_holder(tmp_path: Path) -> None:
@@ -261,18 +262,11 @@ def test_two_harnesses_on_one_store_are_refused_naming_the_holder(tmp_path: Path
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("half_width", 0.0),
-        ("half_width", float("nan")),
-        ("budget", 0.0),
-        ("pairs", 0.0),
-        ("pairs", 1.5),
-        ("pressure", 2.0),
-        ("confidence", 1.0),
-        ("alpha", -0.1),
-        ("time", "user"),
-        ("runner", "other"),
+        ("half_width", 0.0), ("half_width", float("nan")), ("budget", 0.0), ("pairs", 0.0),
+        ("pairs", 1.5), ("pressure", 2.0), ("confidence", 1.0), ("alpha", -0.1), ("time", "user"),
+        ("runner", "other"), ("halfwidth", 0.1),
     ],
-)
+)  # fmt: skip
 def test_an_option_out_of_range_is_refused(tmp_path: Path, option: str, value: object) -> None:
     with refused(InvalidOption):
         measured(tmp_path / "lab.db", **{option: value})

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
-from support.messages import refused
-from support.running_cases import Run, held_open, measured_lab, queued, store_copied  # noqa: F401
+from support.running_cases import Begin, measured_lab, runs_on_the_store, store_copied  # noqa: F401
 from support.terminal import run
 
 from cotenant.analysis.colocation.batches import Waiting
@@ -35,7 +34,6 @@ from cotenant.running.lab.penalty_model import PenaltyModel
 from cotenant.running.lab.profiles import profile_of
 from cotenant.running.lab.statistics import Estimate
 from cotenant.running.lab.store import opened
-from cotenant.running.lab.topology import Topology, choose_seats, divided_cpus
 
 Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -166,13 +164,11 @@ def test_a_table_gives_what_the_sum_gives_where_nothing_else_was_seen(store: Pat
 
 @pytest.mark.parametrize("method", ["core", "optimal", "hierarchical", "GR"])
 def test_a_queue_on_three_seats_is_done_oldest_first_each_job_once(
-    held: Any,
-    store: Path,
-    method: str,
+    begin: Begin, method: str
 ) -> None:
-    machines = SimulatedMachines(2, lambda kinds: 5.0)
+    machines = SimulatedMachines(2)
     policy = policy_of(method, {}, 2.0, 3)
-    made = Run(held, store, queued(list("012" * 5)), machines, policy=policy, seats=3)
+    made = begin("012" * 5, machines, policy=policy, seats=3)
     assert made.whole().states == {"done": 15}
     assert [len(kinds) for _, kinds in machines.begun] == [3] * 5
     first = Counter(kind for _, kinds in machines.begun[:2] for kind in kinds)
@@ -199,27 +195,19 @@ def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
     assert sum(of_pairs) == pytest.approx(sum(of_groups))
 
 
-def test_jobs_that_may_be_beside_nobody_get_machines_and_the_youngest_wait(
-    held: Any,
-    store: Path,
-) -> None:
+def test_jobs_that_may_be_beside_nobody_get_machines_and_the_youngest_wait(begin: Begin) -> None:
     matrix = np.array([[np.inf, np.inf, np.inf], [np.inf, 0.1, 0.1], [np.inf, 0.1, 0.1]])
     known = Colocation(matrix, np.array([1, 2, 2]), machines=5.0, names=("0", "1", "2"))
-    machines = SimulatedMachines(3, lambda kinds: 5.0)
+    machines = SimulatedMachines(3)
     policy = policy_of("optimal", {}, 2.0, 3)
-    made = Run(
-        held, store, queued(list("00112212")), machines, matrix=known, policy=policy, seats=3
-    )
+    made = begin("00112212", machines, matrix=known, policy=policy, seats=3)
     assert made.whole().states == {"done": 8}
     begun = [sorted(kinds) for _, kinds in machines.begun]
     assert begun.count(["0"]) == 2
     assert sorted(map(len, begun[:3])) == [1, 1, 3]
 
 
-def test_strict_agents_of_groups_leave_and_are_together_next(
-    held: Any,
-    store: Path,
-) -> None:
+def test_strict_agents_of_groups_leave_and_are_together_next(begin: Begin) -> None:
     from cotenant.instances.groups import Grouping
 
     matrix = Colocation(np.where(np.eye(2), 0.0, 0.2), np.full(2, 3), names=("0", "1"))
@@ -230,9 +218,8 @@ def test_strict_agents_of_groups_leave_and_are_together_next(
         return policy_of("optimal", {}, 2.0, 3)(problem, rng=rng)
 
     jobs = [QueuedJob(f"j{n}", Job(kind, ("true",)), True) for n, kind in enumerate("001011")]
-    machines = SimulatedMachines(2, lambda kinds: 5.0)
-    made = Run(
-        held, store, jobs, machines, matrix=matrix, policy=worst, agents="strict", seats=3,
+    machines = SimulatedMachines(2)
+    made = begin(jobs, machines, matrix=matrix, policy=worst, agents="strict", seats=3,
     )  # fmt: skip
     assert made.whole().states == {"done": 6}
     assert sorted(kinds for _, kinds in machines.begun) == [("0", "0", "0"), ("1", "1", "1")]
@@ -240,22 +227,12 @@ def test_strict_agents_of_groups_leave_and_are_together_next(
                for line in made.lines)  # fmt: skip
 
 
-def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(
-    held: Any,
-    store: Path,
-) -> None:
-    def seconds(kinds: tuple[str, ...]) -> float:
-        return 5 / (1 - 0.4) if len(kinds) == 3 else 5.0
-
-    jobs = queued(list("012" * 4))
-    machines = SimulatedMachines(1, seconds)
-    policy = policy_of("GR", {}, 2.0, 3)
-    made = Run(held, store, jobs, machines, policy=policy, seats=3)
+def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(begin: Begin) -> None:
+    machines = SimulatedMachines(1, lambda kinds: 5 / (1 - 0.4 * (len(kinds) == 3)))
+    made = begin("012" * 4, machines, policy=policy_of("GR", {}, 2.0, 3), seats=3)
     before = profile_of(made.rows).estimates.estimates
     assert made.whole().states == {"done": 12}
-    kinds = {look.kind for look in made.rows.produced(1)}
-    assert kinds == {"group"}
-    assert {len(look.jobs) for look in made.rows.produced(1)} == {3}
+    assert {(look.kind, len(look.jobs)) for look in made.rows.produced(1)} == {("group", 3)}
     again = profile_of(made.rows)
     assert again.estimates.estimates == before  # a group says nothing of a pair for sure
     estimates = group_estimates(PenaltyModel(again), 3)
@@ -268,19 +245,18 @@ def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(
     seen = made.rows.rows("SELECT measured FROM seat WHERE measured IS NOT NULL")
     assert seen
     assert all(value == pytest.approx(0.4, abs=0.01) for (value,) in seen)
-    done = run("advice", str(store), "--job", "1")
+    done = run("advice", made.rows.path, "--job", "1")
     text = " ".join(done.stdout.split())
     assert "beside 1 and 2 in epoch" in text
     assert "taken to add up, but for 3 that were measured" in text
 
 
 def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_the_group(
-    held: Any,
-    store: Path,
+    begin: Begin,
 ) -> None:
     from cotenant.running.lab.store import StoredMeasurement
 
-    seen = profile_of(Run(held, store, [], SimulatedMachines(1, lambda kinds: 1.0)).rows).seen
+    seen = profile_of(begin([], SimulatedMachines(1, lambda kinds: 1.0)).rows).seen
     for number in range(3):
         begin = 1e9 + 100 * number
         runs = ((0, 9.0, 9.0, 1.0), (1, 9.0, 9.0, 0.8), (2, 9.0, 9.0, 0.95))
@@ -311,27 +287,6 @@ def test_a_store_of_version_1_is_read_as_it_is_and_takes_groups_once_it_is_writt
         assert known.looks(1) == looks
         assert known.rows("PRAGMA integrity_check") == [("ok",)]
         assert "'group'" in known.rows("SELECT sql FROM sqlite_master WHERE name = 'visit'")[0][0]
-
-
-def test_machines_of_more_seats_have_equal_parts_of_the_cores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)))
-    cores = {cpu: tuple(sorted({cpu, cpu ^ 8})) for cpu in range(16)}
-    whole = tuple(range(16))
-    one = Topology(cores, {3: dict.fromkeys(whole, whole)}, dict.fromkeys(whole, 0))
-    found = choose_seats(one, None, 3)
-    assert (found.parts, found.shared) == (((0, 1, 8, 9), (2, 3, 10, 11), (4, 5, 12, 13)), "L3")
-    assert divided_cpus(one, 2, 4) == ["0-3,8-11", "4-7,12-15"]
-    few = choose_seats(one, "0-1", 3, overlap=True)
-    assert (few.parts, few.shared) == (((0,), (1,), (0,)), "L3")
-    from cotenant.instances.problem.errors import InvalidOption
-
-    with refused(InvalidOption):
-        choose_seats(one, "0-1", 3)
-    with refused(InvalidOption):
-        divided_cpus(one, 2, 5)
-    assert divided_cpus(one, 3, 5, overlap=True) == ["0-4,8-12"] * 3
 
 
 def test_seats_and_methods_that_do_not_fit_are_refused_before_any_job(tmp_path: Path) -> None:

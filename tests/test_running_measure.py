@@ -15,7 +15,7 @@ from support.messages import refused
 
 import cotenant
 from cotenant.instances.colocation.stability import blocking_pairs
-from cotenant.instances.problem.errors import InvalidFile, InvalidOption
+from cotenant.instances.problem.errors import InvalidOption
 from cotenant.running.lab.measure import measure
 from cotenant.running.lab.measurement_run import MeasurementStatus
 from cotenant.running.lab.plan import LEAST_LOOKS, first_pairs, useful_pairs
@@ -325,10 +325,3 @@ def test_an_odd_number_of_agents_gets_a_machine_for_the_last(tmp_path: Path) -> 
     made = profiles(tmp_path / "lab.db").instance()
     assert (made.agents, made.machines) == (3, 2)
     assert cotenant.solve(made, "optimal").status == "optimal"
-
-
-def test_a_store_without_measurement_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path / "lab.db", new=True):
-        pass
-    with refused(InvalidFile):
-        profiles(tmp_path / "lab.db")

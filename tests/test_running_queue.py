@@ -16,12 +16,13 @@ import pytest
 from support.fake_cluster import SimulatedMachines
 from support.messages import refused
 from support.running_cases import (  # noqa: F401
-    Known,
+    Begin,
     Run,
-    held_open,
     lab,
     measured_lab,
+    once,
     queued,
+    runs_on_the_store,
     settings,
     store_copied,
 )
@@ -40,15 +41,14 @@ from cotenant.running.lab.profiles import profile_of, profiles
 
 @pytest.mark.parametrize("seed", range(6))
 def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
-    held: ExitStack, store: Path, seed: int
+    begin: Begin, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     matrix = Colocation(rng.uniform(0, 0.4, (3, 3)), np.full(3, 2), names=("0", "1", "2"))
     arrivals = rng.integers(0, 4, (12, 3))
     arrivals[0] += 1
     length = rng.integers(1, 4, 3)
-    simulated: list[Any] = []
-    real: list[Any] = []
+    simulated, real = list[Any](), list[Any]()
 
     def policy(into: list[Any]) -> Callable[..., Any]:
         def asked(problem: Colocation, *, rng: np.random.Generator) -> Any:
@@ -63,33 +63,26 @@ def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
         rng=np.random.default_rng(7),
     )  # fmt: skip
     machines = SimulatedMachines(4, lambda kinds: float(max(length[int(kind)] for kind in kinds)))
-    kinds, ages = [], []
-    for epoch, counts in enumerate(arrivals):
-        kinds += [str(kind) for kind in range(3) for _ in range(counts[kind])]
-        ages += [epoch] * int(counts.sum())
-    run = Run(
-        held, store, queued(kinds), machines, matrix=matrix, policy=policy(real), ages=ages
-    )  # fmt: skip
+    kinds = "".join(str(kind) * counts[kind] for counts in arrivals for kind in range(3))
+    ages = np.repeat(np.arange(12), arrivals.sum(axis=1)).tolist()
+    run = begin(kinds, machines, matrix=matrix, policy=policy(real), ages=ages)
     entries = run.queue_store.entries()
     whole = run.coordinator
     draws = np.random.default_rng(7)
     whole.random = lambda: draws  # type: ignore[method-assign]
     whole.jobs = WaitingQueue("012")
-    begin = machines.clock
+    start = machines.clock
     for epoch in range(200):
-        machines.clock = begin + epoch
+        machines.clock = start + epoch
         whole.jobs.arrive(entry for entry in entries if entry.age == epoch)
         whole.step(machines.due())
     assert real == simulated
     assert run.states() == {"done": len(kinds)}
 
 
-def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(
-    held: ExitStack, store: Path
-) -> None:
-    kinds = list("012" * 7)
-    machines = SimulatedMachines(3, lambda kinds: 5.0)
-    run = Run(held, store, queued(kinds), machines)
+def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(begin: Begin) -> None:
+    machines = SimulatedMachines(3)
+    run = begin("012" * 7, machines)
     before = len(run.rows.looks(1))
     summary = run.whole()
     assert (summary.stop, summary.states) == ("finished", {"done": 21})
@@ -103,42 +96,36 @@ def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(
     assert all(row[2] <= row[3] for row in rows)
 
 
-def test_a_failed_job_is_begun_again_only_if_it_may_be(held: ExitStack, store: Path) -> None:
+def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:
     def crash(kind: str, begun: int) -> str:
         return "exit 139" if kind == "0" and begun <= 2 else ""
 
-    jobs = queued(["0", "1"])
-    machines = SimulatedMachines(1, lambda kinds: 5.0, crash)
-    run = Run(held, store, jobs, machines)
+    machines = SimulatedMachines(1, error=crash)
+    run = begin("01", machines)
     summary = run.whole()
     assert summary.states == {"done": 2}
     assert [kinds for _, kinds in machines.begun] == [("0", "1"), ("0",), ("0",)]
     assert run.lines[0] == "job-0 waiting: exit 139; it waits again"
     assert summary.void == 2
     assert not run.rows.produced(1) or run.rows.produced(1)[0].kind == "alone"
-    once = [QueuedJob("once", Job("0", ("true",)), False)]
-    machines = SimulatedMachines(1, lambda kinds: 5.0, lambda kind, begun: "exit 3")
-    again = Run(held, store, once, machines)
-    assert again.whole().unfinished == (("once", "failed: exit 3"),)
-    assert len(machines.begun) == 1
 
 
+@pytest.mark.parametrize(
+    ("why", "rerun", "times"),
+    [("exit 1", True, 3), ("cannot be started: gone", True, 1), ("exit 3", False, 1)],
+)
 def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
-    held: ExitStack, store: Path
+    begin: Begin, why: str, rerun: bool, times: int
 ) -> None:
-    for place, (why, times) in enumerate([("exit 1", 3), ("cannot be started: gone", 1)]):
-        machines = SimulatedMachines(1, lambda kinds: 5.0, lambda kind, begun, why=why: why)
-        job = [QueuedJob(f"bad-{place}", Job("1", ("true",)), True)]
-        summary = Run(held, store, job, machines).whole()
-        assert summary.unfinished[-1] == (f"bad-{place}", f"failed: {why}")
-        assert len(machines.begun) == times
+    machines = SimulatedMachines(1, error=lambda kind, begun: why)
+    summary = begin([QueuedJob("bad", Job("1", ("true",)), rerun)], machines).whole()
+    assert summary.unfinished == (("bad", f"failed: {why}"),)
+    assert len(machines.begun) == times
 
 
-def test_a_machine_of_another_kind_is_left_aside_and_waited_around(
-    held: ExitStack, store: Path
-) -> None:
-    machines = SimulatedMachines(2, lambda kinds: 5.0)
-    run = Run(held, store, queued(list("0011")), machines)
+def test_a_machine_of_another_kind_is_left_aside_and_waited_around(begin: Begin) -> None:
+    machines = SimulatedMachines(2)
+    run = begin("0011", machines)
     whole = Coordinator(
         run.rows, run.queue_store.entries(), [], run.coordinator.penalty_model, machines, greedy,
         settings(), 1, tell=run.lines.append,
@@ -158,27 +145,23 @@ def test_a_machine_of_another_kind_is_left_aside_and_waited_around(
     assert waited.count(0.0) <= 2  # nobody spins while every machine that may be used is busy
 
 
-def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(
-    held: ExitStack, store: Path
-) -> None:
-    jobs = [*queued(["0"]), QueuedJob("side-effect", Job("1", ("true",)), False)]
+def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(begin: Begin) -> None:
+    jobs = [*queued(["0"]), once("side-effect", "1")]
     machines = SimulatedMachines(
-        1, lambda kinds: 5.0, lambda kind, begun: "the supervisor ended" if begun == 1 else ""
+        1, error=lambda kind, begun: "the supervisor ended" if begun == 1 else ""
     )
-    run = Run(held, store, jobs, machines)
+    run = begin(jobs, machines)
     assert run.whole().states == {"done": 1, "lost": 1}
     assert [kinds for _, kinds in machines.begun] == [("0", "1"), ("0",)]
     assert run.rows.rows("SELECT state FROM placed ORDER BY begin") == [("lost",), ("ended",)]
     assert run.rows.rows("SELECT COUNT(*) FROM visit WHERE round < 0") == [(1,)]
 
 
-def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(
-    held: ExitStack, store: Path
-) -> None:
-    jobs = [*queued(["0", "1"]), QueuedJob("side-effect", Job("2", ("true",)), False)]
+def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(begin: Begin) -> None:
+    jobs = [*queued(["0", "1"]), once("side-effect", "2")]
     jobs.append(QueuedJob("other", Job("2", ("true",)), True))
-    machines = SimulatedMachines(2, lambda kinds: 5.0)
-    run = Run(held, store, jobs, machines)
+    machines = SimulatedMachines(2)
+    run = begin(jobs, machines)
     whole = run.coordinator
     whole.step([])
     assert run.states() == {"running": 4}
@@ -198,8 +181,8 @@ def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(
 def test_a_killed_coordinator_is_gone_on_with_from_what_is_written(
     store: Path, tmp_path: Path
 ) -> None:
-    machines = SimulatedMachines(2, lambda kinds: 5.0)
-    jobs = [*queued(list("0120")), QueuedJob("side-effect", Job("1", ("true",)), False)]
+    machines = SimulatedMachines(2)
+    jobs = [*queued("0120"), once("side-effect", "1")]
     with ExitStack() as first:
         Run(first, store, jobs, machines).coordinator.step([])
     with ExitStack() as second:
@@ -212,10 +195,10 @@ def test_a_killed_coordinator_is_gone_on_with_from_what_is_written(
 
 
 def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_there_is_room(
-    held: ExitStack, store: Path, monkeypatch: pytest.MonkeyPatch
+    begin: Begin,
 ) -> None:
     machines = SimulatedMachines(2, lambda kinds: 5.0 if "0" in kinds else 9.0)
-    run = Run(held, store, queued(list("012211")), machines)
+    run = begin("012211", machines)
     whole = run.coordinator
     whole.step([])
     begun, good, full = len(machines.begun), whole.queue_store.end_group, itertools.count()
@@ -225,7 +208,7 @@ def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_ther
             raise InvalidFile("lab.db cannot be used: database or disk is full")
         good(*arguments, **named)
 
-    monkeypatch.setattr(whole.queue_store, "end_group", no_room)
+    whole.queue_store.end_group = no_room  # type: ignore[method-assign]
     seen = run.rows.rows("SELECT COUNT(*) FROM visit")
     machines.clock += 5
     ended = machines.due()
@@ -236,11 +219,9 @@ def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_ther
     assert run.whole().states == {"done": 6}
 
 
-def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(
-    held: ExitStack, store: Path
-) -> None:
-    machines = SimulatedMachines(1, lambda kinds: 5.0)
-    run = Run(held, store, queued(list("01" * 60)), machines)
+def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(begin: Begin) -> None:
+    machines = SimulatedMachines(1)
+    run = begin("01" * 60, machines)
     pages = run.rows.rows("PRAGMA page_count")[0][0]
     run.rows.rows(f"PRAGMA max_page_count = {pages + 2}")
     with refused(InvalidFile):
@@ -250,35 +231,28 @@ def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(
     states = run.states()
     assert sum(states.values()) == 120
     assert states["running"] <= 2
-    with ExitStack() as again:
-        assert Run(again, store, queued(list("01" * 60)), machines).whole().states == {"done": 120}
+    assert begin("01" * 60, machines).whole().states == {"done": 120}
     assert Counter(kind for _, kinds in machines.begun for kind in kinds) == {"0": 60, "1": 60}
 
 
 @pytest.mark.parametrize("later", [0.0, 1e5])
 def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
-    held: ExitStack, store: Path, later: float
+    begin: Begin, later: float
 ) -> None:
-    beside = {("0", "1"): 5 / (1 - 0.25)}  # what was measured says 0.3 and 0.05
-
-    def seconds(kinds: tuple[str, ...]) -> float:
-        return beside.get(tuple(sorted(kinds)), 5.0)
-
-    machines = SimulatedMachines(2, seconds)
+    # what was measured says 0.3 and 0.05
+    machines = SimulatedMachines(2, lambda kinds: 5 / (1 - 0.25 * (set(kinds) == {"0", "1"})))
     machines.clock += later
-    run = Run(held, store, queued(list("01" * 7)), machines, references="spare")
+    run = begin("01" * 7, machines, references="spare")
     before = profile_of(run.rows).estimates.estimates
     assert run.whole().states == {"done": 14}
     produced = run.rows.produced(1)
     alone = [look for look in produced if look.kind == "alone"]
     # a spare machine at the end of the queue serves as reference, if none is of this hour
     assert bool(alone) == bool(later)
-    shown = profiles(store)
+    shown = profiles(run.rows.path)
     after = shown.estimates.estimates
     for a, c in ((0, 1), (1, 0), (0, 0), (1, 1)):
-        pairs = [
-            look for look in produced if look.kind == "pair" and set(look.jobs) == {a + 1, c + 1}
-        ]
+        pairs = [look for look in produced if look.jobs in ((a + 1, c + 1), (c + 1, a + 1))]
         sides = len(pairs) * (2 if a == c else 1)
         most = len(run.rows.looks(1)) if not later else len(alone)
         assert after[a, c].samples <= before[a, c].samples + min(sides, most)
@@ -289,16 +263,16 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
     assert shown.surroundings["ok"] == len([*run.rows.looks(1)])  # production is counted apart
 
 
-def test_saturated_machines_refer_at_once_where_asked_to(held: ExitStack, store: Path) -> None:
-    machines = SimulatedMachines(1, lambda kinds: 5.0)
+def test_saturated_machines_refer_at_once_where_asked_to(begin: Begin) -> None:
+    machines = SimulatedMachines(1)
     machines.clock += 1e5
-    run = Run(held, store, queued(list("0011")), machines, references="hourly")
+    run = begin("0011", machines, references="hourly")
     assert run.whole().states == {"done": 4}
     assert [len(kinds) for _, kinds in machines.begun] == [1, 1, 2]
 
 
 def test_files_of_a_command_that_is_like_no_other_stay_unread(
-    held: ExitStack, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
     monkeypatch.setattr("cotenant.running.lab.jobs._content", lambda path: read.append(path) or "")
@@ -307,9 +281,9 @@ def test_files_of_a_command_that_is_like_no_other_stay_unread(
         QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True)
         for place, word in enumerate(["input", "other", "input"])
     ]
-    machines = SimulatedMachines(1, lambda kinds: 5.0)
+    machines = SimulatedMachines(1)
     machines.clock += 1e5
-    run = Run(held, store, jobs, machines, references="hourly")
+    run = begin(jobs, machines, references="hourly")
     assert run.whole().states == {"done": 3}
     assert [len(kinds) for _, kinds in machines.begun] == [2, 1]  # alone, like the first one
     assert str(tmp_path / "input") in read
@@ -317,9 +291,7 @@ def test_files_of_a_command_that_is_like_no_other_stay_unread(
     assert len([name for name in run.rows.names().values() if name == "0"]) == 4
 
 
-def test_strict_agents_that_certainly_gain_leave_and_are_together_next(
-    held: ExitStack, store: Path
-) -> None:
+def test_strict_agents_that_certainly_gain_leave_and_are_together_next(begin: Begin) -> None:
     matrix = Colocation(
         np.array([[0.1, 0.3, 0.0], [0.0, 0.0, 0.2], [0.0, 0.4, 0.3]]),
         np.full(3, 2), names=("0", "1", "2"),
@@ -335,12 +307,12 @@ def test_strict_agents_that_certainly_gain_leave_and_are_together_next(
     for agents, begun in (
         ("participate", [("0", "1"), ("1", "2")]), ("strict", [("0", "2"), ("1", "1")])
     ):  # fmt: skip
-        machines = SimulatedMachines(2, lambda kinds: 5.0)
+        machines = SimulatedMachines(2)
         jobs = [
             QueuedJob(f"{agents}-{place}", Job(kind, ("true",)), True)
             for place, kind in enumerate("0121")
         ]
-        run = Run(held, store, jobs, machines, matrix=matrix, policy=worst, agents=agents)
+        run = begin(jobs, machines, matrix=matrix, policy=worst, agents=agents)
         assert run.whole().states["done"] >= 4
         assert sorted(tuple(sorted(kinds)) for _, kinds in machines.begun) == begun
         notes = [row[0] for row in run.rows.rows("SELECT note FROM epoch WHERE note != ''")]
@@ -348,10 +320,8 @@ def test_strict_agents_that_certainly_gain_leave_and_are_together_next(
     assert notes == ["left their co-runners to be together next: 1 x 0 and 2"]
 
 
-def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(
-    held: ExitStack, store: Path
-) -> None:
-    run = Run(held, store, queued(["0"]), SimulatedMachines(1, lambda kinds: 5.0))
+def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(begin: Begin) -> None:
+    run = begin(queued(["0"]), SimulatedMachines(1))
     changed = [QueuedJob("job-0", Job("1", ("false",)), True)]
     run.queue_store.enqueue(changed)
     assert run.queue_store.entries()[0].kind == "1"
@@ -360,24 +330,22 @@ def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(
         run.queue_store.enqueue(queued(["0"]))
 
 
-def test_hundreds_of_machines_are_decided_on_at_once(held: ExitStack, tmp_path: Path) -> None:
+def test_hundreds_of_machines_are_decided_on_at_once(tmp_path: Path) -> None:
     penalty = np.random.default_rng(1).uniform(0, 0.3, (10, 10))
     path = tmp_path / "lab.db"
     lab(path, np.full((10, 10), 0.1))
     kinds = [str(kind) for kind in np.random.default_rng(0).integers(0, 10, 600)]
-    machines = SimulatedMachines(200, lambda kinds: 5.0)
+    machines = SimulatedMachines(200)
     known = Colocation(penalty, np.full(10, 2), names=tuple(map(str, range(10))))
-    run = Run(held, path, queued(kinds), machines, matrix=known)
-    assert run.whole().epochs == 2
+    with ExitStack() as opened:
+        assert Run(opened, path, queued(kinds), machines, matrix=known).whole().epochs == 2
     assert len(machines.begun) == 300
 
 
-def test_types_that_failed_beside_everybody_are_run_alone_where_voids_forbid(
-    held: ExitStack, store: Path
-) -> None:
+def test_types_that_failed_beside_everybody_are_run_alone_where_voids_forbid(begin: Begin) -> None:
     from dataclasses import replace
 
-    run = Run(held, store, queued(list("001122")), SimulatedMachines(3, lambda kinds: 5.0))
+    run = begin("001122", SimulatedMachines(3))
     voids = {(0, other): "exit 1" for other in range(3)}
     penalty_model = PenaltyModel(replace(profile_of(run.rows), voids=voids), "forbid")
     whole = Coordinator(

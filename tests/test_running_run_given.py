@@ -19,7 +19,7 @@ from support.messages import refused
 from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
-from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
+from cotenant.instances.problem.errors import CotenantError, InvalidFile
 from cotenant.running.batch.job_advice import job_advice
 from cotenant.running.batch.pairs import advise_pairs
 from cotenant.running.batch.queue import QueuedJob, read_queue
@@ -29,7 +29,6 @@ from cotenant.running.lab.jobs import Job
 from cotenant.running.lab.measure import measure
 from cotenant.running.lab.profiles import profiles
 from cotenant.running.lab.store import opened
-from cotenant.running.lab.topology import Topology, divided_cpus
 
 pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 
@@ -130,24 +129,6 @@ def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Pat
     with locked(store, "--store"):
         done = run("run", str(written(tmp_path)), "--store", str(store), "--local", "1")
     assert "is being written by process" in done.stderr
-
-
-def test_this_computer_is_divided_by_cache_and_core() -> None:
-    import os
-
-    allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        pytest.skip("needs two CPUs")
-    cores = {cpu: (cpu,) for cpu in allowed}
-    one = Topology(cores, {}, dict.fromkeys(allowed, 0))
-    parts = divided_cpus(one, len(allowed) // 2)
-    assert len(parts) == len(set(parts)) == len(allowed) // 2
-    apart = Topology(cores, {3: dict(cores)}, dict.fromkeys(allowed, 0))
-    with refused(InvalidOption):
-        divided_cpus(apart, 1)  # no two CPUs share a cache
-    with refused(InvalidOption):
-        divided_cpus(one, len(allowed))
-    assert len(divided_cpus(one, len(allowed), overlap=True)) == len(allowed)
 
 
 def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...instances.problem.errors import InvalidOption
@@ -25,11 +25,13 @@ class Topology:
     cores : CPU -> the CPUs of its core (threads of one core, SMT; itself alone without).
     caches : level -> CPU -> the CPUs that share its cache of this level, for unified caches.
     packages : CPU -> the number of its package (socket).
+    allowed : CPUs that this process may use.
     """
 
     cores: dict[int, tuple[int, ...]]
     caches: dict[int, dict[int, tuple[int, ...]]]
     packages: dict[int, int]
+    allowed: Set[int] = field(default_factory=lambda: os.sched_getaffinity(0))
 
     def domains(self) -> list[tuple[int, ...]]:
         """The CPUs that share their last cache, one group each; where no cache is told of (many
@@ -118,7 +120,7 @@ def choose_seats(
     InvalidOption
         Such CPUs do not exist, or this process may not use them; or there are too few.
     """
-    allowed = os.sched_getaffinity(0)
+    allowed = topology.allowed
     if cpus is not None:
         chosen = cpu_list(cpus)
         if not chosen:
@@ -177,7 +179,7 @@ def divided_cpus(
     InvalidOption
         There are too few.
     """
-    allowed = os.sched_getaffinity(0)
+    allowed = topology.allowed
     domains = []
     for group in topology.domains():
         cores = {tuple(cpu for cpu in topology.cores[cpu] if cpu in allowed) for cpu in group}

@@ -23,7 +23,7 @@ class SimulatedMachines:
     def __init__(
         self,
         number: int,
-        seconds: Callable[[tuple[str, ...]], float],
+        seconds: Callable[[tuple[str, ...]], float] = lambda kinds: 5.0,
         error: Callable[[str, int], str] = lambda kind, begun: "",
     ) -> None:
         self.clock = 1e9

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,20 +52,25 @@ def settings(**changes: Any) -> Settings:
     return Settings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
 
 
-def queued(kinds: Sequence[str], *, rerun: bool = True) -> list[QueuedJob]:
+def queued(kinds: Sequence[str]) -> list[QueuedJob]:
     return [
-        QueuedJob(f"job-{place}", Job(kind, ("true",)), rerun) for place, kind in enumerate(kinds)
+        QueuedJob(f"job-{place}", Job(kind, ("true",)), True) for place, kind in enumerate(kinds)
     ]
 
 
+def once(name: str, kind: str) -> QueuedJob:
+    """A job that may not be begun again."""
+    return QueuedJob(name, Job(kind, ("true",)), False)
+
+
 class Run:
-    """A coordinator on a store, with machines on paper."""
+    """A coordinator on a store, with machines on paper; jobs of these types, or these jobs."""
 
     def __init__(
         self,
-        held: ExitStack,
+        open_stores: ExitStack,
         path: Path,
-        jobs: Sequence[QueuedJob],
+        jobs: str | Sequence[QueuedJob],
         machines: Any,
         *,
         matrix: Colocation | None = None,
@@ -72,10 +78,10 @@ class Run:
         ages: Sequence[int] | None = None,
         **changes: Any,
     ) -> None:
-        self.rows: Store = held.enter_context(opened(path, new=True))
+        self.rows: Store = open_stores.enter_context(opened(path, new=True))
         self.queue_store = QueueStore(self.rows)
         self.queue_store.prepare()
-        self.queue_store.enqueue(jobs, ages)
+        self.queue_store.enqueue(queued(jobs) if isinstance(jobs, str) else jobs, ages)
         profile = profile_of(self.rows)
         session = self.rows.begin_session(1, machines.now(), profile.settings)
         penalty_model = PenaltyModel(profile) if matrix is None else Known(profile, matrix)
@@ -92,10 +98,14 @@ class Run:
         return Counter(entry.state for entry in self.queue_store.entries())
 
 
-@pytest.fixture(name="held")
-def held_open() -> Any:
-    with ExitStack() as stack:
-        yield stack
+Begin = Callable[..., Run]
+
+
+@pytest.fixture(name="begin")
+def runs_on_the_store(store: Path) -> Iterator[Begin]:
+    """Make a `Run` of jobs and machines on the store."""
+    with ExitStack() as open_stores:
+        yield partial(Run, open_stores, store)
 
 
 @pytest.fixture(name="measured", scope="module")

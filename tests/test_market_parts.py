@@ -26,6 +26,7 @@ from cotenant.instances.market.parts_writing import write_parts
 from cotenant.instances.problem import CotenantError, EngineError, InvalidFile, InvalidOption
 from cotenant.solvers.market import fisher, user_groups
 from cotenant.solvers.market.exchange import Exchange
+from cotenant.solvers.market.user_groups import UserGroup
 from cotenant.solvers.outcome import Stop
 
 pa = pytest.importorskip(
@@ -259,8 +260,8 @@ def test_an_interrupt_keeps_the_best_prices(folder: Path, at: int, tmp_path: Pat
     asked = []
     ask = user_groups.Blocks.ask
 
-    def interrupted(self: Any, what: str, *arguments: Any) -> user_groups.PartialSums:
-        if what not in ("money", "opening"):
+    def interrupted(self: Any, what: Any, *arguments: Any) -> user_groups.PartialSums:
+        if what not in (UserGroup.money, UserGroup.opening):
             asked.append(what)
         if len(asked) == at:
             asked.append("interrupt")
@@ -500,7 +501,7 @@ def test_an_exchange_of_parts_cannot_look_into_users(folder: Path) -> None:
     header = read_header(folder)
     users = PartitionedUsers(str(folder), range(4))
     exchange = Exchange(header.capacity, header.unit, users)
-    exchange.bid("equal")
+    exchange.bid(UserGroup.equal)
     with pytest.raises(RuntimeError, match="not known here"):
         exchange.jacobian(exchange.reply(exchange.price)).stiff()
     one, other = exchange.jacobian(exchange.reply(exchange.price)).dense(), np.eye(8)

@@ -33,7 +33,7 @@ from ...solvers.market.linear import UserBlocks
 from ...solvers.market.partitioned_users import PartitionedUsers
 from ...solvers.market.proportional import Rule
 from ...solvers.market.scaled_market import Tolerance
-from ...solvers.market.user_groups import CHANGING, PartialSums, Users
+from ...solvers.market.user_groups import CHANGING, Given, PartialSums, Question, UserGroup, Users
 from ...solvers.outcome import AGREE, Clock, Report, Status, Stop
 from ..run.stateful_workers import StatefulWorkers
 
@@ -110,7 +110,7 @@ def fisher(
     """
     ladder = Ladder(exchange, tolerance, clock)
     try:
-        exchange.bid("equal")
+        exchange.bid(UserGroup.equal)
         begin = None if start is None else start / exchange.unit
         stop = ladder.climb(route, warm_rounds, rounds, begin)
     except KeyboardInterrupt:
@@ -217,7 +217,7 @@ def solve_parts(
 
     with ExitStack() as stack:
         users, processes = _users(stack, header, jobs, dask, tell)
-        _require_money(header, float(users.ask("money").sums[0][0]))
+        _require_money(header, float(users.ask(UserGroup.money).sums[0][0]))
         exchange = Exchange(header.capacity, header.unit, users)
         reading = time.perf_counter() - begin
         if start is not None:
@@ -238,7 +238,7 @@ def solve_parts(
         )
         if target is not None:
             target.mkdir(parents=True, exist_ok=True)
-            users.ask("write", str(target.resolve()))
+            users.ask(PartitionedUsers.write, str(target.resolve()))
             content = {"cotenant_answer": 1, **result.document(), "price": result.price.tolist()}
             write_text(target / ANSWER, json.dumps(content, allow_nan=False) + "\n")
     return result
@@ -277,8 +277,8 @@ def check_parts(
     price = _prices(header, content["price"], path.name)
     with ExitStack() as stack:
         users, _ = _users(stack, header, jobs, dask, lambda line: None)
-        users.ask("answer", str(Path(answer).resolve()))
-        answers = users.ask("measure", price, np.ones(len(price)))
+        users.ask(PartitionedUsers.answer, str(Path(answer).resolve()))
+        answers = users.ask(UserGroup.measure, price, np.ones(len(price)))
     given, asked = answers.sums
     overspending, regret, unspent = answers.most
     found = residuals_of(
@@ -304,9 +304,12 @@ class Elsewhere:
     def __init__(self, holders: StatefulWorkers) -> None:
         self.holders = holders
 
-    def ask(self, what: str, *arguments: Any) -> PartialSums:
+    def ask(
+        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
+    ) -> PartialSums:
         """See `solvers.market.user_groups.Users`."""
-        return PartialSums.merged(self.holders.ask(what, *arguments))
+        assert not options  # questions travel with what is given by place
+        return PartialSums.merged(self.holders.ask(question, *arguments))
 
     def joined(self, diagonal: Floats) -> UserBlocks | None:
         """See `solvers.market.user_groups.Users`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
@@ -32,7 +32,8 @@ MOST_DEATHS = 3
 
 _LOOK = 1.0
 Answer = tuple[str, Any]
-Note = tuple[str, tuple[Any, ...]]
+Question = Callable[..., Any]
+Note = tuple[Question, tuple[Any, ...]]
 
 
 class Place(Protocol):
@@ -124,10 +125,12 @@ class StatefulWorkers:
 
     Parameters
     ----------
-    make : "module:class" of the package; its objects have a method `ask(what, *arguments)`.
+    make : "module:class" of the package; its objects have a method `ask(question,
+        *arguments)`.
     arguments : of each object, plain values.
     labels : what each is called in messages.
-    changing : questions that change an object.
+    changing : questions that change an object, each with those just before it whose answers count
+        no more once it is asked.
     cluster : entered; None for processes on this machine.
     workers : the address of each one's worker on the cluster, while it is there.
     tell : is given a line for people when a holder is late or was replaced.
@@ -143,7 +146,7 @@ class StatefulWorkers:
         make: str,
         arguments: Sequence[tuple[Any, ...]],
         labels: Sequence[str],
-        changing: frozenset[str],
+        changing: Mapping[Question, tuple[Question, ...]],
         cluster: Cluster | None = None,
         workers: Sequence[str] = (),
         tell: Callable[[str], None] = lambda line: None,
@@ -154,7 +157,7 @@ class StatefulWorkers:
         self._token = uuid.uuid4().hex
         self._notes: list[Note] = []
         self._step = 0
-        self._slowest: dict[str, float] = {}
+        self._slowest: dict[Question, float] = {}
         self._places: list[Place] = []
         self._waiting: list[bool] = [False] * len(self._arguments)
         self.replaced = 0
@@ -174,8 +177,8 @@ class StatefulWorkers:
             with suppress(Exception):
                 self._cluster.client.run(release, self._token, on_error="ignore")
 
-    def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """What the method `ask` of each object returns, in order.
+    def ask(self, asked: Question, *arguments: Any) -> list[Any]:
+        """What the method `ask` of each object returns for a question, in order.
 
         Raises
         ------
@@ -184,12 +187,14 @@ class StatefulWorkers:
         """
         for number, waiting in enumerate(self._waiting):
             if waiting:  # of a question that was interrupted
-                self._answer(number, what, None)
-        question = (self._step, what, arguments, what in self._changing)
+                self._answer(number, asked, None)
+        question = (self._step, asked, arguments, asked in self._changing)
         earlier = self._notes
-        if what in self._changing:  # noted first: what breaks off here was asked all the same
+        if asked in self._changing:  # noted first: what breaks off here was asked all the same
             self._step += 1
-            self._notes = _noted(earlier, what, arguments)
+            self._notes = [*earlier, (asked, arguments)]
+            while self._notes[-2:-1] and self._notes[-2][0] in self._changing[asked]:
+                del self._notes[-2]
         for number in range(len(self._places)):
             self._send(number, question, None)
         return [self._answered(number, question, earlier) for number in range(len(self._places))]
@@ -219,8 +224,8 @@ class StatefulWorkers:
             kind, value = self._answer(number, question[1], self._labels[number])
             if kind == "done":
                 seconds, answer = value
-                name = question[1]
-                self._slowest[name] = max(self._slowest.get(name, 0.0), seconds)
+                asked = question[1]
+                self._slowest[asked] = max(self._slowest.get(asked, 0.0), seconds)
                 return answer
             if kind == "raised":
                 raise _error(*value)
@@ -239,25 +244,16 @@ class StatefulWorkers:
                 self._places[number] = self._place(number)
             self._send(number, question, notes)
 
-    def _answer(self, number: int, what: str, label: str | None) -> Answer:
+    def _answer(self, number: int, asked: Question, label: str | None) -> Answer:
         """What comes of the call that is going on; tells when it takes long."""
         begin = time.monotonic()
-        patience = max(PATIENCE, SLOWER * self._slowest.get(what, 0.0))
+        patience = max(PATIENCE, SLOWER * self._slowest.get(asked, 0.0))
         while (answer := self._places[number].receive(patience)) is None:
             if label is not None:
                 late = time.monotonic() - begin
                 self.tell(f"waiting {late:.0f} s for {label} on {self._places[number].name}")
         self._waiting[number] = False
         return answer
-
-
-def _noted(notes: list[Note], what: str, arguments: tuple[Any, ...]) -> list[Note]:
-    """The notes with one more; replies that nothing was made of are not needed again."""
-    kept = len(notes)
-    if what == "reply":
-        while kept and notes[kept - 1][0] in ("reply", "jacobian"):
-            kept -= 1
-    return [*notes[:kept], (what, arguments)]
 
 
 def _error(kind: str, words: str) -> CotenantError:
@@ -283,7 +279,7 @@ def stateful_call(
     arguments: tuple[Any, ...],
     notes: list[Note] | None,
     step: int,
-    what: str,
+    asked: Question,
     given: tuple[Any, ...],
     changes: bool,
 ) -> Answer:
@@ -302,15 +298,15 @@ def stateful_call(
                 return "lost", None
             _OBJECTS.pop(key, None)
             thing = resolve(make)(*arguments)
-            for name, values in notes or ():
-                thing.ask(name, *values)
+            for earlier, values in notes or ():
+                thing.ask(earlier, *values)
         _OBJECTS[key] = (-1, None)  # a call that breaks off leaves nothing to go on from
-        answer = thing.ask(what, *given)
+        answer = thing.ask(asked, *given)
         _OBJECTS[key] = (step + changes, thing)
     except CotenantError as error:
         return "raised", (type(error).__name__, str(error))
     except MemoryError as error:
-        return "raised", ("ShortOfMemory", f"{what}: {error or 'no more memory'}")
+        return "raised", ("ShortOfMemory", f"{asked.__name__}: {error or 'no more memory'}")
     return "done", (time.monotonic() - begin, answer)
 
 

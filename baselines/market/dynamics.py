@@ -11,7 +11,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.market.exchange import Exchange
 from ...solvers.market.proportional import Rule
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
-from ...solvers.market.user_groups import InBlocks
+from ...solvers.market.user_groups import InBlocks, UserGroup
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 
@@ -72,7 +72,7 @@ def bid_until_still(
     """Rounds of proportional response from equal bids; why they ended and the certificate. The
     users keep the cores.
     """
-    exchange.bid("equal")
+    exchange.bid(UserGroup.equal)
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
         while done < rounds:
@@ -86,6 +86,6 @@ def bid_until_still(
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     error = exchange.judge("bids", exchange.price)
-    exchange.users.ask("keep")
+    exchange.users.ask(UserGroup.keep)
     clock.note(error.worst, None, "proportional response")
     return stop, {**error.document(), "rounds": done, "rule": rule}

@@ -21,7 +21,7 @@ import numpy as np
 from ...instances.market.equilibrium import Account, Residuals, residuals_of
 from ...instances.market.instance import Floats, Market, ratio
 from .proportional import Rule
-from .user_groups import InBlocks, Source, Users
+from .user_groups import Given, InBlocks, Question, Source, UserGroup, Users
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class SummedBlocks:
 
     def apply(self, vector: Floats) -> Floats:
         """N @ vector."""
-        return self.diagonal * vector + self.users.ask("product", vector).sums[0]
+        return self.diagonal * vector + self.users.ask(UserGroup.product, vector).sums[0]
 
     def own(self) -> Floats:
         """(m,) the diagonal of N."""
@@ -60,7 +60,7 @@ class SummedBlocks:
 
     def dense(self) -> Floats:
         """N as a matrix."""
-        return self.users.ask("matrix").sums[0] + np.diag(self.diagonal)
+        return self.users.ask(UserGroup.matrix).sums[0] + np.diag(self.diagonal)
 
     def stiff(self) -> Callable[[Floats], Floats]:
         """As `UserBlocks.stiff`, where the users' entries may be seen.
@@ -95,7 +95,7 @@ class Exchange:
 
     def __init__(self, capacity: Floats, unit: float, users: Users) -> None:
         self.capacity, self.unit, self.users = capacity, unit, users
-        answers = users.ask("opening")
+        answers = users.ask(UserGroup.opening)
         self.fixed, tenants = answers.sums
         most, least, linear = answers.most
         self.priced_servers = (tenants > 0) | (self.fixed > 0)
@@ -115,21 +115,21 @@ class Exchange:
         price: Floats = (self.money + self.fixed) / self.capacity
         return price
 
-    def bid(self, how: str, *arguments: object) -> None:
+    def bid(self, how: Question[Given], *arguments: Given.args, **options: Given.kwargs) -> None:
         """Have all users bid as a method of `UserGroup` says."""
-        self.money = self.users.ask(how, *arguments).sums[0]
+        self.money = self.users.ask(how, *arguments, **options).sums[0]
 
     def round(self, rule: Rule = "corrected", watched: bool = False) -> float:
         """A round of proportional response; the largest change of a bid, as a share of a budget, 0
         where that is not watched.
         """
-        answers = self.users.ask("rebid", self.price, rule, watched)
+        answers = self.users.ask(UserGroup.rebid, self.price, rule, watched)
         self.money = answers.sums[0]
         return answers.most[0]
 
     def reply(self, price: Floats) -> Demand:
         """Best replies at prices (m,), above 0 where somebody would pay."""
-        money = self.users.ask("reply", price).sums[0]
+        money = self.users.ask(UserGroup.reply, price).sums[0]
         self._replied = price
         worth = price * self.capacity
         excess = money + self.fixed - worth
@@ -139,7 +139,7 @@ class Exchange:
     def jacobian(self, at: Demand, damping: float = 0.0) -> SummedBlocks:
         """N at these replies, its diagonal raised by `damping` times itself."""
         self.reply_again(at.price)
-        gain, pairs = self.users.ask("jacobian").sums
+        gain, pairs = self.users.ask(UserGroup.jacobian).sums
         diagonal = (at.price * self.capacity - gain) * (1 + damping)
         return SummedBlocks(self.users, diagonal, pairs)
 
@@ -152,9 +152,9 @@ class Exchange:
         """Make a candidate of the cores from a source, every traded server giving exactly all it
         has, and measure it.
         """
-        given = self.users.ask("propose", source, price).sums[0]
+        given = self.users.ask(UserGroup.propose, source, price).sums[0]
         asked = price * self.unit
-        answers = self.users.ask("measure", asked, ratio(self.capacity, given))
+        answers = self.users.ask(UserGroup.measure, asked, ratio(self.capacity, given))
         allocated, wanted = answers.sums
         overspending, regret, unspent = answers.most
         whole = Account(allocated, wanted, overspending, regret, unspent)

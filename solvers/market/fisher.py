@@ -20,7 +20,7 @@ from .linear_forest_optimum import forest_end
 from .newton import newton
 from .rounding import Rounding, round_until, validate_rounding
 from .scaled_market import ScaledMarket, Tolerance
-from .user_groups import InBlocks, Source
+from .user_groups import InBlocks, Source, UserGroup
 
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
@@ -109,11 +109,11 @@ def fisher(
         if start is not None and start.price is not None:
             users.give(start.cores)
             begin = start.price / exchange.unit
-            exchange.bid("near", begin, "given")
+            exchange.bid(UserGroup.near, begin, "given")
         elif bids == "random":
-            exchange.bid("random", rng or np.random.default_rng(0))
+            exchange.bid(UserGroup.random, rng or np.random.default_rng(0))
         else:
-            exchange.bid("equal")
+            exchange.bid(UserGroup.equal)
         stop = ladder.climb(route, warm_rounds, rounds, begin)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
@@ -184,7 +184,7 @@ class Ladder:
             self.error, self.tolerance
         )
         if better:
-            self.exchange.users.ask("keep")
+            self.exchange.users.ask(UserGroup.keep)
             self.price, self.error = price, error
             self.clock.note(error.worst, None, rung)
         return better
@@ -192,7 +192,7 @@ class Ladder:
     def settle(self) -> Residuals:
         """The error of the best candidate: of equal bids when there is none yet."""
         if self.error is None:
-            self.exchange.bid("equal")
+            self.exchange.bid(UserGroup.equal)
             self.judge("equal bids", 0, "bids", self.exchange.price)
         assert self.error is not None
         return self.error
@@ -273,7 +273,7 @@ class Ladder:
         reached = np.where(self.exchange.priced_servers, price, 0.0)
         if self.judge("interior", steps, "inside", reached):
             # what is left to do begins from here
-            self.exchange.bid("near", price, "inside")
+            self.exchange.bid(UserGroup.near, price, "inside")
         if self.exchange.smooth and not self.settled:
             self._newton("polish", reached, goal, most=10)
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...instances.market.instance import Floats
 from .exchange import Exchange, SummedBlocks
 from .linear import solve_blocks
+from .user_groups import UserGroup
 
 
 def follow_central_path(
@@ -27,9 +28,9 @@ def follow_central_path(
     """
     priced_servers, users = exchange.priced_servers, exchange.users
     price = np.where(priced_servers, price, 1.0)
-    users.ask("enter", price)
+    users.ask(UserGroup.enter, price)
     for step in range(most):
-        answers = users.ask("gaps")
+        answers = users.ask(UserGroup.gaps)
         given, (products, jobs, budget) = answers.sums
         largest, least = answers.most[0], -answers.most[1]
         missing = np.where(priced_servers, exchange.capacity - given - exchange.fixed / price, 0.0)
@@ -44,14 +45,14 @@ def follow_central_path(
             return price, step
         # With gaps still open mu must not run ahead of them; the closer, the bolder.
         centering = 0.1 if least > 1e-2 * products / max(jobs, 1.0) else 0.4
-        response, pairs, pushed = users.ask("press", centering * barrier).sums
+        response, pairs, pushed = users.ask(UserGroup.press, centering * barrier).sums
         system = SummedBlocks(users, response + exchange.fixed, pairs)
         right = np.where(priced_servers, price * (pushed - missing), 0.0)
         log_price = solve_blocks(system, right, 1e-12)
         # the prices themselves are among what must stay above 0: every party looks at them
-        length = -users.ask("turn", log_price).most[0]
+        length = -users.ask(UserGroup.turn, log_price).most[0]
         if length < 1e-9:
             return price, step
-        users.ask("advance", length)
+        users.ask(UserGroup.advance, length)
         price = price + length * (price * log_price)
     return price, most

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ...instances.market.parts import read_answer, read_blocks, read_header
 from ...instances.market.parts_writing import write_answer
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile
 from .linear import UserBlocks
-from .user_groups import Blocks, PartialSums, UserGroup, block_size
+from .user_groups import Blocks, Given, PartialSums, Question, UserGroup, block_size
 
 _BYTES_PER_JOB = 150  # what stays of a job between two questions: its data, bids, reply, candidate
 
@@ -45,13 +44,14 @@ class PartitionedUsers(Blocks):
         ]
         super().__init__([group for groups in self._of for group in groups])
 
-    def ask(self, what: str, *arguments: Any) -> PartialSums:
-        """See `Users`; "write" and "answer" are asked of the parts as a whole."""
-        if what == "write":
-            return self.write(*arguments)
-        if what == "answer":
-            return self.answer(*arguments)
-        return super().ask(what, *arguments)
+    def ask(
+        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
+    ) -> PartialSums:
+        """See `Users`; `write` and `answer` are asked of the parts as a whole."""
+        whole: tuple[object, ...] = (PartitionedUsers.write, PartitionedUsers.answer)
+        if question in whole:
+            return question(self, *arguments, **options)
+        return super().ask(question, *arguments, **options)
 
     def joined(self, diagonal: Floats) -> UserBlocks | None:
         """See `Users`."""

@@ -8,9 +8,9 @@ the tallies of all groups merge to one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol
 
 import numpy as np
 
@@ -59,11 +59,21 @@ class PartialSums:
         return cls(tuple(sums), tuple(most))
 
 
+Given = ParamSpec("Given")
+
+Question = Callable[Concatenate[Any, Given], PartialSums]
+"""What users are asked: a method of `UserGroup`, such as `UserGroup.reply`, which every group
+answers.
+"""
+
+
 class Users(Protocol):
     """All users of a market, wherever they are."""
 
-    def ask(self, what: str, *arguments: Any) -> PartialSums:
-        """Ask every group the method of `UserGroup` called `what`; the merged answer."""
+    def ask(
+        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
+    ) -> PartialSums:
+        """The merged answer of every group."""
 
     def joined(self, diagonal: Floats) -> UserBlocks | None:
         """The Jacobian with every user's entries; None where they stay with the users."""
@@ -230,8 +240,13 @@ class UserGroup:
         return self._reply.cores
 
 
-CHANGING = frozenset(("equal", "near", "rebid", "reply", "jacobian", "propose", "measure", "keep"))
-"""What changes bidders, of all that they can be asked."""
+_REPLIES = (UserGroup.reply, UserGroup.jacobian)
+
+CHANGING: Mapping[Question[...], tuple[Question[...], ...]] = {
+    UserGroup.equal: (), UserGroup.near: (), UserGroup.rebid: (), UserGroup.reply: _REPLIES,
+    UserGroup.jacobian: (), UserGroup.propose: (), UserGroup.measure: (), UserGroup.keep: (),
+}  # fmt: skip
+"""What changes users, of all that they can be asked, with what just before it counts no more."""
 
 
 class Blocks:
@@ -245,9 +260,11 @@ class Blocks:
     def __init__(self, groups: Sequence[UserGroup]) -> None:
         self.groups = groups
 
-    def ask(self, what: str, *arguments: Any) -> PartialSums:
+    def ask(
+        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
+    ) -> PartialSums:
         """See `Users`."""
-        return PartialSums.merged(getattr(group, what)(*arguments) for group in self.groups)
+        return PartialSums.merged(question(group, *arguments, **options) for group in self.groups)
 
     def joined(self, diagonal: Floats) -> UserBlocks | None:
         """See `Users`."""

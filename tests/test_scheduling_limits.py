@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.analysis.scheduling.windows import rule_schedule
-from cotenant.baselines.scheduling import direct_contribution, fair_share, rand
+from cotenant.baselines.scheduling import fair_share, rand
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.formats import read_accounting, read_swf
@@ -23,23 +26,16 @@ from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.split import machine_split
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling import kernels, optimum, reference, shapley_schedule
+from cotenant.solvers.scheduling import kernels, optimum, reference, shapley_schedule, simulate
+from cotenant.solvers.scheduling.event_loop import LoopLimits
 from cotenant.solvers.scheduling.shapley_schedule import ref
 
 
 def made(seed: int = 0, **shape: Any) -> Scheduling:
-    return workload(
-        **{
-            "organizations": 3,
-            "machines": 4,
-            "jobs": 40,
-            "horizon": 60,
-            "batch": 5,
-            "load": 1.5,
-            **shape,
-        },
-        rng=np.random.default_rng(seed),
-    )
+    usual = {
+        "organizations": 3, "machines": 4, "jobs": 40, "horizon": 60, "batch": 5, "load": 1.5,
+    }  # fmt: skip
+    return workload(**(usual | shape), rng=np.random.default_rng(seed))
 
 
 @pytest.fixture
@@ -67,61 +63,48 @@ def test_an_interrupted_reference_is_neither_returned_nor_remembered() -> None:
 
 
 @pytest.mark.usefixtures("interrupt")
-def test_an_interrupted_rule_does_not_return_another_rules_schedule() -> None:
+@pytest.mark.parametrize(
+    "study",
+    [
+        lambda: fair_share(made()),
+        lambda: rule_schedule(made(), "RAND15", np.random.default_rng(0)),
+        lambda: best_gains(made(jobs=6), "REF"),
+    ],
+    ids=["a rule", "a study of RAND", "a search for gains"],
+)
+def test_an_interrupted_rule_does_not_return_another_rules_schedule(
+    study: Callable[[], object],
+) -> None:
     with pytest.raises(KeyboardInterrupt):
-        fair_share(made())
+        study()
 
 
 @pytest.mark.usefixtures("interrupt")
-def test_an_interrupted_rand_says_so_and_estimates_nothing() -> None:
-    outcome = rand(made())
-    assert outcome.stop is Stop.INTERRUPTED
-    assert outcome.solution is not None
-    assert "phi_estimate" not in outcome.certificate
-    assert "first in" in outcome.certificate["after_that"]
-
-
-@pytest.mark.usefixtures("interrupt")
-def test_an_interrupted_ref_says_so_and_claims_no_contributions() -> None:
-    outcome = ref(made())
-    assert (outcome.stop, outcome.status, outcome.bound) == (
-        Stop.INTERRUPTED,
-        Status.FEASIBLE,
-        None,
-    )
-    assert "phi" not in outcome.certificate
-    assert "owed" not in outcome.certificate
-
-
-@pytest.mark.usefixtures("interrupt")
-def test_a_study_does_not_go_on_after_an_interrupted_rand() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        rule_schedule(made(), "RAND15", np.random.default_rng(0))
-
-
-@pytest.mark.usefixtures("interrupt")
-def test_a_search_for_gains_does_not_go_on_after_an_interrupted_ref() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        best_gains(made(jobs=6), "REF")
-
-
-@pytest.mark.usefixtures("interrupt")
-def test_an_interrupt_in_the_start_of_an_optimum_is_reported() -> None:
-    outcome = optimum.max_utility(made())
+@pytest.mark.parametrize("method", [rand, ref, optimum.max_utility])
+def test_an_interrupted_method_says_so_and_claims_nothing_of_the_rule(method: Any) -> None:
+    outcome = method(made())
     assert (outcome.stop, outcome.status) == (Stop.INTERRUPTED, Status.FEASIBLE)
     assert outcome.solution is not None
+    if method is not optimum.max_utility:
+        assert outcome.bound is None
+        assert {"phi_estimate", "phi", "owed"}.isdisjoint(outcome.certificate)
+        assert "first in" in outcome.certificate["after_that"]
 
 
-@pytest.mark.parametrize("engine", ["cp-sat", "highs"])
-def test_an_interrupt_while_the_program_is_made_is_reported(
-    monkeypatch: pytest.MonkeyPatch, engine: Any
+@pytest.mark.parametrize(
+    ("place", "method"),
+    [
+        ("optimum.interval_model", partial(optimum.max_utility, engine="cp-sat")),
+        ("optimum.time_indexed", partial(optimum.max_utility, engine="highs")),
+        ("shapley_schedule.plain_ref", partial(ref, utility="flow-time")),
+    ],
+)
+def test_an_interrupt_while_the_program_is_made_or_played_is_reported(
+    place: str, method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(optimum, "interval_model", stopped)
-    monkeypatch.setattr(optimum, "time_indexed", stopped)
-    outcome = optimum.max_utility(made(), engine=engine)
+    stopped = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(f"cotenant.solvers.scheduling.{place}", stopped)
+    outcome = method(made())
     assert outcome.stop is Stop.INTERRUPTED
     assert outcome.solution is not None
 
@@ -132,32 +115,19 @@ def test_the_time_limit_covers_the_making_of_the_program() -> None:
     assert "before the program was made" in outcome.certificate["engine_message"]
 
 
-def test_the_plain_ref_keeps_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plain_ref_keeps_the_time_limit() -> None:
     outcome = ref(made(), utility="flow-time", time_limit=1e-9)
     assert (outcome.stop, outcome.status) == (Stop.TIME_LIMIT, Status.FEASIBLE)
     assert "phi" not in outcome.certificate
     assert outcome.solution is not None
 
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(shapley_schedule, "plain_ref", stopped)
-    assert ref(made(), utility="flow-time").stop is Stop.INTERRUPTED
-
-
-def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interrupted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run: Any = kernels.run
-    slices: list[bool] = []
-
-    def counted(*arguments: Any) -> bool:
-        slices.append(True)
-        return bool(run(*arguments[:-1], 20_000))
-
-    monkeypatch.setattr(kernels, "run", counted)
-    direct_contribution(made(organizations=2, machines=1000, jobs=2000, horizon=100, load=3.0))
-    assert len(slices) > 10
+def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interrupted() -> None:
+    instance = made(organizations=2, machines=1000, jobs=2000, horizon=100, load=3.0)
+    slices = Mock()
+    draws = np.random.default_rng(0).random(2 * instance.jobs)
+    simulate(instance, "DIRECTCONTR", draws=draws, report=slices, limits=LoopLimits(steps=20_000))
+    assert slices.call_count > 10
 
 
 def test_a_program_by_time_with_too_many_entries_is_refused() -> None:
@@ -201,19 +171,6 @@ def test_certificates_of_other_readings_and_utilities_hold() -> None:
     instance = made()
     for options in ({"reading": "definition"}, {"utility": "flow-time"}):
         assert recheck(instance, cotenant.solve(instance, "REF", **options)).broken == ()
-
-
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("REF", {"memory": "x"}), ("REF", {"memory": None}), ("REF", {"memory": True}),
-        ("RAND", {"orderings": 1.5}), ("RAND", {"orderings": "x"}), ("RAND", {"orderings": True}),
-        ("RAND", {"orderings": 10**8}), ("RAND", {"confidence": "x"}), ("RAND", {"confidence": None}),
-    ],
-)  # fmt: skip
-def test_an_option_of_the_wrong_type_or_size_is_named(method: str, options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        cotenant.solve(made(), method, **options)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import permutations, product
 from math import factorial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from support.messages import refused
+from support.scheduling_cases import small_instance
 from support.seeds import numbers
 
 import cotenant
@@ -28,6 +30,7 @@ from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import game_kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
+from cotenant.solvers.scheduling.event_loop import LoopLimits
 from cotenant.solvers.scheduling.ref_reference import plain_ref
 from cotenant.solvers.scheduling.shapley import (
     kernel_weights,
@@ -39,22 +42,7 @@ from cotenant.solvers.scheduling.shapley import (
 from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
 
 READINGS = ("figure", "definition")
-
-
-def random_instance(
-    rng: np.random.Generator, most: int = 4, jobs: int = 25, longest: int = 12
-) -> Scheduling:
-    k = int(rng.integers(1, most + 1))
-    number, horizon = int(rng.integers(1 + jobs // 4, jobs)), int(rng.integers(3, 30))
-    machines = rng.integers(0, 3, k)
-    machines[rng.integers(k)] += 1
-    return Scheduling(
-        machines=machines,
-        organization=rng.integers(0, k, number),
-        release=rng.integers(0, horizon + 3, number),
-        processing=rng.integers(1, int(rng.integers(2, longest)), number),
-        horizon=horizon,
-    )
+LPC = cotenant.read("scheduling/lpc-like")
 
 
 @pytest.mark.parametrize("number", numbers(300, 80))
@@ -63,7 +51,7 @@ def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number:
     rng = np.random.default_rng(1)
     contended = 0
     for _ in range(number):
-        instance = random_instance(rng)
+        instance = small_instance(rng, most=4, jobs=30)
         plain, played = plain_ref(instance, reading=reading), play_ref(instance, reading=reading)
         cotenant.check(instance, played.schedule)
         found = reference_of(played)
@@ -93,7 +81,7 @@ def test_values_at_sample_times_are_those_of_a_shorter_horizon() -> None:
     # What happens before t does not depend on what comes after: REF is not clairvoyant.
     rng = np.random.default_rng(2)
     for _ in range(20):
-        instance = random_instance(rng)
+        instance = small_instance(rng)
         times = sorted(set(rng.integers(1, instance.horizon + 1, 3).tolist()))
         played = play_ref(instance, samples=times)
         for time in times:
@@ -162,7 +150,7 @@ def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
 def test_an_organization_without_machines_and_jobs_has_no_share() -> None:
     rng = np.random.default_rng(5)
     for _ in range(30):
-        instance = random_instance(rng, most=3)
+        instance = small_instance(rng)
         dummy = instance.replace(machines=[*instance.machines.tolist(), 0], names=())
         for reading in READINGS:
             found = reference(dummy, reading)
@@ -174,7 +162,7 @@ def test_an_organization_without_machines_and_jobs_has_no_share() -> None:
 def test_two_neighbors_with_equal_machines_and_jobs_have_equal_shares() -> None:
     rng = np.random.default_rng(6)
     for _ in range(30):
-        instance = random_instance(rng, most=3, jobs=12)
+        instance = small_instance(rng)
         jobs = np.flatnonzero(instance.organization == 0)
         order = np.concatenate([np.arange(instance.jobs), jobs])
         twin = np.concatenate(
@@ -216,7 +204,7 @@ def test_renaming_organizations_of_unit_jobs_permutes_their_shares() -> None:
 def test_listing_jobs_of_different_organizations_otherwise_changes_nothing() -> None:
     rng = np.random.default_rng(12)
     for _ in range(30):
-        instance = random_instance(rng)
+        instance = small_instance(rng)
         order = np.lexsort(
             (
                 np.arange(instance.jobs),
@@ -350,42 +338,26 @@ def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
         solve_ref(long)
 
 
-def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 50)
-    instance = cotenant.read("scheduling/lpc-like")
-    outcome = solve_ref(instance, time_limit=1e-6)
-    cotenant.check(instance, outcome.solution)
+def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when() -> None:
+    outcome = solve_ref(LPC, time_limit=1e-6, limits=LoopLimits(steps=50))
+    cotenant.check(LPC, outcome.solution)
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-    assert 0 <= outcome.certificate["decided_until"] < instance.horizon
+    assert 0 <= outcome.certificate["decided_until"] < LPC.horizon
 
 
-def test_an_interrupt_keeps_a_feasible_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 50)
-    instance = cotenant.read("scheduling/lpc-like")
-    calls = 0
-
-    def report(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-
-    outcome = solve_ref(instance, report=report)
-    cotenant.check(instance, outcome.solution)
+def test_an_interrupt_keeps_a_feasible_schedule() -> None:
+    report = Mock(side_effect=[None, None, KeyboardInterrupt])
+    outcome = solve_ref(LPC, report=report, limits=LoopLimits(steps=50))
+    cotenant.check(LPC, outcome.solution)
     assert outcome.stop is Stop.INTERRUPTED
 
 
-def test_slices_of_work_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = cotenant.read("scheduling/lpc-like")
-    for reading in READINGS:
-        whole = play_ref(instance, reading=reading)
-        with monkeypatch.context() as patch:
-            patch.setattr("cotenant.solvers.scheduling.event_loop.SLICE", 37)
-            cut = play_ref(instance, reading=reading)
-        assert cut.start.tolist() == whole.start.tolist()
-        assert cut.values.tolist() == whole.values.tolist()
+@pytest.mark.parametrize("reading", READINGS)
+def test_slices_of_work_change_nothing(reading: str) -> None:
+    whole = play_ref(LPC, reading=reading)
+    cut = play_ref(LPC, reading=reading, limits=LoopLimits(steps=37))
+    assert cut.start.tolist() == whole.start.tolist()
+    assert cut.values.tolist() == whole.values.tolist()
 
 
 def test_many_organizations_share_the_last_bit_of_the_masks() -> None:

@@ -30,8 +30,17 @@ RULES = (
 does.
 """
 
-SLICE = 30_000_000
-"""Units of work between two looks at the clock: about a tenth of a second."""
+
+@dataclass(frozen=True)
+class LoopLimits:
+    """The number that steers the event loop: units of work between two looks at the clock, about a
+    tenth of a second.
+    """
+
+    steps: int = 30_000_000
+
+
+LIMITS = LoopLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +113,7 @@ def simulate(
     time_limit: float | None = None,
     report: Report | None = None,
     partial: bool = False,
+    limits: LoopLimits = LIMITS,
 ) -> Simulation:
     """Play a rule's schedule, event by event, and the schedules of the coalitions it looks at.
 
@@ -123,6 +133,7 @@ def simulate(
     partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out.
         Otherwise the KeyboardInterrupt goes on to the caller, so that nobody takes half a rule's
         schedule for the rule's.
+    limits : how often it looks at the clock.
     """
     from . import game_kernels
 
@@ -154,7 +165,9 @@ def simulate(
     # play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
     wide = None if instance.sequential else _wide(instance, game)
-    decided, stop = _play(instance, jobs, game, state, wide, output, uniform, clock, partial)
+    decided, stop = _play(
+        instance, jobs, game, state, wide, output, uniform, clock, partial, limits.steps
+    )
     start, machine, others, speed = _as_given(instance, output, wide)
     if rule != "DIRECTCONTR" or stop is not Stop.FINISHED:
         machine = None
@@ -237,7 +250,7 @@ def _playing(
 def _play(
     instance: Scheduling, jobs: game_kernels.Jobs, game: game_kernels.Coalitions,
     state: game_kernels.State, wide: parallel_kernels.Wide | None, output: game_kernels.Output,
-    draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
+    draws: npt.NDArray[np.float64], clock: Clock, partial: bool, steps: int,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first
     out.
@@ -249,9 +262,9 @@ def _play(
             from . import parallel_kernels
 
             return parallel_kernels.run_wide(
-                jobs, game, state, wide, output, draws, instance.horizon, least, SLICE
+                jobs, game, state, wide, output, draws, instance.horizon, least, steps
             )
-        return kernels.run(jobs, game, state, output, draws, instance.horizon, least, SLICE)
+        return kernels.run(jobs, game, state, output, draws, instance.horizon, least, steps)
 
     stop = Stop.FINISHED
     try:

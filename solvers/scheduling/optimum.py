@@ -5,6 +5,7 @@ the horizon.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,28 +36,37 @@ from ..engines import EngineName, solve_cp_sat, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .event_loop import simulate
 
-MOST_COLUMNS = 200_000
-"""The time-indexed program goes to HiGHS up to this many columns (jobs times times)."""
-
-MOST_ENTRIES = 20_000_000
-"""And up to this many entries of its matrix: columns times processing times, and for the order
-inside organizations.
-"""
-
-
 _STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 
-QUICK_COLUMNS, QUICK_ENTRIES = 5_000, 1_000_000
-"""Programs by time up to this size go to HiGHS."""
+
+@dataclass(frozen=True)
+class OptimumLimits:
+    """The sizes of programs by time that steer `max_utilization` and `max_utility`.
+
+    Attributes
+    ----------
+    columns, entries : jobs times times, and entries of the matrix (columns times processing times,
+        and for the order inside organizations), up to which such a program is taken.
+    quick_columns, quick_entries : those up to which it goes to HiGHS.
+    """
+
+    columns: int = 200_000
+    entries: int = 20_000_000
+    quick_columns: int = 5_000
+    quick_entries: int = 1_000_000
 
 
-def quicker_engine(instance: Scheduling) -> EngineName:
+LIMITS = OptimumLimits()
+
+
+def quicker_engine(instance: Scheduling, limits: OptimumLimits = LIMITS) -> EngineName:
     """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), and
     for machines of different speeds; else CP-SAT on intervals.
     """
     if instance.speed is not None:
         return "highs"
-    small = columns_needed(instance) <= QUICK_COLUMNS and entries_needed(instance) <= QUICK_ENTRIES
+    small = columns_needed(instance) <= limits.quick_columns
+    small = small and entries_needed(instance) <= limits.quick_entries
     return "highs" if small else "cp-sat"
 
 
@@ -68,6 +78,7 @@ def max_utilization(
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
+    limits: OptimumLimits = LIMITS,
 ) -> Outcome:
     """The most work any schedule does before the horizon: what Theorem 6.2 compares greedy
     schedules with.
@@ -83,6 +94,7 @@ def max_utilization(
         different speeds beside several rules.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are
         up, or at Ctrl-C.
+    limits : the numbers that steer it.
 
     Notes
     -----
@@ -96,9 +108,8 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 1.0
     """
-    return optimum(
-        instance, "utilization", engine or quicker_engine(instance), start, time_limit, report
-    )
+    engine = engine or quicker_engine(instance, limits)
+    return optimum(instance, "utilization", engine, start, time_limit, report, limits=limits)
 
 
 @validate_options
@@ -109,6 +120,7 @@ def max_utility(
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
+    limits: OptimumLimits = LIMITS,
 ) -> Outcome:
     """The most total psi_sp any schedule reaches at the horizon; start, limit and bound as for
     `max_utilization`.
@@ -119,6 +131,7 @@ def max_utility(
     ----------
     engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
         `quicker_engine` when not given.
+    limits : the numbers that steer it.
 
     Examples
     --------
@@ -127,9 +140,8 @@ def max_utility(
     >>> print(result.status, round(result.objective, 3))
     optimal 1348.0
     """
-    return optimum(
-        instance, "utility", engine or quicker_engine(instance), start, time_limit, report
-    )
+    engine = engine or quicker_engine(instance, limits)
+    return optimum(instance, "utility", engine, start, time_limit, report, limits=limits)
 
 
 def optimum(
@@ -140,20 +152,19 @@ def optimum(
     time_limit: float | None,
     report: Report | None,
     near: Nearness | None = None,
+    limits: OptimumLimits = LIMITS,
 ) -> Outcome:
     """The most of an objective, of all schedules or of those `nearest_efficient` given utilities,
     as `start` must be.
     """
     if instance.speed is not None and engine == "cp-sat":
         refuse_speeds()
-    large = engine == "highs" and (
-        columns_needed(instance) > MOST_COLUMNS or entries_needed(instance) > MOST_ENTRIES
-    )
+    columns, entries = columns_needed(instance), entries_needed(instance)
+    large = engine == "highs" and (columns > limits.columns or entries > limits.entries)
     if large and instance.speed is None:
         raise InvalidOption(
-            f"engine is 'highs'; its program would have {columns_needed(instance)} columns "
-            f"and {entries_needed(instance)} "
-            f"entries; at most {MOST_COLUMNS} and {MOST_ENTRIES} are taken. "
+            f"engine is 'highs'; its program would have {columns} columns and {entries} "
+            f"entries; at most {limits.columns} and {limits.entries} are taken. "
             "Use engine='cp-sat', or measure time in a coarser unit"
         )
     # reports are in the unit of the metric, the program in whole numbers
@@ -183,7 +194,7 @@ def optimum(
             | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
     if large:  # and there is no other engine for machines of different speeds
-        message = f"too large: {columns_needed(instance)} columns, at most {MOST_COLUMNS} are taken"
+        message = f"too large: {columns} columns, at most {limits.columns} are taken"
         certificate |= {"engine_message": message, "greedy": is_greedy(instance, best)}
         return Outcome(best, limit * unit, Status.FEASIBLE, certificate=certificate)
     # the program of the engine asked for

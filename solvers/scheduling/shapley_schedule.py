@@ -19,7 +19,7 @@ from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units, units_done
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .event_loop import Simulation, memory_needed, simulate
+from .event_loop import LIMITS, LoopLimits, Simulation, memory_needed, simulate
 from .ref_reference import Reading, plain_ref
 from .shapley import scale, scaled_shares
 
@@ -72,6 +72,7 @@ def ref(
     memory: Memory = 4.0,
     time_limit: float | None = None,
     report: Report | None = None,
+    limits: LoopLimits = LIMITS,
 ) -> Outcome:
     """The schedule in which every organization's utility follows its Shapley value, through all 2^k
     coalitions.
@@ -92,6 +93,7 @@ def ref(
         is made.
     time_limit : seconds. When they are up, or at Ctrl-C, what is left is scheduled first in, first
         out, and the certificate says from when.
+    limits : how often the event loop looks at the clock.
 
     Raises
     ------
@@ -118,8 +120,9 @@ def ref(
         needed = memory_needed(instance, np.arange(1, 1 << instance.organizations)) / 1e6
         report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
     played = play_ref(
-        instance, reading=reading, memory=memory, time_limit=time_limit, report=report, partial=True
-    )
+        instance, reading=reading, memory=memory, time_limit=time_limit, report=report,
+        partial=True, limits=limits,
+    )  # fmt: skip
     found = reference_of(played)
     certificate: dict[str, Any] = {
         "reading": reading,
@@ -158,6 +161,7 @@ def play_ref(
     time_limit: float | None = None,
     report: Report | None = None,
     partial: bool = False,
+    limits: LoopLimits = LIMITS,
 ) -> Simulation:
     """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the
     horizon.
@@ -178,6 +182,7 @@ def play_ref(
         time_limit=time_limit,
         report=report,
         partial=partial,
+        limits=limits,
     )
 
 

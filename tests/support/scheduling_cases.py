@@ -18,9 +18,15 @@ from support.oracles.scheduling import Clockwork
 KINDS = ("sequential", "parallel", "backfilling", "related")
 
 
-def small_instance(rng: np.random.Generator, kind: str, tiny: bool = False) -> Scheduling:
-    """Up to three organizations; some bring no machine, some have no job."""
-    k, number = int(rng.integers(1, 4)), int(rng.integers(1, 6 if tiny else 12))
+def small_instance(
+    rng: np.random.Generator,
+    kind: str = "sequential",
+    tiny: bool = False,
+    most: int = 3,
+    jobs: int = 12,
+) -> Scheduling:
+    """Up to three (`most`) organizations; some bring no machine, some have no job."""
+    k, number = int(rng.integers(1, most + 1)), int(rng.integers(1, 6 if tiny else jobs))
     horizon = int(rng.integers(1, 8 if tiny else 16))
     machines = rng.integers(0, 2 if tiny else 4, k)
     machines[rng.integers(k)] += 1

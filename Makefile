@@ -1,5 +1,5 @@
 # The daily commands; `make` alone lists them.
-.PHONY: help install test slow bench lint types docs check ci coverage
+.PHONY: help install test slow bench lint types docs check ci coverage verifier
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -27,6 +27,9 @@ types:  ## mypy, strict
 
 docs:  ## the site, in build/site
 	python -m sphinx -W --keep-going -q -b html docs build/site
+
+verifier:  ## the verifier of proofs as one file, dist/verify.pyz
+	.ci/zip-verifier dist/verify.pyz
 
 check: lint types test  ## what to run before a commit
 

@@ -49,7 +49,7 @@ class Method:
     precondition : "module:function" of an instance -> whether the method is meant for it; "" for
         all of its problem's. When no methods are named, `compare` leaves out those that are not.
     precondition_text : what such an instance has, in words.
-    proof_producer : "module:function" that writes a proof of its answer for `verify.py` (see
+    proof_producer : "module:function" that writes a proof of its answer for `verify` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     unproved : of a method with a prover, what stays a claim, and why.
     objective_overrides : triples of an option, a value (`ANY` but None) and the metric that it

@@ -4,7 +4,7 @@ proved.
     python benchmarks/bench_proofs.py [--limit S] [--family F]... [--only PROBLEM]
 
 Every row is an instance and a method: seconds of the solve, of the producer, and of the processor
-in `python -I verify.py`, a process of its own; the size as written and gzipped; and how much is
+in `python -I verify`, a process of its own; the size as written and gzipped; and how much is
 left between value and bound of every level, relative to the value (0 is exactly 0). Then the marks
 are compared.
 """
@@ -27,8 +27,8 @@ from pathlib import Path
 import numpy as np
 from form import Rows, parser
 
-import cotenant
-from cotenant import catalog, verify
+import cotenant.verify
+from cotenant import catalog
 from cotenant.instances.admission.generators import table_i
 from cotenant.instances.colocation.generators import (
     population,
@@ -186,7 +186,13 @@ def main() -> None:
             file = Path(folder) / "proof.json"
             file.write_text(text)
             done = _children()
-            program = [sys.executable, "-I", verify.__file__, str(path), str(file)]
+            program = [
+                sys.executable,
+                "-I",
+                str(Path(cotenant.verify.__path__[0])),
+                str(path),
+                str(file),
+            ]
             judged = subprocess.run(program, capture_output=True, text=True, check=False)
             seconds, packed = _children() - done, len(gzip.compress(text.encode())) / 1000
             gap = left(proof) if judged.returncode == 0 else judged.stdout.strip()[:100]

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import cotenant
-from cotenant import catalog, verify
+from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.base import to_json_value
@@ -43,6 +43,9 @@ from cotenant.instances.problem.reading import read_bytes
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Task
+from cotenant.verify import methods_of, verify
+from cotenant.verify.frame import ProofCase, ProofFile
+from cotenant.verify.reading import Refused, Unreadable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import market_cases
@@ -195,7 +198,7 @@ def proved(
     except CotenantError:
         return None
     made: dict[str, Any] = proof.document(instance.name, hashlib.sha256(content).hexdigest())
-    verify.verify(content, json.dumps(made).encode())
+    verify(content, json.dumps(made).encode())
     return made
 
 
@@ -263,18 +266,12 @@ def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Rand
 
 def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
     """Claim exactly what the checker finds in the steps as they are; raises whatever it raises."""
-    document = verify.parse(start.content, decimals=True)
-    own = {
-        name: value
-        for name, value in document.items()
-        if name not in ("cotenant", "problem", "name", "source")
-    }
-    levels = [proof, *proof["levels"]]
-    _, goals, checker = verify.METHODS[start.key]
-    case = verify.ProofCase(
-        own, dict(proof["options"]), proof["witness"], [list(level["steps"]) for level in levels]
-    )
-    for level, found, goal in zip(levels, checker(case), goals, strict=False):
+    file, levels = ProofFile(start.content, json.dumps(proof).encode()), [proof, *proof["levels"]]
+    _, goals, checker = methods_of(start.key[0])[start.key[1]]
+    assert callable(checker)
+    checked = checker(ProofCase(file.document, proof["options"], proof["witness"], file.steps))
+    aims = [goal.split() for goal in goals.split(",")]
+    for level, found, goal in zip(levels, checked, aims, strict=False):
         worth, bound = (
             None if x is None else f"{x.numerator}/{x.denominator}"
             for x in (found.value, found.bound)
@@ -291,7 +288,7 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
             "sense": goal[1],
             "value": worth,
             "bound": bound,
-            "says": says,
+            "claim_kind": says,
         }
         if found.infeasible:
             level["claim"] |= {"value": None, "bound": None}
@@ -300,7 +297,7 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
                 name: f"{value.numerator}/{value.denominator}"
                 for name, value in found.epsilon.items()
             }
-            level["claim"] |= {"says": "equilibrium", "epsilon": off, "bound": None}
+            level["claim"] |= {"claim_kind": "equilibrium", "epsilon": off, "bound": None}
 
 
 def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fraction]) -> str:
@@ -314,7 +311,7 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         return false
     for claim in levels[:1]:
         told = proof["options"] == start.proof["options"]
-        if claim["says"] == "infeasible":
+        if claim["claim_kind"] == "infeasible":
             nobody = not told or start.optima.get(start.key[1], 0) is None
             return "" if nobody else "that there is no answer"
         if told and start.optima.get(start.key[1], 0) is None and claim["value"] is not None:
@@ -332,7 +329,7 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
             if (
                 measured is not None
                 and abs(measured - float(worth)) > 1e-6 * max(1.0, abs(measured))
-                and claim["says"] != "equilibrium"
+                and claim["claim_kind"] != "equilibrium"
                 and not (claim["objective"] == "moves" and worth > measured)  # on worse servers
             ):
                 return f"that the answer is worth {float(worth)}, where it is {measured}"
@@ -376,7 +373,7 @@ def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str,
         among = [truth for truth in among if truth.slack <= Fraction(options["slack"])]
     for claim in levels:
         if not among:
-            return "" if claim["says"] == "infeasible" else "that there is an answer"
+            return "" if claim["claim_kind"] == "infeasible" else "that there is an answer"
         values = [worth[claim["objective"]](truth) for truth in among]
         value = None if claim["value"] is None else Fraction(claim["value"])
         if claim["bound"] is not None and Fraction(claim["bound"]) > min(values):
@@ -384,7 +381,7 @@ def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str,
                 f"the bound {claim['bound']} on {claim['objective']}, where {min(values)} "
                 "is reached"
             )
-        if claim["says"] == "infeasible" or (value is not None and value < min(values)):
+        if claim["claim_kind"] == "infeasible" or (value is not None and value < min(values)):
             return f"that {claim['objective']} can be {claim['value']}"
         if value is not None:
             among = [truth for truth, other in zip(among, values, strict=True) if other <= value]
@@ -405,6 +402,10 @@ def _measured(start: Start, proof: dict[str, Any], objective: str) -> float | No
     return None if found is None else float(found)
 
 
+MOST_WORK = 4_000_000
+"""A forgery may ask for as long a search as there may be: here for a short one."""
+
+
 def main() -> None:
     """Forge, and count."""
     parser = argparse.ArgumentParser(
@@ -418,9 +419,6 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=PROBLEM_NAMES)
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
-    verify.MOST_WORK = (
-        4_000_000  # a forgery may ask for as long a search as there may be: here for a short one
-    )
     begun = starts(arguments.only or list(PROBLEM_NAMES), arguments.drawn)
     print(
         f"{len(begun)} proofs to begin with, of {len({start.key for start in begun})} methods",
@@ -451,10 +449,10 @@ def main() -> None:
                 + text[at + rng.randint(0, 3) :]
             )
         try:
-            verify.verify(start.content, text.encode())
-        except verify.Unreadable:
+            verify(start.content, text.encode(), MOST_WORK)
+        except Unreadable:
             counts["unreadable"] += 1
-        except verify.Refused:
+        except Refused:
             counts["refused"] += 1
         except Exception:  # which the program calls malformed, and refuses
             counts["malformed"] += 1

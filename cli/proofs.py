@@ -112,7 +112,7 @@ def verify(
 ) -> None:
     """Judge a proof of an instance, with no solver.
 
-    Runs `verify.py`, which needs nothing else of this package. Exit 0: accepted; 1: refused.
+    Runs `verify`, which needs nothing else of this package. Exit 0: accepted; 1: refused.
     """
     from ..analysis.run.proving import judge
     from ..instances.problem.files import locate

@@ -12,12 +12,14 @@ import pytest
 from support.messages import refused
 
 import cotenant
-from cotenant import verify
 from cotenant.analysis.run.proving import prove
 from cotenant.catalog import left_out
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.placement_constraints import Limit, Spread
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.packing_shares import packing_utilization
+from cotenant.verify.reading import Refused
 
 GOOD: dict[str, Any] = {
     "capacity": [[8], [8], [8]],
@@ -157,6 +159,6 @@ def test_a_proof_file_speaks_of_rules_where_the_method_knows_them(tmp_path: Path
         cotenant.write(instance, path)
         told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
         assert told.proof_status == "certified"
-    case = verify.ProofCase(RULED.document(), {}, None, [[]])
-    with refused(verify.Refused):
-        verify.packing_utilization(case)
+    case = ProofCase(RULED.document(), {}, None, [[]])
+    with refused(Refused):
+        packing_utilization(case)

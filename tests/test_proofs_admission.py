@@ -14,9 +14,11 @@ from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.small_cases import admission, most_total_speed
 
-from cotenant import verify
 from cotenant.instances.problem.files import read
 from cotenant.solvers.admission.optimal import optimal
+from cotenant.verify.admission import admission_speed
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.reading import Refused, parse, rational
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -24,16 +26,15 @@ def test_the_most_speed_by_enumeration_is_certified(tmp_path: Path, seed: int) -
     instance = admission(seed)
     content, proof = proof_of(tmp_path, instance, "optimal")
     judged(content, proof)
-    value, bound = (
-        float(verify.rational(proof["claim"][name], name)) for name in ("value", "bound")
-    )
+    value, bound = (float(rational(proof["claim"][name], name)) for name in ("value", "bound"))
     assert value == pytest.approx(most_total_speed(instance))
     assert bound >= value * (1 - 1e-12)
 
 
 def test_most_optima_of_small_instances_are_met_exactly(tmp_path: Path) -> None:
     said = [
-        proof_of(tmp_path, admission(seed), "optimal")[1]["claim"]["says"] for seed in range(12)
+        proof_of(tmp_path, admission(seed), "optimal")[1]["claim"]["claim_kind"]
+        for seed in range(12)
     ]
     assert said.count("optimal") >= 8
 
@@ -56,9 +57,9 @@ def test_no_prices_and_trees_prove_less_than_the_optimum(tmp_path: Path, seed: i
         "over": 10,
         "kinds": [random_tree(rng, instance.jobs, instance.types, 4) for _ in range(kinds)],
     }
-    document = verify.parse(content, decimals=True)
+    document = parse(content, decimals=True)
     own = {name: document[name] for name in ("cores", "threads", "speed")}
-    [found] = verify.admission_speed(verify.ProofCase(own, {}, proof["witness"], [[step]]))
+    [found] = admission_speed(ProofCase(own, {}, proof["witness"], [[step]]))
     assert float(found.bound) >= most_total_speed(instance) * (1 - 1e-12)
 
 
@@ -68,10 +69,10 @@ def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int)
     outcome = optimal(instance)
     wrong = replace(outcome, bound=0.9 * outcome.bound)
     content, proof = proof_of(tmp_path, instance, "optimal", wrong)
-    bound = verify.rational(proof["claim"]["bound"], "the bound")
+    bound = rational(proof["claim"]["bound"], "the bound")
     assert float(bound) >= most_total_speed(instance) * (1 - 1e-12)
-    proof["claim"] |= {"bound": "1/10", "says": "gap"}
-    with refused(verify.Refused):
+    proof["claim"] |= {"bound": "1/10", "claim_kind": "gap"}
+    with refused(Refused):
         judged(content, proof)
 
 
@@ -86,7 +87,7 @@ def test_the_first_comparison_of_hines_and_romano_is_certified_to_eight_digits(
 ) -> None:
     _, proof = table_one
     judged(*table_one)
-    value, bound = (verify.rational(proof["claim"][name], name) for name in ("value", "bound"))
+    value, bound = (rational(proof["claim"][name], name) for name in ("value", "bound"))
     assert 0 <= bound - value <= value / 10**8
 
 
@@ -119,7 +120,7 @@ FORGERIES: dict[str, Any] = {
     ),
     "an unknown VM": lambda p: p["witness"]["machine"].__setitem__(0, 10**6),
     "another VM from behind": lambda p: p["witness"]["machine"].__setitem__(0, -2),
-    "optimal": lambda p: p["claim"].update(says="optimal"),
+    "optimal": lambda p: p["claim"].update(claim_kind="optimal"),
     "a higher value": lambda p: p["claim"].update(value=60000),
     "a lower bound": lambda p: p["claim"].update(bound=55580),
 }
@@ -134,5 +135,5 @@ def test_most_jobs_have_a_proof_of_both_levels(tmp_path: Path) -> None:
     content, proof = proof_of(tmp_path, read("admission/tiny"), "most-jobs")
     assert judged(content, proof).count("optimal") == 2
     proof["claim"] |= {"bound": "1/2", "value": "1/2"}
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(content, proof)

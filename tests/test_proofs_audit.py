@@ -11,14 +11,31 @@ from typing import Any
 import pytest
 from support.messages import refused
 
-from cotenant import verify
+from cotenant.verify import verify
+from cotenant.verify.colocation import colocation_optimal
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.market import market_leximin
+from cotenant.verify.numa import numa_fluid
+from cotenant.verify.packing import Packing
+from cotenant.verify.program import Program
+from cotenant.verify.reading import (
+    MOST_DIGITS,
+    MOST_EXPONENT,
+    MOST_WORK,
+    Decimal,
+    Refused,
+    Unreadable,
+    WorkLimit,
+    parse,
+    scaled,
+)
 
 
-def _judged(document: dict[str, Any], **proof: Any) -> str:
+def _judged(document: dict[str, Any], most_work: int = MOST_WORK, **proof: Any) -> str:
     """What the verifier says of a proof of a document, of which only some parts are given."""
     data = json.dumps({"cotenant": 1, "name": "forged", **document}).encode()
     made = {
-        "cotenant_proof": 1,
+        "cotenant_proof": 2,
         "problem": document["problem"],
         "options": {},
         "instance": {"sha256": hashlib.sha256(data).hexdigest(), "name": "forged"},
@@ -27,11 +44,17 @@ def _judged(document: dict[str, Any], **proof: Any) -> str:
         "steps": [],
         **proof,
     }
-    return verify.verify(data, json.dumps(made).encode())
+    return verify(data, json.dumps(made).encode(), most_work)
 
 
 def _claim(objective: str, sense: str, value: Any, bound: Any, says: str) -> dict[str, Any]:
-    return {"objective": objective, "sense": sense, "value": value, "bound": bound, "says": says}
+    return {
+        "objective": objective,
+        "sense": sense,
+        "value": value,
+        "bound": bound,
+        "claim_kind": says,
+    }
 
 
 def _blocking(value: Any, bound: Any, says: str) -> dict[str, Any]:
@@ -53,7 +76,7 @@ def test_a_party_of_agents_to_whom_neighbors_are_the_same_proves_no_blocking_pai
     claim = _blocking(0, 0, "optimal")
     assert "optimal" in _judged(document, method="stable", witness=stable, claim=claim)
     ring = {"kind": "deletions", "least": 1, "tree": [[0, 1, 1, 2, 2, 0, 3, 3], []]}
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="stable", steps=[ring], claim=_blocking(None, 1, "gap"))
 
 
@@ -67,7 +90,7 @@ def test_an_equilibrium_says_to_within_how_much() -> None:
         claim["epsilon"] = {"clearing": 1, "overspending": 0, "regret": most}
         parts = {"method": "fisher", "witness": answer, "steps": [{"kind": "equilibrium"}]}
         if most is None:
-            with refused(verify.Refused):
+            with refused(Refused):
                 _judged(document, claim=claim, **parts)
         else:
             assert "regret 1" in _judged(document, claim=claim, **parts)
@@ -83,7 +106,7 @@ def test_a_second_level_says_of_which_answers_it_speaks() -> None:
     parts: dict[str, Any] = {"method": "stable", "witness": answer, "levels": [level]}
     told = _judged(document, claim=_blocking(1, 0, "gap"), **parts)
     assert "then, of the answers no worse than this one there, penalty is 0.1" in told
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, claim=_blocking(None, 0, "gap"), **parts)
 
 
@@ -122,7 +145,7 @@ def test_names_change_no_proof() -> None:
 def test_penalties_are_those_an_instance_may_have(penalty: float) -> None:
     """Who is content alone gains by no penalty: the program took one below -10^999 for a gain."""
     document = {"problem": "colocation", "penalty": [[penalty]], "count": [3], "machines": None}
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="optimal", claim=_claim("penalty", "min", None, None, "gap"))
 
 
@@ -138,18 +161,18 @@ def test_shares_of_tasks_sum_to_one() -> None:
         if share == 1:
             assert "above 2" in _judged(document, method="fluid", steps=[dual], claim=claim)
         else:
-            with refused(verify.Refused):
+            with refused(Refused):
                 _judged(document, method="fluid", steps=[dual], claim=claim)
 
 
 def test_a_program_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small proof may ask for more rows than any memory holds: of flags of many types."""
-    program = verify.Program()
+    program = Program()
     column = program.column(1)
     program.at_most([(column, 1)], 1)
-    monkeypatch.setattr(verify, "MOST_TERMS", 4)
+    monkeypatch.setattr("cotenant.verify.program.MOST_TERMS", 4)
     program.at_most([(column, 1)], 1)
-    with refused(verify.Refused):
+    with refused(Refused):
         program.at_most([(column, 1)], 1)
 
 
@@ -162,7 +185,7 @@ def test_a_set_with_an_even_number_of_agents_proves_nothing(members: list[int]) 
     claim = _claim("penalty", "min", None, "1/10", "gap")
     assert "below 0.1" in _judged(pair, claim=claim, **parts)
     step["sets"] = [[5, *members]]
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(pair, claim=claim | {"bound": "7/20"}, **parts)
 
 
@@ -176,8 +199,8 @@ def test_who_would_as_soon_be_unpaired_leaves_its_first_choice_to_others() -> No
     assert "worth 0.266" in _judged(document, witness=alone, levels=[level], **parts)
     answer = {"first": [0], "second": [1], "pairs": [1], "single": [0, 0, 1]}
     level["claim"] = _claim("penalty", "min", "11/30", "11/30", "optimal")
-    level["steps"] = [{"kind": "prop", "below": 11, "tree": []}]
-    with refused(verify.Refused):
+    level["steps"] = [{"kind": "propagation", "below": 11, "tree": []}]
+    with refused(Refused):
         _judged(document, witness=answer, levels=[level], **parts)
 
 
@@ -187,7 +210,7 @@ def test_without_a_scale_no_target_bounds_the_cost() -> None:
     step = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
     claim = _claim("servers", "min", None, None, "infeasible")
     tree = {"target": 0, "sums": [], "tree": [-1], "leaves": [[0, 1, 2, 1]]}
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document | {"servers": [2]}, method="min-servers", steps=[step | tree], claim=claim)
     told = _judged(  # one server is not enough
         document | {"servers": [1]}, method="min-servers", steps=[step], claim=claim
@@ -202,17 +225,17 @@ def test_a_flow_to_smaller_bandwidths_proves_no_slack() -> None:
     step = {"kind": "dual", "over": 1, "prices": [0, 4], "rent": 0, "sets": []}
     step["flow"] = {"over": 1, "numbers": [-1, 1]}
     claim = _claim("slack", "min", None, "2/5", "gap")
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="fair", steps=[step], claim=claim)
 
 
 def test_a_cut_rounds_down_and_no_further() -> None:
     """2 x <= 2 says x <= 1, and 1 is a point."""
-    program = verify.Program()
+    program = Program()
     column = program.column(1)
     program.at_most([(column, 2)], 2)
     program.at_most([(column, -1)], -1)
-    with refused(verify.Refused):
+    with refused(Refused):
         program.impossible({"cuts": [[2, 0, 1]], "tree": []})
 
 
@@ -234,7 +257,7 @@ def test_two_vms_that_need_two_servers_do_not_need_three(tree: dict[str, object]
     """A target that can be met is refused, whatever the tree."""
     step = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
     claim = _claim("servers", "min", None, 3, "gap")
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(TWO, method="min-servers", steps=[step | {"target": 2} | tree], claim=claim)
 
 
@@ -247,7 +270,7 @@ def test_a_share_that_can_be_passed_is_no_bound() -> None:
     claim = _claim("dominant_share_min", "max", None, 1, "gap")
     assert "above 1" in _judged(document, steps=[step], claim=claim, **parts)
     step["above"], claim["bound"] = "2/3", "2/3"
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, steps=[step], claim=claim, **parts)
 
 
@@ -263,7 +286,7 @@ def test_vms_of_which_any_number_may_come_need_a_price() -> None:
     }
     step = {"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1], "weights": [[1]]}
     claim = _claim("utilization", "max", None, "1/2", "gap")
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="max-utilization", steps=[step], claim=claim)
 
 
@@ -312,7 +335,7 @@ def test_what_is_no_answer_is_refused(
     document: dict[str, Any], method: str, claim: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     """Each breaks one rule of its problem, and would be worth what is claimed."""
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method=method, claim=claim, witness=answer)
 
 
@@ -329,7 +352,7 @@ def test_a_rate_that_is_just_sustained_is_possible() -> None:
     }
     dual = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
     claim = _claim("link_power", "min", None, None, "infeasible")
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="fluid-power", steps=[dual], claim=claim)
     faster = {**document, "rate": 2.1}
     assert "no answer at all" in _judged(faster, method="fluid-power", steps=[dual], claim=claim)
@@ -359,7 +382,10 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "options": {"alpha": 2},
             "claim": _gap("blocking_pairs", "min"),
             "steps": [
-                {"kind": "prop", "tree": [n for k in range(2, 999) for n in (1, 10**9 - 999 * k)]}
+                {
+                    "kind": "propagation",
+                    "tree": [n for k in range(2, 999) for n in (1, 10**9 - 999 * k)],
+                }
             ],
         },
     ),
@@ -397,7 +423,12 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "method": "optimal",
             "claim": _gap("penalty", "min"),
             "steps": [
-                {"kind": "prop", "prices": {"over": 1, "numbers": [0]}, "below": 0, "tree": []}
+                {
+                    "kind": "propagation",
+                    "prices": {"over": 1, "numbers": [0]},
+                    "below": 0,
+                    "tree": [],
+                }
             ]
             * 999,
         },
@@ -440,7 +471,7 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "method": "min-servers",
             "claim": _gap("servers", "min"),
-            "steps": [{"kind": "prop", "below": 1, "each": True, "tree": []}] * 99,
+            "steps": [{"kind": "propagation", "below": 1, "each": True, "tree": []}] * 99,
         },
     ),
     "conflicts that a server never has": (
@@ -454,7 +485,7 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "method": "min-servers",
             "claim": _gap("servers", "min"),
-            "steps": [{"kind": "prop", "below": 2, "each": True, "tree": []}],
+            "steps": [{"kind": "propagation", "below": 2, "each": True, "tree": []}],
         },
     ),
     "limits on VMs that no server holds": (
@@ -468,7 +499,7 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "method": "min-servers",
             "claim": _gap("servers", "min"),
-            "steps": [{"kind": "prop", "below": 2, "tree": []}],
+            "steps": [{"kind": "propagation", "below": 2, "tree": []}],
         },
     ),
     "answers of many resources": (
@@ -497,7 +528,7 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "method": "fewest-moves",
             "options": {"servers": 2},
             "claim": _gap("moves", "min"),
-            "steps": [{"kind": "prop", "tree": []}] * 99,
+            "steps": [{"kind": "propagation", "tree": []}] * 99,
         },
     ),
     "jobs that wait in every coalition": (
@@ -535,22 +566,19 @@ _ENDLESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", _ENDLESS)
-def test_what_a_file_asks_for_again_and_again_is_counted(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_file_asks_for_again_and_again_is_counted(name: str) -> None:
     """Each was judged for as long as the file asked, or filled the memory."""
-    monkeypatch.setattr(verify, "MOST_WORK", 900)
     document, parts = _ENDLESS[name]
-    with refused(verify.Refused):
-        _judged(document, **parts)
-    assert verify.WorkLimit.left > 10**9  # who makes a proof is not counted
+    with refused(Refused):
+        _judged(document, 900, **parts)
+    assert WorkLimit.left > 10**9  # who makes a proof is not counted
 
 
 def test_what_is_allowed_everywhere_is_not_looked_at_entry_by_entry() -> None:
     """A file of 200 kB kept the verifier busy for a minute."""
     size = 20_000
-    case = verify.ProofCase({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
-    assert verify.Packing(case).allowed[size - 1][size - 1] is True
+    case = ProofCase({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
+    assert Packing(case).allowed[size - 1][size - 1] is True
 
 
 def test_tasks_that_are_split_very_often_are_added_up_once() -> None:
@@ -558,8 +586,8 @@ def test_tasks_that_are_split_very_often_are_added_up_once() -> None:
     shape = {"blades": 1, "rows": 1, "columns": 1, "cores": 2, "rate": 1}
     times = {"service_mean": [1], "ht1": [1], "pcie": [1], "bandwidth": [0]}
     document = {**shape, **times, "class_share": [1], "location_share": [1]}
-    case = verify.ProofCase(document, {}, {"split": [[0, 0, 0, 1]] * 20_000}, [[]])
-    assert verify.numa_fluid(case)[0].value == 2
+    case = ProofCase(document, {}, {"split": [[0, 0, 0, 1]] * 20_000}, [[]])
+    assert numa_fluid(case)[0].value == 2
 
 
 def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
@@ -568,7 +596,7 @@ def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
     knots = [0, *(sum(gaps[: k + 1]) for k in range(60))]
     rows = {"pressure": [1], "knots": knots, "sensitivity": [[0.1] * 61]}
     document = {"problem": "groups", "count": [4], "seats": [2], **rows}
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="optimal", claim=_gap("penalty", "min"), steps=[])
 
 
@@ -598,15 +626,15 @@ def test_no_work_before_the_horizon_is_a_bound_of_nothing() -> None:
 def test_values_that_fill_the_memory_are_not_read() -> None:
     """Four million objects of one key are a gigabyte; so are few letters as long numbers."""
     for data in (b'{"a": [%s0]}' % (b'{"a":1},' * 1_000_001), b"[%s0]" % (b"0," * 8_000_001)):
-        with refused(verify.Unreadable):
-            verify.parse(data, decimals=True)
-    with refused(verify.Refused):
-        verify.scaled([verify.Decimal("1e-400"), *[1] * 400_000], "a")
+        with refused(Unreadable):
+            parse(data, decimals=True)
+    with refused(Refused):
+        scaled([Decimal("1e-400"), *[1] * 400_000], "a")
 
 
 def _tree_over_cuts(digits: int) -> None:
     """A tree of a thousand cases, in each of which the rows of a chain of cuts are looked at."""
-    program = verify.Program()
+    program = Program()
     program.at_most([(program.column(5000), 1)], 9999)
     cuts = [[1, row, 10 ** (digits - 1)] for row in range(12)]
     program.impossible(
@@ -618,35 +646,33 @@ def _utility(digits: int) -> None:
     """Utilities that are sums of fractions without a common denominator."""
     size = 400
     job = {"user": [0] * size, "server": [*range(size)], "work": [1] * size}
-    fractions = [verify.Decimal("0." + str(10 ** (digits - 1) + k)) for k in range(size)]
+    fractions = [Decimal("0." + str(10 ** (digits - 1) + k)) for k in range(size)]
     document = {
         "capacity": [2] * size,
         "budget": [1],
         "job": job | {"parallel_fraction": fractions},
     }
     witness = {"cores": {"over": 1, "numbers": [2] * size}}
-    verify.market_leximin(
-        verify.ProofCase(document, {}, witness, [[{"kind": "tree", "nodes": [[]]}]])
-    )
+    market_leximin(ProofCase(document, {}, witness, [[{"kind": "tree", "nodes": [[]]}]]))
 
 
 def _prices(digits: int) -> None:
     """Prices of types, of which every pair is a column."""
-    size, small = 150, verify.Decimal(f"{10**-9:.300f}")
+    size, small = 150, Decimal(f"{10**-9:.300f}")
     document = {"penalty": [[small] * size] * size, "count": [2] * size}
     prices = {"prices": [10**digits - 1] * size, "rent": 0, "over": 10 ** (digits - 1), "sets": []}
-    verify.colocation_optimal(verify.ProofCase(document, {}, None, [[{"kind": "dual", **prices}]]))
+    colocation_optimal(ProofCase(document, {}, None, [[{"kind": "dual", **prices}]]))
 
 
 def _split(digits: int) -> None:
     """Parts of tasks with denominators of their own."""
     size, shape = 8, {"blades": 1, "rows": 1, "columns": 8, "cores": 1}
-    document = shape | {"class_share": [1], "location_share": [verify.Decimal(".125")] * size}
+    document = shape | {"class_share": [1], "location_share": [Decimal(".125")] * size}
     document |= {name: [1] for name in ("service_mean", "ht1", "pcie", "bandwidth")}
     numbers = [10 ** (digits - 1) + 2 * k + 1 for k in range(size)]
     split = [[0, m, p, number] for m, number in enumerate(numbers) for p in range(size)]
     split = [[0, m, p, n + (p == 0)] for _, m, p, n in split]
-    verify.numa_fluid(verify.ProofCase(document, {}, {"split": split}, [[]]))
+    numa_fluid(ProofCase(document, {}, {"split": split}, [[]]))
 
 
 @pytest.mark.parametrize(
@@ -657,17 +683,17 @@ def test_what_long_numbers_take_is_counted(
     judge: Callable[[int], None], work: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each took as few steps as with short numbers, and minutes."""
-    monkeypatch.setattr(verify.WorkLimit, "left", work)
-    with contextlib.suppress(verify.Refused):
+    monkeypatch.setattr(WorkLimit, "left", work)
+    with contextlib.suppress(Refused):
         judge(8)
-    assert verify.WorkLimit.left > work / 2
-    monkeypatch.setattr(verify.WorkLimit, "left", work)
-    with refused(verify.Refused):
-        judge(verify.MOST_DIGITS if judge is not _utility else verify.MOST_EXPONENT - 2)
+    assert WorkLimit.left > work / 2
+    monkeypatch.setattr(WorkLimit, "left", work)
+    with refused(Refused):
+        judge(MOST_DIGITS if judge is not _utility else MOST_EXPONENT - 2)
 
 
 def test_numbers_of_agents_and_of_machines_have_thirty_digits_at_most() -> None:
     """Their products were formed for all pairs of types, whatever their length."""
     document = {"problem": "colocation", "penalty": [[0]], "count": [10**31]}
-    with refused(verify.Refused):
+    with refused(Refused):
         _judged(document, method="optimal", claim=_gap("penalty", "min"))

@@ -28,10 +28,15 @@ from support.proof_cases import (
     written,
 )
 
-from cotenant import verify
 from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.reading import read_bytes
 from cotenant.solvers.proofs import colocation as producers
+from cotenant.verify import verify
+from cotenant.verify.colocation import Colocation, colocation_optimal, no_pairing
+from cotenant.verify.colocation_fair import bandwidths, colocation_fair, slack_program
+from cotenant.verify.colocation_stable import Deletions, Gains, colocation_stable, stable_program
+from cotenant.verify.program import Program
+from cotenant.verify.reading import Refused
 
 ALPHAS = [
     {},
@@ -56,9 +61,9 @@ def test_an_answer_is_worth_what_its_agents_say(options: dict[str, Any]) -> None
     for document in cases(20):
         for pairs in itertools.islice(answers(document), 20):
             truth = Truth(document, pairs)
-            found = verify.colocation_stable(case_of(document, pairs, options, [], []))
+            found = colocation_stable(case_of(document, pairs, options, [], []))
             assert [one.value for one in found] == [blocking(truth, options), truth.mean]
-            assert verify.colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
+            assert colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
 
 
 def test_no_multipliers_prove_more_than_the_least_mean_penalty() -> None:
@@ -80,7 +85,7 @@ def test_no_multipliers_prove_more_than_the_least_mean_penalty() -> None:
                 "rent": rng.choice([0, 0, 20]),
                 "sets": sets,
             }
-            bound = verify.colocation_optimal(case_of(document, None, {}, [step]))[0].bound
+            bound = colocation_optimal(case_of(document, None, {}, [step]))[0].bound
             assert bound is not None
             assert bound <= least
             reached += bound > least - Fraction(1, 10 * agents)
@@ -113,10 +118,9 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
         for steps in ([[step]], [[], [step]]):
             try:
                 bounds = [
-                    one.bound
-                    for one in verify.colocation_fair(case_of(document, pairs, {}, *steps))
+                    one.bound for one in colocation_fair(case_of(document, pairs, {}, *steps))
                 ]
-            except (verify.Refused, ZeroDivisionError):
+            except (Refused, ZeroDivisionError):
                 continue
             accepted += 1
             assert bounds[0] <= min(truth.slack for truth in found)
@@ -134,9 +138,9 @@ def test_the_program_of_few_blocking_pairs_has_exactly_the_answers_with_so_few(
     for distinct in (False, True):
         for document in cases(3 if few else 6, start=900 * few, most=6, distinct=distinct):
             for pairs in answers(document):
-                given = verify.Colocation(case_of(document, pairs))
-                gains = verify.Gains(given, options)
-                program, cost = verify.stable_program(given, gains, few)
+                given = Colocation(case_of(document, pairs))
+                gains = Gains(given, options)
+                program, cost = stable_program(given, gains, few)
                 shown = {(min(a, b), max(a, b)): number for a, b, number in given.pairs}
                 fixed = _columns(given, None if few else gains, shown)
                 truth = Truth(document, pairs)
@@ -155,11 +159,9 @@ def test_the_program_of_little_slack_has_exactly_the_answers_with_so_little() ->
         found = truths(document)
         limit = random.Random(0).choice(sorted({truth.slack for truth in found}))
         for pairs, truth in zip(answers(document), found, strict=True):
-            given = verify.Colocation(case_of(document, pairs))
+            given = Colocation(case_of(document, pairs))
             parts = given.unit * math.lcm(*(n for n in given.count if n))
-            program, cost = verify.slack_program(
-                given, verify.bandwidths(given), int(limit * parts)
-            )
+            program, cost = slack_program(given, bandwidths(given), int(limit * parts))
             shown = {(min(a, b), max(a, b)): number for a, b, number in given.pairs}
             fixed = _columns(given, None, shown)
             assert fixed is not None
@@ -179,21 +181,19 @@ def test_that_there_is_no_pairing_is_proved_and_of_no_other_instance(
 ) -> None:
     for document in nobody(3):
         content, proof = proved(document, method, **options)
-        told = verify.verify(content, json.dumps(written(content, proof)).encode())
+        told = verify(content, json.dumps(written(content, proof)).encode())
         assert told.endswith("there is no answer at all")
     rng = random.Random(0)
     for document in cases(20):
-        given = verify.Colocation(case_of(document))
+        given = Colocation(case_of(document))
         prices, sets = ([rng.randint(-3, 3) for _ in given.count] for _ in range(2))
         odd = [a for a in range(given.size) if rng.random() < 0.5]
-        step = {"kind": "nobody", "over": 1, "prices": prices, "rent": rng.randint(0, 2)}
+        step = {"kind": "infeasible", "over": 1, "prices": prices, "rent": rng.randint(0, 2)}
         step["sets"] = [[abs(sets[0]), *odd]] if sum(given.count[a] for a in odd) % 2 else []
-        assert not verify.no_pairing(given, [step])
+        assert not no_pairing(given, [step])
 
 
-def _columns(
-    given: verify.Colocation, gains: verify.Gains | None, shown: Any
-) -> dict[int, int] | None:
+def _columns(given: Colocation, gains: Gains | None, shown: Any) -> dict[int, int] | None:
     """The columns of pairs and of agents alone, in their order; None when a pair is left out."""
     left = _left_pairs(given, gains)
     if any(pair not in left for pair in shown):
@@ -203,7 +203,7 @@ def _columns(
     return dict(enumerate([*values, *(given.singles[a] for a in present)]))
 
 
-def _left_pairs(given: verify.Colocation, gains: verify.Gains | None) -> list[tuple[int, int]]:
+def _left_pairs(given: Colocation, gains: Gains | None) -> list[tuple[int, int]]:
     """Irving's first phase again, round by round over all agents."""
     fits = {
         (a, b)
@@ -234,7 +234,7 @@ def _left_pairs(given: verify.Colocation, gains: verify.Gains | None) -> list[tu
     return sorted(pair for pair in fits if pair[0] <= pair[1])
 
 
-def _holds(program: verify.Program, fixed: dict[int, int]) -> bool:
+def _holds(program: Program, fixed: dict[int, int]) -> bool:
     """Whether something is left of the program when these columns are fixed; the others follow from
     the rows.
     """
@@ -253,14 +253,14 @@ def test_every_stable_partition_of_few_agents_bounds_the_fewest_blocking_pairs()
         fewest = min(blocking(truth, options) for truth in truths(document))
         if fewest == 0 and document["count"] == [1] * 6:
             continue
-        given = verify.Colocation(case_of(document))
-        checker = verify.Deletions(given, verify.Gains(given, options))
+        given = Colocation(case_of(document))
+        checker = Deletions(given, Gains(given, options))
         for after in itertools.permutations(range(given.size)):
             tree = [[number for pair in enumerate(after) for number in pair], []]
             for least in (3, 2, 1):
                 try:
                     bound = checker.bound({"least": least, "tree": tree})
-                except verify.Refused:
+                except Refused:
                     continue
                 bounds.append(fewest - bound)
     assert len(bounds) > 10
@@ -275,7 +275,7 @@ def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
     )
     for document in documents:
         content, proof = proved(document, method)
-        said.append(verify.verify(content, json.dumps(written(content, proof)).encode()))
+        said.append(verify(content, json.dumps(written(content, proof)).encode()))
         found = truths(document)
         first, *rest = proof.levels
         worth = {
@@ -304,7 +304,7 @@ def test_what_is_proved_within_an_allowance_of_slack_is_true() -> None:
             within = [truth.mean for truth in found if truth.slack <= Fraction(str(slack))]
             (level,) = proof.levels
             said[level.claim_kind] += 1
-            verify.verify(content, json.dumps(written(content, proof)).encode())
+            verify(content, json.dumps(written(content, proof)).encode())
             assert level.infeasible == (not within)
             if within:
                 assert level.bound == level.value == min(within)
@@ -320,7 +320,7 @@ def test_the_least_mean_penalty_of_bundled_instances_is_proved_without_a_gap(nam
     content, proof = proved(document, "optimal")
     assert proof.complete
     assert len(json.dumps(written(content, proof))) < 10_000
-    assert ": optimal" in verify.verify(content, json.dumps(written(content, proof)).encode())
+    assert ": optimal" in verify(content, json.dumps(written(content, proof)).encode())
 
 
 def test_cooper_1000_is_proved_stable_and_the_cheapest_of_those() -> None:
@@ -328,9 +328,7 @@ def test_cooper_1000_is_proved_stable_and_the_cheapest_of_those() -> None:
     assert proof.complete
     assert len(proof.levels) == 2
     assert len(json.dumps(written(content, proof))) < 10_000
-    assert (
-        verify.verify(content, json.dumps(written(content, proof)).encode()).count("optimal") == 2
-    )
+    assert verify(content, json.dumps(written(content, proof)).encode()).count("optimal") == 2
 
 
 def near_each_other() -> dict[str, Any]:
@@ -371,7 +369,7 @@ def valid() -> dict[str, tuple[bytes, dict[str, Any]]]:
         made[name] = content, written(content, proof)
     prop(made["prop"][1])["cuts"] = [[2, 0, 2]]  # a row that the program has
     for content, document in made.values():
-        verify.verify(content, json.dumps(document).encode())
+        verify(content, json.dumps(document).encode())
     assert made["sets"][1]["steps"][0]["sets"]
     assert made["tree"][1]["steps"][0]["tree"][1]
     return made
@@ -390,7 +388,7 @@ def _first(kind: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return step
 
 
-dual, prop, deletions = _first("dual"), _first("prop"), _first("deletions")
+dual, prop, deletions = _first("dual"), _first("propagation"), _first("deletions")
 
 
 def _set(part: Any, key: Any, value: Any) -> None:
@@ -483,8 +481,8 @@ def test_a_forged_proof_is_refused(
     forged = copy.deepcopy(document)
     forge(forged)
     assert forged != document
-    with pytest.raises((verify.Refused, ArithmeticError, LookupError, ValueError)):
-        verify.verify(content, json.dumps(forged).encode())
+    with pytest.raises((Refused, ArithmeticError, LookupError, ValueError)):
+        verify(content, json.dumps(forged).encode())
 
 
 @pytest.mark.parametrize(
@@ -497,8 +495,8 @@ def test_a_producer_that_writes_a_wrong_bound_is_found_out(
     for level in range(1 + len(document["levels"])):
         forged = copy.deepcopy(document)
         _raise(forged, level)
-        with refused(verify.Refused):
-            verify.verify(content, json.dumps(forged).encode())
+        with refused(Refused):
+            verify(content, json.dumps(forged).encode())
 
 
 def test_a_proof_of_fair_needs_bandwidths_and_one_of_partitions_different_agents() -> None:
@@ -510,11 +508,11 @@ def test_a_proof_of_fair_needs_bandwidths_and_one_of_partitions_different_agents
         "count": [2],
     }
     pairs = next(answers(document))
-    with refused(verify.Refused):
-        verify.colocation_fair(case_of(document, pairs, {}, []))
+    with refused(Refused):
+        colocation_fair(case_of(document, pairs, {}, []))
     step = {"kind": "deletions", "least": 1, "tree": [[0, 0], []]}
-    with refused(verify.Refused):
-        verify.colocation_stable(case_of(document, pairs, {}, [step]))
+    with refused(Refused):
+        colocation_stable(case_of(document, pairs, {}, [step]))
 
 
 BROKEN = {
@@ -533,5 +531,5 @@ BROKEN = {
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 def test_an_instance_that_is_none_is_refused(change: dict[str, Any]) -> None:
     document = {"penalty": [[0.1, 0.2], [0.3, 0.1]], "count": [2, 2], **change}
-    with pytest.raises(verify.Refused):
-        verify.Colocation(case_of(document))
+    with pytest.raises(Refused):
+        Colocation(case_of(document))

@@ -11,7 +11,6 @@ import pytest
 from support.messages import refused
 
 import cotenant
-from cotenant import verify
 from cotenant.analysis.report.tables import proved
 from cotenant.analysis.run import proving
 from cotenant.analysis.run.proving import covers, prove
@@ -20,6 +19,8 @@ from cotenant.instances.problem.errors import InvalidFile
 from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.proof import Level, Proof
 from cotenant.solvers.outcome import gap
+from cotenant.verify import verify
+from cotenant.verify.reading import read
 
 
 def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_p
     assert proof["standing"] == "certified"
     assert proved(rows["optimal"]) == "optimal, certified"
     [copy] = [path for path in folder.iterdir() if "proof" not in path.name]
-    says = verify.verify(verify.read(str(copy)), verify.read(proof["file"]))
+    says = verify(read(str(copy)), read(proof["file"]))
     assert proof["says"] == f"accepted: {says}"
     assert rows["GR"]["proof"]["standing"] == "claimed"
     assert "certified" not in proved(rows["GR"])

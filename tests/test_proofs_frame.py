@@ -19,38 +19,45 @@ import pytest
 from support.messages import refused
 from support.terminal import run as terminal
 
-from cotenant import catalog, verify
+from cotenant import catalog
 from cotenant.cli.proofs import proof_words
 from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.proof import Level, Proof, written
 from cotenant.instances.problem.registry import resolve
+from cotenant.verify import methods_of, verify
+from cotenant.verify.reading import Decimal, Refused, Unreadable, exact, listed, parse, scaled
+from cotenant.verify.reading import read as checked_read
 
-PROOF_LINES = 1000
-"""So many lines of `verify.py` at most have to be read to trust what it says of one proof."""
+PROOF_LINES = 1080
+"""So many lines of the verifier at most have to be read to trust what it says of one proof."""
+
+FRAME = {"reading", "frame"}
+"""Files that are read for every proof."""
 
 NEEDED = {
-    "colocation stable": (3, 4, 5),
-    "colocation fair": (3, 4, 6),
-    "market": (7,),
-    "packing min-servers": (3, 8, 9, 10),
-    "packing max-min-share": (3, 8, 9, 11),
-    "packing FUGA": (8, 12),
-    "admission": (13,),
-    "numa": (14,),
-    "scheduling": (15,),
-    "groups": (3, 16),
+    "colocation": {"program"},
+    "colocation_stable": {"program", "colocation"},
+    "colocation_fair": {"program", "colocation"},
+    "market": set(),
+    "packing_servers": {"program", "packing", "packing_prices"},
+    "packing_shares": {"program", "packing", "packing_prices"},
+    "packing_game": {"packing"},
+    "admission": set(),
+    "numa": set(),
+    "scheduling": set(),
+    "groups": {"program"},
 }
-"""Parts of `verify.py` besides the first two and the table at its end."""
-"""Of a part of the verifier at most: each can be read by itself, after the first two."""
+"""By file with a table of methods: what it needs besides these."""
 
 ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "verify"
 TINY = (ROOT / "instances/data/colocation/tiny.json").read_bytes()
 
 
 def proof_of(**changes: object) -> dict[str, object]:
     """A proof about the bundled instance of four jobs that says nothing yet."""
     content = {
-        "cotenant_proof": 1,
+        "cotenant_proof": 2,
         "problem": "colocation",
         "method": "stable",
         "options": {},
@@ -60,7 +67,7 @@ def proof_of(**changes: object) -> dict[str, object]:
             "sense": "min",
             "value": None,
             "bound": 0,
-            "says": "gap",
+            "claim_kind": "gap",
         },
         "witness": None,
         "levels": [],
@@ -70,55 +77,76 @@ def proof_of(**changes: object) -> dict[str, object]:
 
 
 def judged(proof: object, instance: bytes = TINY) -> str:
-    return verify.verify(
-        instance, proof if isinstance(proof, bytes) else json.dumps(proof).encode()
-    )
+    return verify(instance, proof if isinstance(proof, bytes) else json.dumps(proof).encode())
 
 
 def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-I", str(ROOT / "verify.py"), *arguments],
+        [sys.executable, "-I", str(FOLDER), *arguments],
         input=given,
         capture_output=True,
         check=False,
     )
 
 
-def test_the_verifier_imports_six_modules_of_the_standard_library() -> None:
-    text = (ROOT / "verify.py").read_text()
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom):
-            found.add(str(node.module))
-        if isinstance(node, ast.Name):
-            assert node.id not in ("eval", "exec", "compile", "__import__", "globals", "float_"), (
-                node.id
-            )
-    assert found <= {"json", "sys", "gzip", "hashlib", "math", "fractions"}
+def imports_of(path: Path) -> tuple[set[str], set[str]]:
+    """The modules that a file of the verifier imports: of its folder, and others."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    assert not {node.id for node in nodes if isinstance(node, ast.Name)} & {
+        "eval", "exec", "compile", "__import__", "globals"
+    }  # fmt: skip
+    others = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    own = set[str]()
+    for node in [node for node in nodes if isinstance(node, ast.ImportFrom)]:
+        if not node.level:
+            others.add(str(node.module))
+        elif node.module is None:
+            own |= {alias.name for alias in node.names}
+        else:
+            assert node.level == 1
+            own.add(node.module)
+    return own, others
 
 
-def test_a_reader_of_one_proof_reads_few_parts() -> None:
-    """Names that a part uses stand in the parts that are listed for it."""
-    text = (ROOT / "verify.py").read_text()
-    head, *parts = text.partition("\n# What can be proved")[0].split("\n# Part ")
-    assert [int(part.partition(".")[0]) for part in parts] == list(range(1, len(parts) + 1))
-    trees = [ast.parse(part.partition("\n")[2]) for part in parts]
-    kept = (ast.FunctionDef, ast.ClassDef, ast.Assign)
-    made = [
-        {getattr(n, "name", "") or n.targets[0].id for n in tree.body if isinstance(n, kept)}  # type: ignore[attr-defined]
-        for tree in trees
-    ]
-    used = [{n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} for tree in trees]
-    assert {part for needed in NEEDED.values() for part in needed} == set(range(3, len(parts) + 1))
-    for needed in NEEDED.values():
-        read = [0, 1, *(part - 1 for part in needed)]
-        for part in range(len(parts)):
-            missing = {name for k in read for name in used[k] & made[part]}
-            assert part in read or not missing, (needed, part + 1, missing)
-        lines = sum(len(parts[k].splitlines()) for k in read) + len(head.splitlines())
-        assert lines <= PROOF_LINES, (needed, lines)
+def test_the_verifier_imports_itself_and_six_modules_of_the_standard_library() -> None:
+    names = {path.stem for path in FOLDER.glob("*.py")}
+    assert not names & sys.stdlib_module_names  # the folder stands before them in the path
+    assert names == {"__init__", "__main__", "methods", "packing"} | FRAME | set(NEEDED) | {
+        name for needed in NEEDED.values() for name in needed
+    }
+    for path in FOLDER.glob("*.py"):
+        own, others = imports_of(path)
+        assert own <= names
+        assert others <= {"json", "sys", "gzip", "hashlib", "math", "fractions"}, path
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_reader_of_one_proof_reads_few_files(name: str) -> None:
+    read = set[str]()
+    waiting = [name]
+    while waiting:
+        waiting += imports_of(FOLDER / f"{(file := waiting.pop())}.py")[0] - read
+        read.add(file)
+    assert read == FRAME | NEEDED[name] | {name}
+    lines = sum(len((FOLDER / f"{file}.py").read_text().splitlines()) for file in read)
+    assert lines <= PROOF_LINES
+
+
+def test_files_of_other_problems_are_not_loaded(tmp_path: Path) -> None:
+    (tmp_path / "proof.json").write_text(json.dumps(proof_of()))
+    (tmp_path / "tiny.json").write_bytes(TINY)
+    code = f"""import runpy, sys
+sys.argv[1:] = {[str(tmp_path / name) for name in ("tiny.json", "proof.json")]}
+try:
+    runpy.run_path({str(FOLDER)!r}, run_name="__main__")
+except SystemExit:
+    print(*sorted(name[7:] for name in sys.modules if name.startswith("verify.")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = {"methods", "program", *FRAME, *(name for name in NEEDED if "coloc" in name)}
+    assert set(done.stdout.splitlines()[-1].split()) == loaded
 
 
 def test_a_bound_without_an_answer_is_accepted_as_what_it_is() -> None:
@@ -126,7 +154,7 @@ def test_a_bound_without_an_answer_is_accepted_as_what_it_is() -> None:
 
 
 FALSE = {
-    "version": {"cotenant_proof": 2},
+    "version": {"cotenant_proof": 3},
     "version that is true": {"cotenant_proof": True},
     "another problem": {"problem": "market"},
     "no such method": {"method": "GR"},
@@ -148,46 +176,46 @@ FALSE = {
 }
 CLAIMS = {
     "a bound that is not proved": {"bound": 1},
-    "optimal without an answer": {"says": "optimal", "value": 0},
-    "optimal without a value": {"says": "optimal"},
+    "optimal without an answer": {"claim_kind": "optimal", "value": 0},
+    "optimal without a value": {"claim_kind": "optimal"},
     "a negative zero of another kind": {"bound": "0/0"},
     "a bound in words": {"bound": "none"},
     "a bound in other digits": {"bound": "\u0661"},
     "true": {"bound": True},
-    "infeasible": {"says": "infeasible", "bound": None},
-    "an equilibrium": {"says": "equilibrium", "epsilon": {}},
+    "infeasible": {"claim_kind": "infeasible", "bound": None},
+    "an equilibrium": {"claim_kind": "equilibrium", "epsilon": {}},
     "epsilon": {"epsilon": {"regret": 0}},
     "another objective": {"objective": "penalty"},
     "another sense": {"sense": "max"},
     "nothing at all": {"bound": None},
-    "unknown words": {"says": "surely"},
+    "unknown words": {"claim_kind": "surely"},
     "one key more": {"sure": 1},
 }
 
 
 @pytest.mark.parametrize("change", FALSE.values(), ids=FALSE)
 def test_a_proof_that_is_not_what_it_should_be_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(verify.Refused):
+    with pytest.raises(Refused):
         judged(proof_of(**change))
 
 
 @pytest.mark.parametrize("change", CLAIMS.values(), ids=CLAIMS)
 def test_a_claim_that_was_not_found_is_refused(change: dict[str, object]) -> None:
     claim = {**proof_of()["claim"], **change}  # type: ignore[dict-item]
-    with pytest.raises(verify.Refused):
+    with pytest.raises(Refused):
         judged(proof_of(claim=claim))
 
 
 UNREADABLE = {
     "empty": b"",
     "no object": b"[1]",
-    "truncated": b'{"cotenant_proof": 1',
+    "truncated": b'{"cotenant_proof": 2',
     "not a number": b'{"cotenant_proof": NaN}',
     "infinity": b'{"cotenant_proof": -Infinity}',
-    "a float": b'{"cotenant_proof": 1.0}',
-    "an enormous exponent": b'{"cotenant_proof": 1e999999999}',
-    "a key given twice": b'{"cotenant_proof": 1, "cotenant_proof": 1}',
-    "a number of a million digits": b'{"cotenant_proof": 1%s}' % (b"0" * 10**6),
+    "a float": b'{"cotenant_proof": 2.0}',
+    "an enormous exponent": b'{"cotenant_proof": 2e999999999}',
+    "a key given twice": b'{"cotenant_proof": 2, "cotenant_proof": 2}',
+    "a number of a million digits": b'{"cotenant_proof": 2%s}' % (b"0" * 10**6),
     "a hundred thousand lists in each other": b'{"a": %s' % (b"[" * 100_000),
     "millions of lists": b'{"a": [%s[]]}' % (b"[]," * 4_000_000),
     "not UTF-8": b'{"a": "\xff"}',
@@ -196,26 +224,26 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_is_no_proof_is_unreadable(data: bytes) -> None:
-    with pytest.raises(verify.Unreadable):
+    with pytest.raises(Unreadable):
         judged(data)
 
 
 def test_decimals_are_read_as_they_are_written() -> None:
-    content = verify.parse(b'{"a": [0.1, 12, -0.25, 2.5e-3, 1E2, null]}', decimals=True)["a"]
-    assert verify.scaled(content, "a") == ([1000, 120000, -2500, 25, 1000000, None], 10000)
-    assert [verify.exact(value, "a") for value in verify.listed(content, "a")[:5]] == [
+    content = parse(b'{"a": [0.1, 12, -0.25, 2.5e-3, 1E2, null]}', decimals=True)["a"]
+    assert scaled(content, "a") == ([1000, 120000, -2500, 25, 1000000, None], 10000)
+    assert [exact(value, "a") for value in listed(content, "a")[:5]] == [
         Fraction(value) for value in ("0.1", "12", "-0.25", "0.0025", "100")
     ]
     for text in ("1e401", "1e-999999999", f"0.{'1' * 401}"):
-        with pytest.raises(verify.Refused):
-            verify.exact(verify.Decimal(text), "a")
+        with pytest.raises(Refused):
+            exact(Decimal(text), "a")
 
 
 @pytest.mark.parametrize("version", [b"true", b"1.0", b"2", b"null"])
 def test_an_instance_of_another_format_is_refused(version: bytes) -> None:
     other = TINY.replace(b'"cotenant": 1', b'"cotenant": ' + version)
     meant = {"sha256": hashlib.sha256(other).hexdigest(), "name": "tiny"}
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(proof_of(instance=meant), other)
 
 
@@ -244,11 +272,11 @@ def test_a_gigabyte_of_zeros_in_a_small_gzip_file_is_not_unpacked(tmp_path: Path
     with gzip.open(bomb, "wb", compresslevel=1) as stream:
         for _ in range(70):
             stream.write(b" " * 10**6)
-    with refused(verify.Unreadable):
-        verify.read(str(bomb))
+    with refused(Unreadable):
+        checked_read(str(bomb))
     bomb.write_bytes(bomb.read_bytes()[:1000])
-    with pytest.raises(verify.Unreadable):
-        verify.read(str(bomb))
+    with pytest.raises(Unreadable):
+        checked_read(str(bomb))
 
 
 def test_long_fractions_are_rounded_to_the_side_where_they_claim_less() -> None:
@@ -278,7 +306,9 @@ def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> No
 def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     within = {("colocation", "fair-within")}  # fair with an allowance of slack
     made = {(m.problem, m.name) for m in catalog.METHODS if m.proof_producer}
-    assert made | within == set(verify.METHODS)
+    problems = {problem for problem, _ in made}
+    assert made | within == {(p, method) for p in problems for method in methods_of(p)}
+    assert methods_of("made up") == {}
     for method in catalog.METHODS:
         if method.proof_producer:
             assert callable(resolve(method.proof_producer))

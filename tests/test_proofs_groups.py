@@ -14,8 +14,10 @@ from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.small_groups import drawn, every_cost
 
-from cotenant import verify
 from cotenant.instances.problem.files import read
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.groups import Groups, groups_optimal
+from cotenant.verify.reading import Refused, parse, rational
 
 
 def document_of(content: bytes) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def test_what_is_proved_is_the_least_of_all_groupings(tmp_path: Path, seeds: ran
         said = judged(content, proof)
         if every:
             assert said.endswith(": optimal"), (seed, said)
-            assert verify.rational(proof["claim"]["bound"], "bound") == min(every), seed
+            assert rational(proof["claim"]["bound"], "bound") == min(every), seed
         else:
             none += 1
             assert said.endswith("there is no answer at all"), (seed, said)
@@ -44,25 +46,25 @@ def test_what_is_proved_is_the_least_of_all_groupings(tmp_path: Path, seeds: ran
 def test_no_prices_prove_more_than_the_least(tmp_path: Path, seed: int) -> None:
     instance, rng = drawn(seed), np.random.default_rng(seed)
     content, proof = proof_of(tmp_path, instance, "optimal")
-    if proof["claim"]["says"] == "infeasible":
+    if proof["claim"]["claim_kind"] == "infeasible":
         return
-    least = verify.rational(proof["claim"]["bound"], "bound")
-    document = verify.parse(content, decimals=True)
+    least = rational(proof["claim"]["bound"], "bound")
+    document = parse(content, decimals=True)
     for word in ("cotenant", "problem", "name", "source"):
         document.pop(word, None)
     for _ in range(20):
         prices = rng.integers(-30, 60, instance.types).tolist()
         hint = {"over": int(rng.integers(1, 99)), "numbers": prices}
-        step: Document = {"kind": "prop", "prices": hint}
-        given = verify.Groups(verify.ProofCase(document, {}, None, []))
+        step: Document = {"kind": "propagation", "prices": hint}
+        given = Groups(ProofCase(document, {}, None, []))
         total, _, over = given.priced(step)
         step |= {"below": -(-total // over), "tree": []}
-        [found] = verify.groups_optimal(verify.ProofCase(document, {}, None, [[step]]))
+        [found] = groups_optimal(ProofCase(document, {}, None, [[step]]))
         assert found.bound is not None
         assert found.bound <= least
         step["below"] = int(least * given.jobs * given.unit) + 1
-        with refused(verify.Refused):
-            verify.groups_optimal(verify.ProofCase(document, {}, None, [[step]]))
+        with refused(Refused):
+            groups_optimal(ProofCase(document, {}, None, [[step]]))
 
 
 def test_a_thousand_jobs_are_certified(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_what_is_changed_is_refused(tmp_path: Path) -> None:
 
     def below(made: Document) -> None:
         made["steps"][0]["below"] += 1
-        made["claim"] |= {"bound": "251/4000", "says": "gap"}
+        made["claim"] |= {"bound": "251/4000", "claim_kind": "gap"}
 
     def cheaper(made: Document) -> None:
         made["witness"]["members"] = [[0, 1, -1], [0, 1, 2], [0, 1, 2]]
@@ -92,5 +94,5 @@ def test_what_is_changed_is_refused(tmp_path: Path) -> None:
     refuses(content, proof, lambda made: made["steps"].clear())
     for change in ({"count": [3, 3, 3]}, {"machines": [2]}, {"seats": [2]}):
         other = json.dumps(document_of(content) | change).encode()
-        with pytest.raises(verify.Refused):
+        with pytest.raises(Refused):
             judged(other, proof)

@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from cotenant import catalog, verify
+from cotenant import catalog
 from cotenant.instances.problem.files import bundled, instance_of, locate
 from cotenant.instances.problem.reading import read_bytes
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Claimed, Task
+from cotenant.verify import verify
+from cotenant.verify.reading import Refused
 
 METHODS = sorted(
     ((m.problem, m.name) for m in catalog.METHODS if m.proof_producer),
@@ -59,7 +61,7 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
             continue
         break
     document = proof.document(instance.name, sha256(content).hexdigest())
-    verify.verify(content, json.dumps(document).encode())
+    verify(content, json.dumps(document).encode())
     claims = [document["claim"], *(level["claim"] for level in document["levels"])]
     # the method says more than is true: its producer proves no more than before
     up = claims[0]["sense"] == "max"
@@ -71,7 +73,7 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
         misled = None
     if misled is not None:
         second = misled.document(instance.name, sha256(content).hexdigest())
-        verify.verify(content, json.dumps(second).encode())
+        verify(content, json.dumps(second).encode())
         if claims[0]["value"] is not None and second["claim"]["bound"] is not None:
             value, bound = Fraction(claims[0]["value"]), Fraction(second["claim"]["bound"])
             assert bound >= value if up else bound <= value
@@ -81,11 +83,11 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
         part = forged["claim"] if level == 0 else forged["levels"][level - 1]["claim"]
         if claim["bound"] is not None:
             part["bound"] = better(claim)
-            part["says"] = "gap" if part["says"] == "optimal" else part["says"]
+            part["claim_kind"] = "gap" if part["claim_kind"] == "optimal" else part["claim_kind"]
         else:
             part["epsilon"] = {key: "-1/10" for key in part["epsilon"]}
-        with pytest.raises(verify.Refused):
-            verify.verify(content, json.dumps(forged).encode())
+        with pytest.raises(Refused):
+            verify(content, json.dumps(forged).encode())
         part["value"] = None
-        with pytest.raises(verify.Refused):
-            verify.verify(content, json.dumps(forged).encode())
+        with pytest.raises(Refused):
+            verify(content, json.dumps(forged).encode())

@@ -24,10 +24,13 @@ from test_proofs_market import (  # fmt: skip
 )
 
 import cotenant
-from cotenant import verify
 from cotenant.instances.market import Allocation, Market
 from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.proofs import Claimed, Task, leximin
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.market import Boxes, market_leximin
+from cotenant.verify.market import Market as CheckedMarket
+from cotenant.verify.reading import Refused
 
 
 def market_of(seed: int) -> Market:
@@ -66,7 +69,7 @@ def test_the_levels_that_are_proved_are_those_of_enumeration(seed: int) -> None:
     best = max(own for _, own in every(seed))
     document = proved(market, "leximin")
     claims = [document["claim"], *(level["claim"] for level in document["levels"])]
-    assert [claim["says"] for claim in claims] == ["optimal"] * len(set(best))
+    assert [claim["claim_kind"] for claim in claims] == ["optimal"] * len(set(best))
     assert [Fraction(claim["value"]) for claim in claims] == sorted(set(best))
 
 
@@ -111,7 +114,7 @@ def test_a_tree_of_another_answer_is_refused(seed: int) -> None:
             ):
                 claim["value"] = claim["bound"] = str(value)
             forged["levels"] = forged["levels"][: len(values) - 1]
-            with pytest.raises((verify.Refused, IndexError)):
+            with pytest.raises((Refused, IndexError)):
                 judged(market, forged)
 
 
@@ -150,7 +153,7 @@ def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
             (answers[k] for k in rng.integers(len(answers), size=20)), key=lambda one: one[1]
         )
         witness = {"cores": {"over": 1, "numbers": [int(x) for x in cores]}}
-        boxes = verify.Boxes(verify.Market(verify.ProofCase(given, {}, witness, [])))
+        boxes = Boxes(CheckedMarket(ProofCase(given, {}, witness, [])))
         for level, value in enumerate(sorted(set(boxes.order))):
             goals, stack, nodes = boxes.conditions(value), [boxes.root()], list[list[int]]()
             while stack and len(nodes) < 40:
@@ -168,8 +171,8 @@ def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
                 [{"kind": "tree", "nodes": nodes}]
             ]
             try:
-                found = verify.market_leximin(verify.ProofCase(given, {}, witness, steps))[level]
-            except verify.Refused:
+                found = market_leximin(ProofCase(given, {}, witness, steps))[level]
+            except Refused:
                 continue
             same = [ratio for ratio in best if ratio <= value]
             own = [ratio for ratio in boxes.order if ratio <= value]
@@ -182,7 +185,7 @@ def test_squeezing_a_box_loses_no_answer_that_meets_the_conditions() -> None:
         market, rng = market_of(seed), np.random.default_rng(seed)
         document = proved(market, "leximin")
         given = dict(task_of(market, Outcome(None, None, Status.UNKNOWN)).document)
-        boxes = verify.Boxes(verify.Market(verify.ProofCase(given, {}, document["witness"], [])))
+        boxes = Boxes(CheckedMarket(ProofCase(given, {}, document["witness"], [])))
         whole, answers = int(market.capacity[0]), [cores for cores, _ in every(seed)]
         own_of = [utilities(market, cores) for cores in answers]
         emptied = 0
@@ -213,7 +216,7 @@ def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
     market = market_of(seed)
     document = proved(market, "leximin")
     given = dict(task_of(market, Outcome(None, None, Status.UNKNOWN)).document)
-    boxes = verify.Boxes(verify.Market(verify.ProofCase(given, {}, document["witness"], [])))
+    boxes = Boxes(CheckedMarket(ProofCase(given, {}, document["witness"], [])))
     tiny = Fraction(1, 10**60)
     for cores, _ in every(seed)[::5]:
         numbers = [int(x) for x in cores]
@@ -238,8 +241,8 @@ def test_half_cores_and_too_many_columns_have_no_tree() -> None:
     )
     large = market.replace(capacity=np.full(market.servers, 1e6))
     given = dict(task_of(large, Outcome(None, None, Status.UNKNOWN)).document)
-    with refused(verify.Refused):
-        verify.market_leximin(verify.ProofCase(given, {}, document["witness"], [[]]))
+    with refused(Refused):
+        market_leximin(ProofCase(given, {}, document["witness"], [[]]))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -260,22 +263,20 @@ def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
         weights = rng.integers(0, 5, market.users).tolist()
         at = {"over": 2, "numbers": rng.integers(0, 9, market.jobs).tolist()}
         step = {"kind": "tangent", "weights": weights, "at": at}
-        case = verify.ProofCase(given, {}, proof.witness, [[step]])
+        case = ProofCase(given, {}, proof.witness, [[step]])
         if not any(weights[user] for user in np.flatnonzero(market.active)):
-            with refused(verify.Refused):
-                verify.market_leximin(case)
+            with refused(Refused):
+                market_leximin(case)
         else:
-            assert verify.market_leximin(case)[0].bound >= best
+            assert market_leximin(case)[0].bound >= best
     for weights in ([-1] * market.users, [1], ["1"] * market.users, None):
-        case = verify.ProofCase(
-            given, {}, proof.witness, [[{"kind": "tangent", "weights": weights}]]
-        )
-        with pytest.raises(verify.Refused):
-            verify.market_leximin(case)
+        case = ProofCase(given, {}, proof.witness, [[{"kind": "tangent", "weights": weights}]])
+        with pytest.raises(Refused):
+            market_leximin(case)
     if len(set(own)) > 1:  # weights say nothing of a second level
-        case = verify.ProofCase(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
-        with pytest.raises(verify.Refused):
-            verify.market_leximin(case)
+        case = ProofCase(given, {}, proof.witness, [[dict(level.steps[0])]] * 2)
+        with pytest.raises(Refused):
+            market_leximin(case)
 
 
 def test_two_jobs_of_a_user_on_a_server_stay_a_claim() -> None:

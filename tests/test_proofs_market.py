@@ -20,7 +20,7 @@ import pytest
 from support.messages import refused
 
 import cotenant
-from cotenant import catalog, verify
+from cotenant import catalog
 from cotenant.analysis.run.proving import covers
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
@@ -28,7 +28,18 @@ from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.proofs import Claimed, Task, concave_bound, equilibrium
-from cotenant.solvers.proofs.market_cores import case_of
+from cotenant.verify import verify
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.market import (
+    GRID,
+    Boxes,
+    exponential,
+    logarithm,
+    market_equilibrium,
+    market_nash_welfare,
+    market_utilitarian,
+)
+from cotenant.verify.reading import Refused, Unreadable
 
 Document = dict[str, Any]
 
@@ -80,15 +91,15 @@ def proved(market: Market, method: str, **options: Any) -> Document:
 
 
 def judged(market: Market, document: Document) -> str:
-    return verify.verify(content_of(market), json.dumps(document).encode())
+    return verify(content_of(market), json.dumps(document).encode())
 
 
 def is_refused(market: Market, document: Document) -> bool:
     try:
         judged(market, document)
-    except verify.Refused:
+    except Refused:
         return True
-    except (verify.Unreadable, ValueError, TypeError, ArithmeticError, LookupError):
+    except (Unreadable, ValueError, TypeError, ArithmeticError, LookupError):
         return True
     return False
 
@@ -220,8 +231,9 @@ def test_no_leaves_prove_less_nash_welfare_than_there_is(seed: int) -> None:
                 numbers[at] = int(numbers[at] * float(rng.choice([0.5, 0.99, 1.01, 2.0])))
         step = forged["steps"][0]
         task = task_of(market, Outcome(None, None, Status.UNKNOWN))
-        case = case_of(task, forged["witness"], {"whole": True}, [step])
-        assert verify.market_nash_welfare(case)[0].bound >= best  # type: ignore[operator]
+        case = task.case({"whole": True}, [step])
+        case.witness = forged["witness"]
+        assert market_nash_welfare(case)[0].bound >= best  # type: ignore[operator]
 
 
 def test_a_tree_of_whole_cores_says_nothing_of_divided_ones() -> None:
@@ -238,7 +250,7 @@ def test_a_tree_of_whole_cores_says_nothing_of_divided_ones() -> None:
     ):
         forged = copy.deepcopy(document)
         change(forged)
-        with pytest.raises((verify.Refused, LookupError, ValueError, ArithmeticError)):
+        with pytest.raises((Refused, LookupError, ValueError, ArithmeticError)):
             judged(market, forged)
 
 
@@ -305,12 +317,12 @@ def test_a_job_that_needs_a_sliver_of_a_core_keeps_it(fraction: float) -> None:
 
 
 def test_numbers_beyond_all_measure_stay_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise verify.Refused("a welfare is beyond 2^4000")
+    def refuse(*_: object, **__: object) -> None:
+        raise Refused("a welfare is beyond 2^4000")
 
     for method in ("fisher", "nash-welfare"):
-        monkeypatch.setattr(verify, "market_equilibrium", refuse)
-        monkeypatch.setattr(verify, "market_nash_welfare", refuse)
+        monkeypatch.setattr(equilibrium, "checked_proof", refuse)
+        monkeypatch.setattr(concave_bound, "checked_proof", refuse)
         with refused(Claimed):
             proved(drawn(3), method)
 
@@ -323,7 +335,7 @@ def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
     document = proved(market, "fisher")
     assert document["witness"]["price"]["numbers"][1:] == [0, 0]
     free = changed(document, "witness", "price", "numbers", 0, to=0)
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(market, free)
 
 
@@ -345,7 +357,7 @@ def found_of(
 ) -> Any:
     """What the checker finds of any answer and step, however bad."""
     given = task_of(market, Outcome(None, None, Status.UNKNOWN)).document
-    [found] = checker(verify.ProofCase(dict(given), options, witness, [[step]]))
+    [found] = checker(ProofCase(dict(given), options, witness, [[step]]))
     return found
 
 
@@ -359,7 +371,7 @@ def test_what_is_found_of_any_answer_is_true(seed: int) -> None:
         cores = [int(x) for x in every[rng.integers(len(every))]]
         cores = [x - int(x > 0 and rng.random() < 0.3) for x in cores]
         witness = {"cores": {"over": 1, "numbers": cores}}
-        whole = found_of(market, verify.market_utilitarian, witness, {"kind": "dual"}, whole=True)
+        whole = found_of(market, market_utilitarian, witness, {"kind": "dual"}, whole=True)
         own = sum(utilities(market, [Fraction(x) for x in cores]))
         assert whole.value <= own < whole.value + Fraction(1, 2**100)
         assert whole.bound >= best
@@ -367,9 +379,9 @@ def test_what_is_found_of_any_answer_is_true(seed: int) -> None:
         if rng.random() < 0.5:
             points = [int(x) for x in rng.integers(0, 10, market.jobs)]
             step["at"] = {"over": 2, "numbers": points}  # type: ignore[assignment]
-        divided = found_of(market, verify.market_utilitarian, witness, step)
+        divided = found_of(market, market_utilitarian, witness, step)
         assert divided.bound >= best
-        welfare = found_of(market, verify.market_nash_welfare, witness, step)
+        welfare = found_of(market, market_nash_welfare, witness, step)
         budget = market.budget[market.active]
         if welfare.bound is not None:
             for other in every[::7]:
@@ -391,7 +403,7 @@ def test_what_is_found_of_any_prices_is_true(seed: int) -> None:
             "cores": {"over": 1, "numbers": cores},
             "price": {"over": 4, "numbers": price},
         }
-        found = found_of(market, verify.market_equilibrium, witness, {"kind": "equilibrium"})
+        found = found_of(market, market_equilibrium, witness, {"kind": "equilibrium"})
         given, spent = [Fraction(0)] * market.servers, [Fraction(0)] * market.users
         for job, x in enumerate(cores):
             given[market.server[job]] += x
@@ -412,7 +424,7 @@ def test_more_cores_than_a_server_has_are_seen_to_the_last_digit() -> None:
     market = drawn(3)
     document = proved(market, "fisher")
     numbers = document["witness"]["cores"]["numbers"]
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(market, changed(document, "witness", "cores", "numbers", 0, to=numbers[0] + 1))
 
 
@@ -438,14 +450,17 @@ def test_an_interrupt_keeps_what_is_proved_by_then(
 ) -> None:
     market = drawn(3)
     outcome = cotenant.solve(market, method).outcome
-    checker = {"fisher-convex": "equilibrium", "nash-welfare": "nash_welfare"}.get(method)
-    owner, name = (verify, f"market_{checker}") if checker else (verify.Boxes, "conditions")
+    owner, name = {
+        "fisher-convex": (equilibrium, "checked_proof"),
+        "nash-welfare": (concave_bound, "checked_proof"),
+        "leximin": (Boxes, "conditions"),
+    }[method]
     whole, calls = getattr(owner, name), itertools.count()
 
-    def once(*arguments: Any) -> Any:
+    def once(*arguments: Any, **options: Any) -> Any:
         if next(calls):
             raise KeyboardInterrupt
-        return whole(*arguments)
+        return whole(*arguments, **options)
 
     monkeypatch.setattr(owner, name, once)
     monkeypatch.setattr(equilibrium, "ENOUGH", 0.0)
@@ -469,8 +484,8 @@ def injected(document: Document) -> list[Document]:
         for factor in (Fraction(10**8 - 1, 10**8), Fraction(10**8 + 1, 10**8)):
             if number:
                 found.append(changed(document, "claim", name, to=str(number * factor)))
-    found.append(changed(document, "claim", "says", to="optimal"))
-    if claim["says"] == "equilibrium":
+    found.append(changed(document, "claim", "claim_kind", to="optimal"))
+    if claim["claim_kind"] == "equilibrium":
         for name, number in claim["epsilon"].items():
             if Fraction(number):
                 found.append(
@@ -546,7 +561,7 @@ def test_half_a_core_is_no_whole_core() -> None:
     document = proved(market, "utilitarian", whole=True)
     halves = [2 * x for x in document["witness"]["cores"]["numbers"]]
     forged = changed(document, "witness", "cores", to={"over": 2, "numbers": halves})
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(market, forged)
     for option in (1, "true", None, False):
         assert is_refused(market, changed(document, "options", "whole", to=option))
@@ -586,8 +601,8 @@ def test_a_market_that_is_none_is_refused(spoil: Callable[[Document], None]) -> 
     spoil(instance)
     content = json.dumps(instance).encode()
     document["instance"]["sha256"] = hashlib.sha256(content).hexdigest()
-    with pytest.raises(verify.Refused):
-        verify.verify(content, json.dumps(document).encode())
+    with pytest.raises(Refused):
+        verify(content, json.dumps(document).encode())
 
 
 def test_a_user_without_cores_has_no_welfare_and_no_bound() -> None:
@@ -606,7 +621,7 @@ def test_a_welfare_beyond_all_numbers_is_refused_and_not_worked_out() -> None:
     document = proved(market, "nash-welfare")
     count = len(document["witness"]["cores"]["numbers"])
     forged = changed(document, "witness", "cores", to={"over": 10**30, "numbers": [1] * count})
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(market, forged)
 
 
@@ -622,13 +637,13 @@ def test_logarithms_and_exponentials_lie_between_their_bounds(seed: int) -> None
         above = below = 7
     if seed == 1:
         above, below = 2**200, 1
-    low, high = verify.logarithm(above, below)
+    low, high = logarithm(above, below)
     true = context.ln(context.divide(decimal.Decimal(above), decimal.Decimal(below)))
-    true = context.multiply(true, decimal.Decimal(verify.GRID))
+    true = context.multiply(true, decimal.Decimal(GRID))
     assert low <= true <= high
     number = int(rng.integers(-(2**62), 2**62)) * 2 ** int(rng.integers(40, 75)) + seed
-    least, most = (verify.exponential(number, up) for up in (False, True))
-    true = context.exp(context.divide(decimal.Decimal(number), decimal.Decimal(verify.GRID)))
+    least, most = (exponential(number, up) for up in (False, True))
+    true = context.exp(context.divide(decimal.Decimal(number), decimal.Decimal(GRID)))
     for side, sign in ((least, -1), (most, 1)):
         limit = context.divide(decimal.Decimal(side.numerator), decimal.Decimal(side.denominator))
         assert sign * (limit - true) >= -true * decimal.Decimal(10) ** -100

@@ -15,16 +15,18 @@ from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.small_cases import numa
 
-from cotenant import verify
 from cotenant.instances.numa.answer import Flow
 from cotenant.instances.problem.files import read
 from cotenant.solvers.numa.fluid import fluid, fluid_power
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.numa import numa_fluid, numa_power
+from cotenant.verify.reading import Refused, parse, rational
 
 BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2-hot-blade")
 
 
 def numbers(claim: Document) -> tuple[Fraction, Fraction]:
-    return verify.rational(claim["value"], "value"), verify.rational(claim["bound"], "bound")
+    return rational(claim["value"], "value"), rational(claim["bound"], "bound")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -58,18 +60,16 @@ def test_no_prices_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> Non
     most = fluid(instance).bound
     least = fluid_power(instance, throughput=0.9 * most).bound
     content, _ = proof_of(tmp_path, instance, "fluid")
-    document = verify.parse(content, decimals=True)
+    document = parse(content, decimals=True)
     for word in ("cotenant", "problem", "name", "source"):
         document.pop(word, None)
     for _ in range(20):
         prices = rng.integers(1, 50, instance.processors).tolist()
         step = {"kind": "dual", "prices": {"over": int(rng.integers(1, 9)), "numbers": prices}}
-        [found] = verify.numa_fluid(verify.ProofCase(document, {}, None, [[step]]))
+        [found] = numa_fluid(ProofCase(document, {}, None, [[step]]))
         assert float(found.bound) >= most * (1 - 1e-9)
         asked = str(Fraction(0.9 * most).limit_denominator(10**12))
-        [found] = verify.numa_power(
-            verify.ProofCase(document, {"throughput": asked}, None, [[step]])
-        )
+        [found] = numa_power(ProofCase(document, {"throughput": asked}, None, [[step]]))
         assert not found.infeasible
         assert float(found.bound) <= least + 1e-9 * (1 + least)
 
@@ -83,7 +83,7 @@ def test_other_energies_are_part_of_the_claim(tmp_path: Path) -> None:
     value, _ = numbers(proof["levels"][0]["claim"])
     levels = fluid(instance, **options).certificate["levels"]
     assert float(value) == pytest.approx(levels[1]["value"])
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(content, proof | {"options": {}})
 
 
@@ -124,7 +124,7 @@ FORGERIES: dict[str, Any] = {
     "a processor from behind": lambda p: p["witness"]["split"][0].__setitem__(2, -1),
     "a higher rate": lambda p: p["claim"].update(value=5600),
     "a lower bound": lambda p: p["claim"].update(bound=5500),
-    "no answer": lambda p: p["claim"].update(says="infeasible", value=None, bound=None),
+    "no answer": lambda p: p["claim"].update(claim_kind="infeasible", value=None, bound=None),
     "less power": lambda p: p["levels"][0]["claim"].update(value=11),
     "more than the least power": lambda p: p["levels"][0]["claim"].update(bound=12),
 }
@@ -147,7 +147,7 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options_that_mean_nothing_are_refused(tmp_path: Path, name: str) -> None:
     content, proof = proof_of(tmp_path, read("numa/tiny"), "fluid-power")
-    proof["claim"] |= {"value": None, "bound": 0, "says": "gap"}
+    proof["claim"] |= {"value": None, "bound": 0, "claim_kind": "gap"}
     judged(content, proof | {"witness": None})
-    with pytest.raises(verify.Refused):
+    with pytest.raises(Refused):
         judged(content, proof | {"witness": None, "options": {name: OPTIONS[name]}})

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from support.proof_cases import case_of, cases, proved
 
-from cotenant import verify
 from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.reading import read_bytes
+from cotenant.verify.colocation import Colocation, mean_bound
 
 SOLVER = shutil.which("esolver")
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def solved(folder: Path, given: verify.Colocation, sets: list[list[int]]) -> dict[str, Any]:
+def solved(folder: Path, given: Colocation, sets: list[list[int]]) -> dict[str, Any]:
     """The least cost of parts of pairs with these odd sets, exactly, and multipliers as a step."""
     pairs = {
         (a, b): f"x{a}_{b}"
@@ -83,11 +83,11 @@ def test_our_bounds_are_those_of_exact_multipliers(tmp_path: Path) -> None:
         *cases(10, start=2000, most=6, distinct=True),
     ]:
         _, proof = proved(document, "optimal")
-        given = verify.Colocation(case_of(document))
+        given = Colocation(case_of(document))
         sets = proof.levels[0].steps[0]["sets"]
         exact = solved(tmp_path, given, sets)
         parts = given.unit * given.agents
         assert proof.levels[0].bound == Fraction(math.ceil(exact["value"]), parts)
-        assert verify.mean_bound(given, exact["step"]) == proof.levels[0].bound
+        assert mean_bound(given, exact["step"]) == proof.levels[0].bound
         with_sets += bool(sets)
     assert with_sets

@@ -23,7 +23,6 @@ from support.small_cases import (
     shared,
 )
 
-from cotenant import verify
 from cotenant.analysis.run.proving import prove
 from cotenant.analysis.run.solve import solve
 from cotenant.baselines.packing import fuga_algorithm_1
@@ -35,6 +34,11 @@ from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.proofs import Claimed
 from cotenant.solvers.proofs.tree import tree_step
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.packing import Packing as CheckedPacking
+from cotenant.verify.packing_game import Play
+from cotenant.verify.packing_shares import Shares, packing_utilization
+from cotenant.verify.reading import Refused, parse, rational
 
 
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat", "arc-flow"])
@@ -61,7 +65,7 @@ def test_too_few_servers_are_certified_and_nobody_else_is_told_so(
         least = cheapest(instance, costs=True)
         assert judged(content, proof).endswith("no answer at all" if least is None else "optimal")
         assert proof["claim"]["bound"] == least
-        said.add(proof["claim"]["says"])
+        said.add(proof["claim"]["claim_kind"])
     assert said == {"optimal", "infeasible"}
 
 
@@ -87,8 +91,8 @@ def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int)
     wrong = replace(outcome, bound=outcome.bound + 1)
     content, proof = proof_of(tmp_path, instance, "min-servers", wrong)
     assert proof["claim"]["bound"] <= outcome.bound
-    proof["claim"] |= {"bound": int(outcome.bound) + 1, "says": "gap"}
-    with refused(verify.Refused):
+    proof["claim"] |= {"bound": int(outcome.bound) + 1, "claim_kind": "gap"}
+    with refused(Refused):
         judged(content, proof)
 
 
@@ -145,7 +149,7 @@ FORGERIES: dict[str, Any] = {
     "an unknown class": lambda p: p["witness"]["server_class"].__setitem__(0, 9),
     "a lower value": lambda p: p["claim"].update(value=8),
     "a higher bound": lambda p: p["claim"].update(bound=10),
-    "no answer": lambda p: p["claim"].update(says="infeasible", value=None, bound=None),
+    "no answer": lambda p: p["claim"].update(claim_kind="infeasible", value=None, bound=None),
 }
 
 
@@ -159,12 +163,9 @@ def test_a_forgery_is_refused(nine_bins: tuple[bytes, Document], change: Any) ->
     refuses(*nine_bins, change)
 
 
-def test_a_search_without_end_is_refused(
-    nine_bins: tuple[bytes, Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verify, "MOST_WORK", 1000)
-    with refused(verify.Refused):
-        judged(*nine_bins)
+def test_a_search_without_end_is_refused(nine_bins: tuple[bytes, Document]) -> None:
+    with refused(Refused):
+        judged(*nine_bins, most_work=1000)
 
 
 def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: Path) -> None:
@@ -173,8 +174,8 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: P
     step["prices"] = [2 * price for price in step["prices"]]
     wanted = zip(step["prices"], packing(1).requested.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
-    proof["claim"] |= {"value": None, "bound": bound, "says": "gap"}
-    with refused(verify.Refused):
+    proof["claim"] |= {"value": None, "bound": bound, "claim_kind": "gap"}
+    with refused(Refused):
         judged(content, proof | {"witness": None})
 
 
@@ -182,7 +183,7 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed(tmp_path: P
 def test_the_largest_least_share_is_certified(tmp_path: Path, seed: int) -> None:
     content, proof = proof_of(tmp_path, shared(seed), "max-min-share")
     assert judged(content, proof).endswith("optimal")
-    bound = verify.rational(proof["claim"]["bound"], "bound")
+    bound = rational(proof["claim"]["bound"], "bound")
     assert bound == largest_least_share(shared(seed))
 
 
@@ -191,11 +192,11 @@ def test_every_level_of_the_shares_is_certified(tmp_path: Path, seed: int) -> No
     instance = shared(seed)
     content, proof = proof_of(tmp_path, instance, "max-min-share")
     assert judged(content, proof).count("optimal") == 1 + len(proof["levels"])
-    document = verify.parse(json.dumps(instance.document()).encode(), decimals=True)
-    given = verify.Shares(verify.Packing(verify.ProofCase(document, {}, None, [])))
+    document = parse(json.dumps(instance.document()).encode(), decimals=True)
+    given = Shares(CheckedPacking(ProofCase(document, {}, None, [])))
     best = max(sorted(vms[i] * given.unit[i] for i in given.users) for vms in reached(instance))
     claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
-    assert [verify.rational(claim["bound"], "bound") for claim in claims] == best
+    assert [rational(claim["bound"], "bound") for claim in claims] == best
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5])
@@ -204,9 +205,9 @@ def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(se
     instance = shared(seed)
     content = json.dumps(instance.document()).encode()
     for vms in sorted(reached(instance))[-8::3]:
-        given = verify.Packing(verify.ProofCase(verify.parse(content, True), {}, None, []))
+        given = CheckedPacking(ProofCase(parse(content, True), {}, None, []))
         given.total = list(vms)
-        shares = verify.Shares(given)
+        shares = Shares(given)
         others = [
             sorted(other[i] * shares.unit[i] for i in shares.users) for other in reached(instance)
         ]
@@ -221,10 +222,10 @@ def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(se
 
 def test_a_share_that_others_could_pass_is_no_bound(tmp_path: Path) -> None:
     content, proof = proof_of(tmp_path, shared(1), "max-min-share")
-    low = verify.rational(proof["claim"]["bound"], "bound") / 2
+    low = rational(proof["claim"]["bound"], "bound") / 2
     proof["steps"][0]["above"] = str(low)
-    proof["claim"] |= {"value": None, "bound": str(low), "says": "gap"}
-    with pytest.raises(verify.Refused):
+    proof["claim"] |= {"value": None, "bound": str(low), "claim_kind": "gap"}
+    with pytest.raises(Refused):
         judged(content, proof | {"witness": None})
 
 
@@ -260,7 +261,7 @@ def test_the_least_disutility_of_all_plays_is_certified(
     least = joint_optimum(instance, engine=other, **options).bound
     content, proof = proof_of(tmp_path, instance, "joint-optimum", engine=engine, **options)
     assert "no answer is below" in judged(content, proof)
-    value, bound = (verify.rational(proof["claim"][name], name) for name in ("value", "bound"))
+    value, bound = (rational(proof["claim"][name], name) for name in ("value", "bound"))
     assert least == pytest.approx(float(bound), rel=1e-6)
     assert bound <= value <= bound + Fraction(1, 10**6)
     refuses(content, proof, lambda p: p["claim"].update(bound=str(bound + Fraction(1, 10**6))))
@@ -270,9 +271,9 @@ def test_the_least_disutility_of_all_plays_is_certified(
 def test_no_play_is_worth_less_than_is_proved() -> None:
     """Every play of two servers, by the definition."""
     for seed in range(8):
-        case = verify.ProofCase(shared(seed).document(), {"eta": 4}, None, [[]])
-        case.document = verify.parse(json.dumps(case.document).encode(), True)
-        play = verify.Play(verify.Packing(case), case.options)
+        case = ProofCase(shared(seed).document(), {"eta": 4}, None, [[]])
+        case.document = parse(json.dumps(case.document).encode(), True)
+        play = Play(CheckedPacking(case), case.options)
         plays = [([], (0,) * len(play.cap))]  # type: ignore[var-annotated]
         for place in range(len(play.kinds)):
             plays = [
@@ -294,7 +295,7 @@ def test_what_is_no_play_of_the_game_has_no_disutility(tmp_path: Path) -> None:
     instance = read("packing/vm-types-8")
     content, proof = proof_of(tmp_path, instance, "joint-optimum")
     proof["witness"]["count"][0] = [0] * instance.types
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(content, proof)
     with refused(Claimed):
         proof_of(tmp_path, read("packing/paper-example"), "joint-optimum", over="all")
@@ -308,7 +309,7 @@ def test_another_placement_is_no_equilibrium(tmp_path: Path) -> None:
     assert proof["witness"] != other
     with refused(Claimed):
         proof_of(tmp_path, instance, "FUGA", given)
-    with refused(verify.Refused):
+    with refused(Refused):
         judged(content, proof | {"witness": other})
 
 
@@ -327,7 +328,7 @@ def test_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
 
 
 def test_utilities_are_compared_beyond_floats() -> None:
-    play = verify.Play.__new__(verify.Play)
+    play = Play.__new__(Play)
     play.roots, play.alpha, play.over = {}, 2, 1
     play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
     near = Fraction(10**60 + 1, 10**60)
@@ -335,13 +336,13 @@ def test_utilities_are_compared_beyond_floats() -> None:
     assert play.less(one, two)
     assert not play.less(two, one)
     assert not play.less(one, one)
-    with refused(verify.Refused):
+    with refused(Refused):
         play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
 
 
 def test_fractional_weights_are_compared_as_they_are() -> None:
     """(1 + sqrt 2)^(2 / 3) is 1.7996...: against that and 0, and against one part less."""
-    play = verify.Play.__new__(verify.Play)
+    play = Play.__new__(Play)
     play.roots, play.alpha, play.over = {}, 3, 2
     play.given = type("Left", (), {"left": 10**6})()  # type: ignore[assignment]
     parts, nothing = (Fraction(1), Fraction(2)), Fraction(0)
@@ -358,7 +359,7 @@ def test_fractional_weights_are_compared_as_they_are() -> None:
 
 @pytest.mark.parametrize("index", [2, 3, 5, 64])
 def test_roots_are_rounded_down(index: int) -> None:
-    play = verify.Play.__new__(verify.Play)
+    play = Play.__new__(Play)
     play.roots = {}
     rng = np.random.default_rng(index)
     for _ in range(200):
@@ -374,7 +375,7 @@ def test_the_most_utilization_is_certified(tmp_path: Path, seed: int) -> None:
         instance = instance.replace(initial=instance.capacity + seed)
     content, proof = proof_of(tmp_path, instance, "max-utilization")
     judged(content, proof)
-    value, bound = (verify.rational(proof["claim"][name], name) for name in ("value", "bound"))
+    value, bound = (rational(proof["claim"][name], name) for name in ("value", "bound"))
     assert value == most_utilization(instance) <= bound
 
 
@@ -391,12 +392,12 @@ def test_no_prices_prove_less_utilization_than_there_is(tmp_path: Path, seed: in
     step = proof["steps"][0]
     step["prices"] = [int(rng.integers(0, 2 * price + 2)) for price in step["prices"]]
     step["rents"] = [int(rng.integers(0, 2 * rent + 2)) for rent in step["rents"]]
-    document = verify.parse(content, decimals=True)
+    document = parse(content, decimals=True)
     for word in ("cotenant", "problem", "name", "source"):
         document.pop(word, None)
     try:
-        [found] = verify.packing_utilization(verify.ProofCase(document, {}, None, [[step]]))
-    except verify.Refused:
+        [found] = packing_utilization(ProofCase(document, {}, None, [[step]]))
+    except Refused:
         return
     assert found.bound >= most_utilization(instance)
 
@@ -430,6 +431,6 @@ def test_a_leaf_that_leans_on_the_target_pays_for_it(tmp_path: Path) -> None:
     target = items + packing(0).classes  # its row
     step |= {"target": least, "sums": [], "tree": [-1]}
     step["leaves"] = [[n for r in range(items) for n in (r, 1)] + [target, 10**6]]
-    proof["claim"] |= {"value": None, "bound": least + 1, "says": "gap"}
-    with refused(verify.Refused):
+    proof["claim"] |= {"value": None, "bound": least + 1, "claim_kind": "gap"}
+    with refused(Refused):
         judged(content, proof | {"witness": None})

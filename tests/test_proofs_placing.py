@@ -19,7 +19,6 @@ from support.messages import refused
 from support.oracles.placement import WEB, Best, best, odd, state
 from support.proved import Document, judged, proof_of, refuses
 
-from cotenant import verify
 from cotenant.advice.reading import read_state
 from cotenant.advice.to_packing import translate
 from cotenant.instances.packing import Packing, Placement, check
@@ -29,6 +28,11 @@ from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 from cotenant.instances.problem.base import to_json_value
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.packing import Packing as CheckedPacking
+from cotenant.verify.packing_servers import moves_program, packing_servers, servers_program
+from cotenant.verify.program import Program
+from cotenant.verify.reading import Refused
 
 SAMPLE = DATA / "clusters" / "k8s"
 
@@ -68,14 +72,14 @@ def test_what_is_proved_is_the_least_of_all_placements(
                 assert claim["value"] == optimum(known, method), (instance.name, method)
 
 
-def _tree(given: verify.Packing, method: str, known: Best, below: int, each: bool) -> Any:
+def _tree(given: CheckedPacking, method: str, known: Best, below: int, each: bool) -> Any:
     """That a tree shows that nothing is below some value; at most 300 cases."""
     step = {"each": each}
     if method == "fewest-moves":
-        program, _ = verify.moves_program(given, known.servers, below, step)
+        program, _ = moves_program(given, known.servers, below, step)
     else:
         cost = given.cost if method == "min-cost" else [1] * len(given.room)
-        program, _ = verify.servers_program(given, cost, below, step)
+        program, _ = servers_program(given, cost, below, step)
     return tree_step(program, program.rows.pop(), Clock(), None, 300)
 
 
@@ -88,7 +92,7 @@ def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
         if known is None:
             continue
         document = json.loads(json.dumps(instance.document()))
-        given = verify.Packing(verify.ProofCase(document, {}, None, []), ruled=True)
+        given = CheckedPacking(ProofCase(document, {}, None, []), ruled=True)
         for method in METHODS:
             least = optimum(known, method)
             for each in (False, True):
@@ -122,15 +126,15 @@ def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, in
                     "count": to_json_value(placement.count),
                     "server_class": to_json_value(placement.server_class),
                 }
-                case = verify.ProofCase(document, {}, witness, [])
+                case = ProofCase(document, {}, witness, [])
                 try:
                     check(instance, placement)
                 except InfeasibleSolution:
-                    with pytest.raises(verify.Refused):
-                        verify.Packing(case, ruled=True)
+                    with pytest.raises(Refused):
+                        CheckedPacking(case, ruled=True)
                 else:
                     found.append(count)
-                    assert verify.Packing(case, ruled=True).answered
+                    assert CheckedPacking(case, ruled=True).answered
                 answers += 1
             for count in found[:2]:
                 points += 1
@@ -141,12 +145,12 @@ def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, in
 
 def _is_point(instance: Packing, document: Document, count: Any) -> bool:
     """Whether programs over all servers, and over classes, have a point of this answer's VMs."""
-    given = verify.Packing(verify.ProofCase(document, {}, None, []), ruled=True)
+    given = CheckedPacking(ProofCase(document, {}, None, []), ruled=True)
     used, of = count.any(axis=1), instance.server_class
     moves = int(np.maximum(present_counts(instance) - count, 0).sum())
     for each in (False, True):
         step = {"each": each}
-        program, kinds = verify.moves_program(given, int(used.sum()), moves + 1, step)
+        program, kinds = moves_program(given, int(used.sum()), moves + 1, step)
         own = range(len(of)) if each else range(instance.classes)
         for m, (c, column, on) in zip(own, kinds, strict=True):
             rows = [m] if each else np.flatnonzero(of == c)
@@ -161,7 +165,7 @@ def _is_point(instance: Packing, document: Document, count: Any) -> bool:
     return True
 
 
-def _has_point(program: verify.Program) -> bool:
+def _has_point(program: Program) -> bool:
     rows, limits = np.zeros((len(program.rows), len(program.low))), []
     for r, (terms, most) in enumerate(program.rows):
         limits.append(min(most, 10**9))
@@ -181,7 +185,7 @@ def test_what_is_changed_is_refused(tmp_path: Path) -> None:
 
     def fewer(made: Document) -> None:
         made["steps"][0]["below"] += 1
-        made["claim"] |= {"bound": 4, "says": "gap", "value": None}
+        made["claim"] |= {"bound": 4, "claim_kind": "gap", "value": None}
 
     def together(made: Document) -> None:  # types 0 and 1 on one server
         made["witness"] = {"count": [[1, 1, 1], [1, 1, 1], [1, 0, 0]], "server_class": [0, 1, 2]}
@@ -197,12 +201,12 @@ def test_what_is_changed_is_refused(tmp_path: Path) -> None:
     for name in ("apart", "skew", "limits", "zone"):
         document = json.loads(content)
         document.pop(name)
-        with pytest.raises(verify.Refused):  # the proof is of another file
+        with pytest.raises(Refused):  # the proof is of another file
             judged(json.dumps(document).encode(), proof)
     document = json.loads(content)
     document["allowed"] = [[True, True, True], [True, True, True], [False, False, False]]
-    with refused(verify.Refused):
-        verify.Packing(verify.ProofCase(_own(document), {}, proof["witness"], []), ruled=True)
+    with refused(Refused):
+        CheckedPacking(ProofCase(_own(document), {}, proof["witness"], []), ruled=True)
     assert len(rows) == 3
 
 
@@ -248,8 +252,8 @@ BAD: dict[str, Document] = {
 def test_rules_that_are_none_are_refused(case: str) -> None:
     fields = BAD[case]
     document = {"capacity": [[4], [4]], "demand": [[1]], "request": [2], "servers": [1, 1]}
-    with refused(verify.Refused):
-        verify.packing_servers(verify.ProofCase(document | fields, {}, None, [[]]))
+    with refused(Refused):
+        packing_servers(ProofCase(document | fields, {}, None, [[]]))
 
 
 @pytest.mark.slow

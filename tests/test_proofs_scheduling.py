@@ -13,13 +13,16 @@ from support.messages import refused
 from support.proved import Document, judged, proof_of, refuses
 from support.small_cases import few_jobs, most_work, scheduling
 
-from cotenant import verify
 from cotenant.baselines.scheduling import fifo
 from cotenant.instances.problem.files import read
 from cotenant.instances.scheduling import Scheduling, utilities
 from cotenant.instances.scheduling.utility import units_done
 from cotenant.solvers.proofs import Claimed
 from cotenant.solvers.scheduling.shapley_schedule import ref
+from cotenant.verify.frame import CheckedLevel, ProofCase
+from cotenant.verify.reading import Refused, parse, rational
+from cotenant.verify.scheduling import Scheduling as CheckedScheduling
+from cotenant.verify.scheduling import Shapley, scheduling_most
 
 BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subset-sum")
 
@@ -40,12 +43,12 @@ def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(
 ) -> None:
     instance, document = scheduling(seed), {}
     content, _ = proof_of(tmp_path, instance, "max-utilization")
-    document = verify.parse(content, decimals=True)
+    document = parse(content, decimals=True)
     own = {name: document[name] for name in ("machines", "job", "horizon")}
-    given = verify.Scheduling(verify.ProofCase(own, {}, None, [[]]))
+    given = CheckedScheduling(ProofCase(own, {}, None, [[]]))
     for later, reading in enumerate(("figure", "definition")):
         expected = ref(instance, reading=reading).solution.start.tolist()
-        assert verify.Shapley(given, later).start == expected
+        assert Shapley(given, later).start == expected
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -62,7 +65,7 @@ def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(tmp_path: Path, 
     content, proof = proof_of(tmp_path, instance, "REF", given)
     judged(content, proof)
     expected = abs(own - other).sum() / units
-    assert float(verify.rational(proof["claim"]["value"], "value")) == pytest.approx(expected)
+    assert float(rational(proof["claim"]["value"], "value")) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -73,8 +76,8 @@ def test_no_schedule_passes_the_fluid_bound(tmp_path: Path, seed: int) -> None:
         content, proof = proof_of(tmp_path, instance, method)
         judged(content, proof)
         unit = instance.total_machines * instance.horizon if method == "max-utilization" else 1
-        assert verify.rational(proof["claim"]["value"], "") * unit == most
-        assert verify.rational(proof["claim"]["bound"], "") * unit >= most
+        assert rational(proof["claim"]["value"], "") * unit == most
+        assert rational(proof["claim"]["bound"], "") * unit >= most
 
 
 def test_another_utility_and_too_many_organizations_stay_claimed(tmp_path: Path) -> None:
@@ -115,12 +118,9 @@ def test_a_forgery_is_refused(four: tuple[bytes, Document], change: Any) -> None
     refuses(*four, change)
 
 
-def test_play_without_end_is_refused(
-    four: tuple[bytes, Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verify, "MOST_WORK", 600)
-    with refused(verify.Refused):
-        judged(*four)
+def test_play_without_end_is_refused(four: tuple[bytes, Document]) -> None:
+    with refused(Refused):
+        judged(*four, most_work=600)
 
 
 def dual_step(rng: np.random.Generator, horizon: int) -> Document:
@@ -131,10 +131,10 @@ def dual_step(rng: np.random.Generator, horizon: int) -> Document:
     return {"kind": "dual", "times": times, "prices": prices}
 
 
-def checked(content: bytes, step: Document, *, utility: bool) -> verify.CheckedLevel:
-    document = verify.parse(content, decimals=True)
+def checked(content: bytes, step: Document, *, utility: bool) -> CheckedLevel:
+    document = parse(content, decimals=True)
     own = {name: document[name] for name in ("machines", "job", "horizon")}
-    return verify.scheduling_most(verify.ProofCase(own, {}, None, [[step]]), utility)[0]
+    return scheduling_most(ProofCase(own, {}, None, [[step]]), utility)[0]
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -189,7 +189,7 @@ TIMES: dict[str, Any] = {
     "a time twice": lambda p: p["steps"][0]["times"].__setitem__(1, 0),
     "times after the end": lambda p: p["steps"][0]["times"].__setitem__(-1, 10**9),
     "no times": lambda p: p["steps"][0].update(times=[], prices={"over": 1, "numbers": []}),
-    "a lower bound": lambda p: p["claim"].update(bound="1/2", value=None, says="gap"),
+    "a lower bound": lambda p: p["claim"].update(bound="1/2", value=None, claim_kind="gap"),
 }
 
 

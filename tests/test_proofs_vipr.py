@@ -17,10 +17,10 @@ from support.proved import proof_of
 from support.small_cases import gap, shared
 from support.terminal import run as terminal
 
-from cotenant import verify
 from cotenant.instances.problem.files import locate, read
 from cotenant.instances.problem.reading import read_bytes
 from cotenant.solvers.proofs.vipr import certificates
+from cotenant.verify import verify
 
 CHECKER = shutil.which("viprchk")
 
@@ -102,7 +102,7 @@ def test_several_trees_get_a_number_each(tmp_path: Path) -> None:
     instance, file = tmp_path / "few.json", tmp_path / "proof.json"
     instance.write_bytes(content)
     file.write_text(json.dumps(written(content, proof)))
-    assert verify.verify(content, file.read_bytes())
+    assert verify(content, file.read_bytes())
     files = write_certificates(instance, file, tmp_path / "tree.vipr")
     assert [path.name for path in files] == ["tree-1.vipr", "tree-2.vipr"]
     assert all(infeasible(path.read_text()) for path in files)

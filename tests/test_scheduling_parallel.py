@@ -18,7 +18,6 @@ from support.scheduling_cases import KINDS, best_of_all, small_instance, wrongs
 from support.seeds import numbers
 
 import cotenant
-from cotenant import verify
 from cotenant.analysis.run.proving import prove
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.strategy import best_gains
@@ -38,6 +37,9 @@ from cotenant.solvers.outcome import Status
 from cotenant.solvers.scheduling import reference, simulate
 from cotenant.solvers.scheduling.event_loop import RULES
 from cotenant.solvers.scheduling.optimum import max_utility, max_utilization, worth_of
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.reading import Refused
+from cotenant.verify.scheduling import scheduling_most, scheduling_ref
 
 METHODS = {"utilization": max_utilization, "utility": max_utility}
 
@@ -260,9 +262,9 @@ def test_generated_workloads_are_of_both_kinds() -> None:
 def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) -> None:
     for instance in (parallel(), related()):
         assert "sequential jobs on like machines only" in instance.beyond_proofs
-        case = verify.ProofCase(instance.document(), {}, None, [[{"kind": "recompute"}]])
-        for checker in (verify.scheduling_ref, verify.scheduling_most):
-            with refused(verify.Refused):
+        case = ProofCase(instance.document(), {}, None, [[{"kind": "recompute"}]])
+        for checker in (scheduling_ref, scheduling_most):
+            with refused(Refused):
                 checker(case)
         for method in ("REF", "max-utility"):
             found = prove(

@@ -1,4 +1,4 @@
-"""From a result to a proof file that `verify.py` accepts, and how its claims stand then."""
+"""From a result to a proof file that the verifier accepts, and how its claims stand then."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Proved:
 
     Attributes
     ----------
-    proof_status : "certified" when `verify.py` accepted a file that proves all that the result
+    proof_status : "certified" when the verifier accepted a file that proves all that the result
         claims, "partly" when it proves less (a level is missing, or a bound is weaker), else
         "claimed".
     says : the verifier's sentence, or why there is no proof.
@@ -188,7 +188,7 @@ def judge(instance: Path, proof: Path, time_limit: float | None = None) -> tuple
     InvalidFile
         One of them is missing or no regular file; see `reading.read_bytes`.
     """
-    program = Path(__file__).resolve().parents[2] / "verify.py"
+    program = Path(__file__).resolve().parents[2] / "verify"
     with TemporaryDirectory() as folder:
         paths = []
         for number, path in enumerate((instance, proof)):

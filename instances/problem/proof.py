@@ -1,4 +1,4 @@
-"""A proof as a file: what is claimed of an instance, and the steps from which `verify.py` works it
+"""A proof as a file: what is claimed of an instance, and the steps from which the verifier works it
 out again.
 
 Everything in it is a whole number, a text, or a fraction: the verifier takes no float. A proof has
@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from .files import write_text
 
-VERSION = 1
+VERSION = 2
 """Of the format, the value of "cotenant_proof"."""
 
 MOST_DIGITS = 60
@@ -31,7 +31,7 @@ MOST_EXACT = 3_900
 4,000 digits.
 """
 
-Says = Literal["optimal", "gap", "infeasible", "equilibrium"]
+ClaimKind = Literal["optimal", "gap", "infeasible", "equilibrium"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Level:
     epsilon: Mapping[str, Fraction] | None = None
 
     @property
-    def claim_kind(self) -> Says:
+    def claim_kind(self) -> ClaimKind:
         """What the claim amounts to; "optimal" only where value and bound are equal as
         fractions.
         """
@@ -75,7 +75,7 @@ class Level:
             "sense": self.sense,
             "value": None if self.value is None else written(self.value, up=up, most=most),
             "bound": None if self.bound is None else written(self.bound, up=not up, most=most),
-            "says": self.claim_kind,
+            "claim_kind": self.claim_kind,
         }
         if self.epsilon is not None:
             claim["epsilon"] = {
@@ -86,7 +86,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Proof:
-    """A claim about an instance that `verify.py` accepts or refuses.
+    """A claim about an instance that the verifier accepts or refuses.
 
     Attributes
     ----------

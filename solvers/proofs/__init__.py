@@ -1,5 +1,5 @@
-"""Producers of proofs: from an answer with a bound to a file that `verify.py` accepts, one file for
-each theory.
+"""Producers of proofs: from an answer with a bound to a file that the verifier accepts, one module
+for each theory.
 
 A method names its producer in the catalogue, `Method.proof_producer =
 "solvers.proofs.<file>:<function>"`. A producer is
@@ -16,29 +16,33 @@ and follows these rules.
   bound is only a hint.
 - It may run solvers in floats. Multipliers become whole numbers by `rounding`; value and bound of
   each level are then worked out again exactly, best by the verifier's own function on the steps
-  that were made.
-- When the time is up (`task.clock.over`) or Ctrl-C comes it returns what it has: any bound that its
-  steps prove, at worst none. A level says "optimal" only where value and bound are equal, and "gap"
-  else, of itself.
+  that were made (`checked_proof`).
+- When the time is up (`task.clock.expired`) or Ctrl-C comes it returns what it has: any bound that
+  its steps prove, at worst none. A level says "optimal" only where value and bound are equal, and
+  "gap" else, of itself.
 - Where the verifier may be asked for more work than it has patience for, `patience` counts.
 - A case that it cannot prove at all raises `Claimed`, with the reason.
-- A kind of step is a theorem: its checker stands in `verify.py` beneath it, and METHODS there names
-  the method, the options that change what is claimed, and its levels.
+- A kind of step is a theorem: its checker stands beneath it in the problem's file of `verify`, and
+  METHODS there names the method, the options that change what is claimed, and its levels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import EllipsisType
 from typing import Any
 
-from ... import verify
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import CotenantError
+from ...instances.problem.proof import Level, Proof
+from ...verify import methods_of
+from ...verify.frame import ProofCase
+from ...verify.reading import MOST_WORK, Refused, WorkLimit, parse
 from ..outcome import Clock, Outcome
 
-__all__ = ["Claimed", "Task", "patience"]
+__all__ = ["Claimed", "Task", "checked_proof", "claimed_if_refused", "patience"]
 
 
 class Claimed(CotenantError):
@@ -77,7 +81,7 @@ class Task:
         clock: Clock,
     ) -> Task:
         """The task of an instance whose file holds `content` (unpacked)."""
-        document = verify.parse(content, decimals=True)
+        document = parse(content, decimals=True)
         own = {
             name: value
             for name, value in document.items()
@@ -92,22 +96,62 @@ class Task:
 
     def case(
         self, options: Mapping[str, Any] | None = None, *steps: Sequence[Mapping[str, Any]]
-    ) -> verify.ProofCase:
+    ) -> ProofCase:
         """What the verifier's checker will get, with these options and these steps of each
         level.
         """
-        return verify.ProofCase(
+        return ProofCase(
             dict(self.document), dict(options or {}), self.witness, [list(level) for level in steps]
         )
 
 
 @contextmanager
 def patience(share: float = 1.0) -> Iterator[None]:
-    """Within it `verify` has a share of the patience that it has for a file, and refuses what takes
-    longer; outside it does not count.
+    """Within it the verifier's checkers may do a share of the work that they may do for a file, and
+    refuse what takes longer; outside it nothing is counted.
     """
-    before, verify.WorkLimit.left = verify.WorkLimit.left, int(share * verify.MOST_WORK)
+    before, WorkLimit.left = WorkLimit.left, int(share * MOST_WORK)
     try:
         yield
     finally:
-        verify.WorkLimit.left = before
+        WorkLimit.left = before
+
+
+@contextmanager
+def claimed_if_refused(share: float = 1.0) -> Iterator[None]:
+    """The same, where what the verifier refuses stays a claim."""
+    try:
+        with patience(share):
+            yield
+    except Refused as why:
+        raise Claimed(str(why)) from None
+
+
+def checked_proof(
+    task: Task,
+    method: str,
+    *steps: Sequence[Mapping[str, Any]],
+    options: Mapping[str, Any] | None = None,
+    witness: Mapping[str, Any] | EllipsisType | None = ...,
+) -> Proof:
+    """The proof of these steps, a sequence for each level, with the values and bounds that the
+    verifier's checker of the method finds; `witness` where another answer than the task's is shown.
+
+    Raises
+    ------
+    Refused
+        The checker refuses the answer or a step.
+    """
+    _, goals, checker = methods_of(task.instance.problem)[method]
+    assert callable(checker)
+    case = task.case(options, *steps)
+    case.witness = case.witness if witness is ... else witness
+    levels = []
+    for goal, checked, own in zip(goals.split(","), checker(case), steps, strict=False):
+        objective, sense = goal.split()
+        level = Level(objective, sense, checked.value, checked.bound, tuple(own))  # type: ignore[arg-type]
+        if checked.infeasible:
+            level = replace(level, value=None, bound=None, infeasible=True)
+        levels.append(replace(level, epsilon=checked.epsilon))
+    shown: Any = case.witness
+    return Proof(task.instance.problem, method, tuple(levels), dict(options or {}), shown)

@@ -1,5 +1,5 @@
-"""Proofs of colocation's answers: see the part of `verify.py` with that name for what each kind of
-step proves.
+"""Proofs of colocation's answers: see the verifier's files of colocation for what each kind of step
+proves.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ... import verify
 from ...instances.problem.proof import Level, Proof
 from ...instances.problem.proof import multipliers as proof_multipliers
 from ...models.colocation import fair_program
 from ...models.program import LinearProgram
+from ...verify.colocation import Colocation as CheckedColocation
+from ...verify.colocation import mean_bound, no_pairing
+from ...verify.colocation_fair import bandwidths, colocation_fair, slack_program
+from ...verify.colocation_stable import Gains, stable_program
+from ...verify.program import Program, Terms
+from ...verify.reading import Refused
 from ..colocation.feasible import feasible_pairing
 from ..colocation.matching import Multipliers, least_penalty_matching, multipliers
 from ..colocation.to_roommates import lists_of_agents
 from ..engines import WarmStartedProgram, solve_refined
 from ..outcome import Clock, Status
-from . import Claimed, Task, patience
+from . import Claimed, Task, checked_proof, patience
 from .deletions import deletions_step
 from .rounding import on_grid, option
-from .tree import relaxed_bound, tree_step
+from .tree import propagation_steps, relaxed_bound
 
 if TYPE_CHECKING:
     from ...instances.colocation.instance import Colocation, Floats, Pairing
@@ -54,15 +59,15 @@ def stable(task: Task) -> Proof:
     stable partitions.
     """
     if task.outcome.solution is None:
-        return _nobody(task, "stable", "blocking_pairs")
+        return _no_pairing(task, "stable")
     if task.options.get("uncertainty", "none") != "none":
         raise Claimed("what holds within intervals of penalties is not proved as a file")
     options: dict[str, Any] = {}
     if task.options.get("alpha"):
         options["alpha"] = option(task.options["alpha"])
         options["alpha_mode"] = task.options.get("alpha_mode", "penalty-points")
-    given = verify.Colocation(task.case({}, []))
-    gains = verify.Gains(given, options)
+    given = CheckedColocation(task.case({}, []))
+    gains = Gains(given, options)
     steps: list[list[dict[str, Any]]] = [[], []]
     value = int(gains.blocking() or 0)
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
@@ -72,17 +77,12 @@ def stable(task: Task) -> Proof:
         if value <= MOST_FEW:
             steps[1] = _cheap_among_few(task, given, gains, value)
         if not any(step["below"] == _cost(given) for step in steps[1]):
-            steps[1] += _least_mean(task, given)[1]
-    found = verify.colocation_stable(task.case(options, *steps))
-    levels = [
-        Level(name, "min", one.value, one.bound, tuple(made))
-        for name, one, made in zip(("blocking_pairs", "penalty"), found, steps, strict=True)
-    ]
-    return Proof("colocation", "stable", tuple(levels), options, task.witness)
+            steps[1] += _least_mean(task, given)
+    return checked_proof(task, "stable", *steps, options=options)
 
 
 def _too_few(
-    task: Task, given: verify.Colocation, gains: verify.Gains, value: int
+    task: Task, given: CheckedColocation, gains: Gains, value: int
 ) -> list[dict[str, Any]]:
     """Why 0, 1, 2, ... blocking pairs are too few: what the method says if that can be shown, and
     more if there is time.
@@ -90,35 +90,32 @@ def _too_few(
 
     def never(few: int, clock: Clock) -> list[dict[str, Any]]:
         built = _program(given, gains, few)
-        tree = None if built is None else tree_step(built[0], None, clock)
-        return [] if tree is None else [{"kind": "prop", "few": few, **tree}]
+        return [] if built is None else propagation_steps(built[0], None, clock, few=few)
 
     claimed = min(int(task.outcome.bound or 0), MOST_FEW + 1)
     steps = never(claimed - 1, Clock(task.clock.time_slice(2))) if claimed > 1 else []
     beyond = Clock(task.clock.time_slice(2, BEYOND))
     for few in range(claimed if steps else 0, min(value, MOST_FEW + 1)):
-        found = never(few, task.clock if few < claimed else beyond)
-        if not found:
+        further = never(few, task.clock if few < claimed else beyond)
+        if not further:
             break
-        steps = found
+        steps = further
     return steps
 
 
-def _program(
-    given: verify.Colocation, gains: verify.Gains, few: int
-) -> tuple[verify.Program, verify.Terms] | None:
+def _program(given: CheckedColocation, gains: Gains, few: int) -> tuple[Program, Terms] | None:
     """What pairings with so few blocking pairs satisfy; None where it would be too large."""
     agents = few == 0 and all(number == 1 for number in given.count)  # then few pairs are left
     if not agents and given.size**2 * (few + 1) > MOST_FLAGS:
         return None
     try:
         with patience():
-            return verify.stable_program(given, gains, few)
-    except verify.Refused:
+            return stable_program(given, gains, few)
+    except Refused:
         return None
 
 
-def _cost(given: verify.Colocation) -> int:
+def _cost(given: CheckedColocation) -> int:
     """What the answer's pairs cost together, in units."""
     mean = given.mean()
     assert mean is not None
@@ -126,7 +123,7 @@ def _cost(given: verify.Colocation) -> int:
 
 
 def _cheap_among_few(
-    task: Task, given: verify.Colocation, gains: verify.Gains, few: int
+    task: Task, given: CheckedColocation, gains: Gains, few: int
 ) -> list[dict[str, Any]]:
     """Why no pairing with so few blocking pairs costs less than the one found; if that cannot be
     shown, or not in most of the time, than what the relaxation says.
@@ -134,18 +131,19 @@ def _cheap_among_few(
 
     def dearer(below: int, clock: Clock) -> list[dict[str, Any]]:
         built = _program(given, gains, few)
-        found = None if built is None else tree_step(built[0], (built[1], below - 1), clock)
-        return [] if found is None else [{"kind": "prop", "below": below, **found}]
+        if built is None:
+            return []
+        return propagation_steps(built[0], (built[1], below - 1), clock, below=below)
 
-    found = dearer(_cost(given), Clock(task.clock.time_slice(1.5)))
-    if not found and not task.clock.expired:
+    steps = dearer(_cost(given), Clock(task.clock.time_slice(1.5)))
+    if not steps and not task.clock.expired:
         built = _program(given, gains, few)
         least = None if built is None else relaxed_bound(*built, task.clock)
-        found = [] if least is None else dearer(least, task.clock)
-    return found
+        steps = [] if least is None else dearer(least, task.clock)
+    return steps
 
 
-def _few_blocking(task: Task, gains: verify.Gains) -> list[dict[str, Any]]:
+def _few_blocking(task: Task, gains: Gains) -> list[dict[str, Any]]:
     """Why fewer blocking pairs are not possible, when all agents differ and have strict lists."""
     instance: Colocation = task.instance
     if not instance.distinct:
@@ -164,16 +162,14 @@ def optimal(task: Task) -> Proof:
     (`verify.pairing_bound`).
     """
     if task.outcome.solution is None:
-        return _nobody(task, "optimal", "penalty")
+        return _no_pairing(task, "optimal")
     if task.options.get("worst"):
         raise Claimed("the worst case within intervals of penalties is not proved as a file")
-    given = verify.Colocation(task.case({}, []))
-    bound, steps = _least_mean(task, given)
-    level = Level("penalty", "min", given.mean(), bound, tuple(steps))
-    return Proof("colocation", "optimal", (level,), {}, task.witness)
+    given = CheckedColocation(task.case({}, []))
+    return checked_proof(task, "optimal", _least_mean(task, given))
 
 
-def _nobody(task: Task, method: str, objective: str) -> Proof:
+def _no_pairing(task: Task, method: str, options: dict[str, Any] | None = None) -> Proof:
     """That there is no pairing at all: if all pairs might share, and those that may not cost 1, all
     pairings would cost something.
     """
@@ -181,34 +177,31 @@ def _nobody(task: Task, method: str, objective: str) -> Proof:
         raise Claimed("no pairing was found, nor that there is none")
     instance: Colocation = task.instance
     anybody = instance.without_intervals(penalty=np.where(instance.allowed, 0.0, 1.0))
-    found = least_penalty_matching(anybody, feasible_pairing(anybody, task.clock), task.clock)
-    hints = multipliers(anybody, found.best, task.clock)
-    given = verify.Colocation(task.case({}, []))
+    matching = least_penalty_matching(anybody, feasible_pairing(anybody, task.clock), task.clock)
+    hints = multipliers(anybody, matching.best, task.clock)
+    given = CheckedColocation(task.case({}, []))
     for over in (1, 2, GRID) if hints else ():
         assert hints is not None
-        steps = ({**_dual(given, hints, over), "kind": "nobody", "over": 1},)
-        if verify.no_pairing(given, list(steps)):
-            level = Level(objective, "min", None, None, steps, infeasible=True)
-            return Proof("colocation", method, (level,))
+        step = {**_dual(given, hints, over), "kind": "infeasible", "over": 1}
+        if no_pairing(given, [step]):
+            return checked_proof(task, method, [step], options=options)
     raise Claimed("that there is no pairing is not shown by odd sets, or not in this time")
 
 
-def _least_mean(
-    task: Task, given: verify.Colocation
-) -> tuple[Fraction | None, list[dict[str, Any]]]:
-    """The best bound on the mean penalty of all pairings that multipliers prove, and the step; none
-    if time is up first.
+def _least_mean(task: Task, given: CheckedColocation) -> list[dict[str, Any]]:
+    """The step that proves the best bound on the mean penalty of all pairings; none if time is up
+    first.
     """
     best: tuple[Fraction | None, list[dict[str, Any]]] = (None, [])
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
-        found = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
+        hints = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
         for again in (False, True):
-            if found is None or best[0] == given.mean() or (again and task.clock.expired):
+            if hints is None or best[0] == given.mean() or (again and task.clock.expired):
                 break
-            step = _dual(given, _refined(found, task) if again else found)
-            bound = verify.mean_bound(given, step)
+            step = _dual(given, _refined(hints, task) if again else hints)
+            bound = mean_bound(given, step)
             best = (bound, [step]) if best[0] is None or bound > best[0] else best
-    return best
+    return best[1]
 
 
 def fair(task: Task) -> Proof:
@@ -218,66 +211,59 @@ def fair(task: Task) -> Proof:
     if task.options.get("slack") is not None:
         return _fair_within(task, option(task.options["slack"]))
     if task.outcome.solution is None:
-        return _nobody(task, "fair", "slack")
+        return _no_pairing(task, "fair")
     steps: list[list[dict[str, Any]]] = [[], []]
-    slack, _ = verify.colocation_fair(task.case({}, *steps))
+    slack, _ = colocation_fair(task.case({}, *steps))
     assert slack.value is not None
     with suppress(KeyboardInterrupt):
         if slack.value > 0:
             steps[0] = _flow(task, None)
         steps[1] = _flow(task, float(slack.value))
         for level in (0, 1):
-            one = verify.colocation_fair(task.case({}, *steps))[level]
+            one = colocation_fair(task.case({}, *steps))[level]
             if one.value is not None and one.value != one.bound:
                 steps[level] = _fair_tree(task, one.value, slack.value, level) or steps[level]
-    found = verify.colocation_fair(task.case({}, *steps))
-    names = ("slack", "penalty")
-    levels = [
-        Level(n, "min", one.value, one.bound, tuple(s))
-        for n, one, s in zip(names, found, steps, strict=True)
-    ]
-    return Proof("colocation", "fair", tuple(levels), {}, task.witness)
+    return checked_proof(task, "fair", *steps)
 
 
 def _fair_within(task: Task, slack: int | str) -> Proof:
     """Why no pairing within an allowance of slack costs less, or has so little slack."""
     options, allowed = {"slack": slack}, Fraction(slack)
     if task.outcome.solution is None and "least_slack" not in task.outcome.certificate:
-        return replace(_nobody(task, "fair-within", "penalty"), options=options)
+        return _no_pairing(task, "fair-within", options)
     steps: list[dict[str, Any]] = []
 
-    def found() -> verify.CheckedLevel:
-        return verify.colocation_fair(task.case(options, steps), within=True)[0]
+    def proved() -> Level:
+        return checked_proof(task, "fair-within", steps, options=options).levels[0]
 
-    given = verify.Colocation(task.case(options, steps))
+    given = CheckedColocation(task.case(options, steps))
     with suppress(KeyboardInterrupt):
         steps = _flow(task, float(allowed) if given.answered else None)
-        one = found()
+        one = proved()
         if one.value is not None and one.value != one.bound:
             steps = _fair_tree(task, one.value, allowed, 1) or steps
         elif not given.answered and not one.infeasible:
             steps = _fair_tree(task, allowed + Fraction(1, _parts(given)), allowed, 0) or steps
-    one = found()
-    if one.value is None and not one.infeasible:
+    proof = checked_proof(task, "fair-within", steps, options=options)
+    if proof.levels[0].value is None and not proof.levels[0].infeasible:
         raise Claimed("that every pairing has more slack is not shown, or not in this time")
-    level = Level("penalty", "min", one.value, one.bound, tuple(steps), one.infeasible)
-    return Proof("colocation", "fair-within", (level,), options, task.witness)
+    return proof
 
 
 def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list[dict[str, Any]]:
     """Why no pairing has less slack, or costs less at this slack, if time allows."""
-    given = verify.Colocation(task.case({}, []))
+    given = CheckedColocation(task.case({}, []))
     if given.size > MOST_TYPES:
         return []
     parts = _parts(given)
     below = int(value * (given.unit * given.agents if level else parts))
     most = int(slack * parts) if level else below - 1
-    program, cost = verify.slack_program(given, verify.bandwidths(given), most)
-    found = tree_step(program, (cost, below - 1) if level else None, task.clock)
-    return [] if found is None else [{"kind": "prop", "below": below, **found}]
+    program, cost = slack_program(given, bandwidths(given), most)
+    objective = (cost, below - 1) if level else None
+    return propagation_steps(program, objective, task.clock, below=below)
 
 
-def _parts(given: verify.Colocation) -> int:
+def _parts(given: CheckedColocation) -> int:
     """Of how many of these slack is a whole number."""
     return given.unit * math.lcm(*(n for n in given.count if n))
 
@@ -304,7 +290,7 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
     prices = np.zeros(instance.types)
     prices[present] = dual[: len(present)]
     rent = -float(dual[len(present)]) if 0 < instance.singles_allowed < instance.agents else 0.0
-    given = verify.Colocation(task.case({}, []))
+    given = CheckedColocation(task.case({}, []))
     times = math.lcm(*(n for n in given.count if n)) * given.unit * GRID
     step = {
         "over": 1,
@@ -340,30 +326,30 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
     return flow
 
 
-def _dual(given: verify.Colocation, found: Multipliers, over: int | None = None) -> dict[str, Any]:
+def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None) -> dict[str, Any]:
     """The multipliers as a step, in parts of the instance's last decimal; or, of nobody's costs, in
     parts of one.
     """
     times = over or given.unit * GRID
-    sets = [(on_grid(price, times)[0], members) for price, members in found.sets]
+    sets = [(on_grid(price, times)[0], members) for price, members in hints.sets]
     return {
         "kind": "dual",
         "over": GRID,
-        "prices": on_grid(found.prices, times),
-        "rent": max(0, on_grid(found.rent, times)[0]),
+        "prices": on_grid(hints.prices, times),
+        "rent": max(0, on_grid(hints.rent, times)[0]),
         "sets": [
             [price, *np.flatnonzero(members).tolist()] for price, members in sets if price > 0
         ],
     }
 
 
-def _refined(found: Multipliers, task: Task) -> Multipliers:
+def _refined(hints: Multipliers, task: Task) -> Multipliers:
     """The same to the last digits of a float: the relaxation with all rows as equalities, solved
     again.
     """
     from scipy.sparse import csr_array, hstack
 
-    program = found.program.program
+    program = hints.program.program
     loose = np.flatnonzero(program.row_lower != program.row_upper)
     at_least = np.isfinite(
         program.row_lower[loose]
@@ -383,14 +369,14 @@ def _refined(found: Multipliers, task: Task) -> Multipliers:
     )
     answer = solve_refined(equal, time_limit=task.clock.time_slice())
     if answer.status is not Status.OPTIMAL or answer.row_dual is None:
-        return found
+        return hints
     present = np.flatnonzero(task.instance.count > 0)
     prices = np.zeros(task.instance.types)
     prices[present] = answer.row_dual[: len(present)]
-    first_set = program.rows - len(found.sets)
+    first_set = program.rows - len(hints.sets)
     rent = -float(answer.row_dual[len(present)]) if first_set > len(present) else 0.0
     prices_of_sets = answer.row_dual[first_set:].tolist()
     sets = [
-        (price, members) for price, (_, members) in zip(prices_of_sets, found.sets, strict=True)
+        (price, members) for price, (_, members) in zip(prices_of_sets, hints.sets, strict=True)
     ]
-    return replace(found, prices=prices, rent=rent, sets=sets)
+    return replace(hints, prices=prices, rent=rent, sets=sets)

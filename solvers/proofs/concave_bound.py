@@ -5,20 +5,18 @@ price of the last one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ... import verify
 from ...instances.market.instance import Floats, ratio
 from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
+from ...verify.market import Market
 from ..market.utilitarian import weighted_optimum
-from . import Claimed, Task
-from .market_cores import ATTEMPTS, case_of, fractional_cores, points
+from . import Claimed, Task, checked_proof
+from .market_cores import ATTEMPTS, best_attempt, fractional_cores, points
 from .nash_tree import nash_tree
 from .rounding import on_grid
 
@@ -32,14 +30,11 @@ def utilitarian(task: Task) -> Proof:
     """Of `utilitarian`: cores with equal marginal utilities, or whole ones by the gain of the
     last.
     """
-    cores = _cores(task)
     if not task.options.get("whole"):
-        return _tangents(task, "utilitarian", "total_utility", {}, verify.market_utilitarian, None)
-    options, steps = {"whole": True}, ({"kind": "dual"},)
-    witness = {"cores": multipliers(on_grid(cores, 1), 1)}
-    [found] = verify.market_utilitarian(case_of(task, witness, options, steps))
-    level = Level("total_utility", "max", found.value, found.bound, steps)
-    return Proof("market", "utilitarian", (level,), options, witness)
+        return _tangents(task, "utilitarian", {}, None)
+    witness = {"cores": multipliers(on_grid(_cores(task), 1), 1)}
+    options = {"whole": True}
+    return checked_proof(task, "utilitarian", [{"kind": "dual"}], options=options, witness=witness)
 
 
 def nash_welfare(task: Task) -> Proof:
@@ -52,50 +47,37 @@ def nash_welfare(task: Task) -> Proof:
     options: dict[str, Any] = {} if utility == "amdahl" else {"utility": utility}
     options |= {"whole": True} if task.options.get("whole") else {}
     at = _weighted if utility == "amdahl" else None
-    made = _tangents(task, "nash-welfare", "nash_welfare", options, verify.market_nash_welfare, at)
-    if not options.get("whole") or made.witness is None:
-        return made
-    market = verify.Market(case_of(task, dict(made.witness), options, []))
-    nodes = nash_tree(task, market)
+    proof = _tangents(task, "nash-welfare", options, at)
+    if not options.get("whole"):
+        return proof
+    case = task.case(options, [])
+    case.witness = proof.witness
+    nodes = nash_tree(task, Market(case))
     if nodes is None:
-        return made
+        return proof
     step = {"kind": "tree", "nodes": nodes}
-    [found] = verify.market_nash_welfare(case_of(task, dict(made.witness), options, [step]))
-    level = Level("nash_welfare", "max", found.value, found.bound, (step,))
-    return replace(made, levels=(level,)) if _gap(level) < _gap(made.levels[0]) else made
+    other = checked_proof(task, "nash-welfare", [step], options=options, witness=proof.witness)
+    return other if _gap(other.levels[0]) < _gap(proof.levels[0]) else proof
 
 
 def _tangents(
     task: Task,
     method: str,
-    objective: str,
     options: dict[str, Any],
-    checker: Callable[[verify.ProofCase], list[verify.CheckedLevel]],
     at: Callable[[Task, Floats], Floats] | None,
 ) -> Proof:
     cores = _cores(task)
-    best: Proof | None = None
-    with suppress(KeyboardInterrupt):  # the best by then
-        for digits, own in ATTEMPTS:
-            if own and at is None:
-                continue
-            whole = multipliers(on_grid(cores, 1), 1) if options.get("whole") else None
-            witness = {"cores": whole or fractional_cores(task, cores, digits)}
-            step: dict[str, Any] = {"kind": "tangent"}
-            if own and at is not None:
-                step["at"] = points(at(task, cores), 10**digits)
-            try:
-                [found] = checker(case_of(task, witness, options, [step]))
-            except verify.Refused:  # numbers beyond all measure, before there are enough decimals
-                continue
-            level = Level(objective, "max", found.value, found.bound, (step,))
-            if best is None or _gap(level) < _gap(best.levels[0]) / 2:
-                best = Proof("market", method, (level,), options, witness)
-            if _gap(level) <= ENOUGH or task.clock.expired:
-                break
-    if best is None:
-        raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")
-    return best
+
+    def attempt(digits: int, own: bool) -> Proof:
+        whole = multipliers(on_grid(cores, 1), 1) if options.get("whole") else None
+        witness = {"cores": whole or fractional_cores(task, cores, digits)}
+        step: dict[str, Any] = {"kind": "tangent"}
+        if own and at is not None:
+            step["at"] = points(at(task, cores), 10**digits)
+        return checked_proof(task, method, [step], options=options, witness=witness)
+
+    attempts = [(digits, own) for digits, own in ATTEMPTS if at is not None or not own]
+    return best_attempt(task, attempt, _gap, ENOUGH, attempts)
 
 
 def _cores(task: Task) -> Floats:

@@ -10,14 +10,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ... import verify
-from ...instances.problem.proof import Level, Proof
+from ...instances.problem.proof import Proof
+from ...verify.packing import Packing
+from ...verify.packing_servers import Kinds, moves_program, servers_program
+from ...verify.program import Program
 from ..outcome import Status
 from ..packing.aggregate import aggregate_bound
 from ..packing.constrained import reduce_ruled
 from ..packing.moves import moves_bound
-from . import Claimed, Task, patience
-from .tree import tree_step
+from . import Claimed, Task, checked_proof, claimed_if_refused
+from .tree import propagation_steps
 
 FEW_COUNTS = 1_500
 """Servers times types up to which servers are told apart in a program."""
@@ -35,16 +37,16 @@ def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
     given = _given(task)
     cost = given.cost if costs else [1] * len(given.room)
 
-    def tree(below: int | None, head: dict[str, Any]) -> dict[str, Any] | None:
-        return _step(task, verify.servers_program(given, cost, below, head), below, head)
+    def tree(below: int | None, head: dict[str, Any]) -> Steps:
+        return _step(task, servers_program(given, cost, below, head), below, head)
 
-    def known() -> int:
+    def weaker_bound() -> int:
         problem = reduce_ruled(task.instance, costs=costs)
         return aggregate_bound(
             problem, task.clock, upper=claimed, seconds=task.clock.time_slice(2)
         ).bound
 
-    return _best(task, given, tree, claimed, known)
+    return _best(task, given, tree, claimed, weaker_bound)
 
 
 def fewest_moves(task: Task) -> Proof:
@@ -57,63 +59,54 @@ def fewest_moves(task: Task) -> Proof:
         steps = ({"kind": "witness", "on": list(map(int, outcome.certificate["on"]))},)
     claimed = 0 if outcome.bound is None else math.ceil(outcome.bound - 1e-6)
 
-    def tree(below: int | None, head: dict[str, Any]) -> dict[str, Any] | None:
-        return _step(task, verify.moves_program(given, servers, below, head), below, head)
+    def tree(below: int | None, head: dict[str, Any]) -> Steps:
+        return _step(task, moves_program(given, servers, below, head), below, head)
 
-    def known() -> int:
+    def weaker_bound() -> int:
         return moves_bound(task.instance, servers, task.clock.time_slice(2))
 
     if claimed > 0 or infeasible:
-        steps += _best(task, given, tree, None if infeasible else claimed, known)
-    [shown] = verify.packing_moves(task.case(options, steps))
-    if infeasible and not shown.infeasible:
+        steps += _best(task, given, tree, None if infeasible else claimed, weaker_bound)
+    proof = checked_proof(task, "fewest-moves", steps, options=options)
+    if infeasible and not proof.levels[0].infeasible:
         raise Claimed("that the servers are too few is not proved by a tree")
-    level = Level("moves", "min", shown.value, shown.bound, steps, shown.infeasible)
-    if shown.infeasible:
-        level = Level("moves", "min", None, None, steps, infeasible=True)
-    return Proof("packing", "fewest-moves", (level,), options, task.witness)
+    return proof
 
 
-def _given(task: Task) -> verify.Packing:
-    try:
-        with patience():
-            return verify.Packing(task.case({}, []), ruled=True)
-    except verify.Refused as why:
-        raise Claimed(str(why)) from None
+def _given(task: Task) -> Packing:
+    with claimed_if_refused():
+        return Packing(task.case({}, []), ruled=True)
 
 
 def _best(
     task: Task,
-    given: verify.Packing,
-    tree: Callable[[int | None, dict[str, Any]], dict[str, Any] | None],
+    given: Packing,
+    tree: Callable[[int | None, dict[str, Any]], Steps],
     claimed: int | None,
-    known: Callable[[], int],
+    weaker_bound: Callable[[], int],
 ) -> Steps:
     """The tree over classes of what a method told; else, where servers are few, over these; else
     over classes of what the aggregate program says.
     """
-    found, weaker = None, None
+    steps, weaker = Steps(), Steps()
     with suppress(KeyboardInterrupt):  # what there is by then is proved
-        if (found := tree(claimed, {})) is not None:
-            return (found,)
-        if claimed is not None and not task.clock.expired and 0 < (bound := known()) < claimed:
-            weaker = tree(bound, {})
+        if steps := tree(claimed, {}):
+            return steps
+        if claimed is not None and not task.clock.expired:
+            bound = weaker_bound()
+            weaker = tree(bound, {}) if 0 < bound < claimed else ()
         vms = sum(int(number or 0) for number in given.request)
         servers = sum(vms if number is None else number for number in given.servers)
         if servers * len(given.size) <= FEW_COUNTS and not task.clock.expired:
-            found = tree(claimed, {"each": True})
-    return tuple(step for step in [found or weaker] if step is not None)
+            steps = tree(claimed, {"each": True})
+    return steps or weaker
 
 
 def _step(
-    task: Task,
-    built: tuple[verify.Program, verify.Kinds],
-    below: int | None,
-    head: dict[str, Any],
-) -> dict[str, Any] | None:
+    task: Task, built: tuple[Program, Kinds], below: int | None, head: dict[str, Any]
+) -> Steps:
     program, kinds = built
     last = program.rows.pop() if below is not None else None
     at = None if "each" in head else [used for _, used, _ in kinds]
-    tree = tree_step(program, last, task.clock, at, MOST_NODES)
-    step = {"kind": "prop", **head} | ({} if below is None else {"below": below})
-    return None if tree is None else step | tree
+    fields = head | ({} if below is None else {"below": below})
+    return tuple(propagation_steps(program, last, task.clock, at, MOST_NODES, **fields))

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import verify
 from ...models.program import ProgramBuilder
+from ...verify.packing_prices import Priced
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
 
@@ -111,7 +111,7 @@ def _sum(node: dict[str, Any]) -> tuple[int, ...]:
     return (kind, *(number for pair in node["holds"] for number in pair))
 
 
-def hints_of(tree: Any, sums: list[list[int]], priced: verify.Priced) -> dict[str, Any]:
+def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]:
     """The tree and the leaves of a step, for the program of these prices."""
     program = priced.program()
     program.columns_of_rows()
@@ -131,7 +131,7 @@ def hints_of(tree: Any, sums: list[list[int]], priced: verify.Priced) -> dict[st
                            for n in (r, times)])  # fmt: skip
             continue
         k = place[_sum(node)]
-        column, most = len(priced.found) + k, node["most"]
+        column, most = len(priced.patterns) + k, node["most"]
         sides = [(node["high"], rows + 2 * k + 1), (node["low"], rows + 2 * k)]
         if low[column] <= most < high[column]:
             hints += [column, most]

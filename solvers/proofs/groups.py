@@ -1,6 +1,6 @@
 """Proofs of `optimal` of groups: prices of jobs, and a tree over the groups that they leave.
 
-The theorem stands above `Groups.priced` in `verify.py`.
+The theorem stands above `Groups.priced` in the verifier.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from ... import verify
 from ...instances.groups.instance import UNIT
-from ...instances.problem.proof import Level, Proof, multipliers
+from ...instances.problem.proof import Proof, multipliers
+from ...verify.groups import Groups
 from ..groups.common import whole_prices
 from ..outcome import Status
-from . import Claimed, Task, patience
-from .tree import tree_step
+from . import Claimed, Task, checked_proof, claimed_if_refused
+from .tree import propagation_steps, tree_step
 
 COARSE = (1, 10, 1_000)
 """Parts of the instance's own unit of penalties in which prices are tried."""
@@ -28,13 +28,10 @@ def optimal(task: Task) -> Proof:
     """Of `optimal`: the method's own prices, exactly, and where they leave a gap a tree over the
     groups that an answer of less penalty could have.
     """
-    try:
-        with patience(0.5):  # what is listed is gone through again for prices and a tree
-            given = verify.Groups(task.case({}, []))
-    except verify.Refused as error:
-        raise Claimed(str(error)) from None
+    with claimed_if_refused(0.5):  # what is listed is gone through again for prices and a tree
+        given = Groups(task.case({}, []))
     if task.outcome.solution is None:
-        return _nobody(task, given)
+        return _no_grouping(task, given)
     if "prices" not in task.outcome.certificate:
         raise Claimed("the method had no time for prices of jobs")
     claimed_prices = [
@@ -46,17 +43,16 @@ def optimal(task: Task) -> Proof:
     bounds = [-(-total // over) for total, _, over in map(given.priced, hints)]
     hint = hints[bounds.index(bounds[-1])]
     total, more, over = given.priced(hint)
-    steps: list[dict[str, Any]] = [{"kind": "prop", **hint, "below": -(-total // over), "tree": []}]
+    steps: list[dict[str, Any]] = [
+        {"kind": "propagation", **hint, "below": -(-total // over), "tree": []}
+    ]
     assert given.total is not None
     gap = (given.total - 1) * over - total
     if gap >= 0 and sum(extra <= gap for extra in more) <= MOST_LEFT:
         program, cost = given.program(hint, given.total - 1)
-        tree = tree_step(program, (cost, given.total - 1), task.clock)
-        if tree is not None:
-            steps = [{"kind": "prop", **hint, "below": given.total, **tree}]
-    [found] = verify.groups_optimal(task.case({}, steps))
-    level = Level("penalty", "min", found.value, found.bound, tuple(steps))
-    return Proof("groups", "optimal", (level,), {}, task.witness)
+        objective, fields = (cost, given.total - 1), {**hint, "below": given.total}
+        steps = propagation_steps(program, objective, task.clock, **fields) or steps
+    return checked_proof(task, "optimal", steps)
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
@@ -66,7 +62,7 @@ def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
     return {"prices": multipliers([number // shared for number in numbers], over // shared)}
 
 
-def _nobody(task: Task, given: verify.Groups) -> Proof:
+def _no_grouping(task: Task, given: Groups) -> Proof:
     if task.outcome.status is not Status.INFEASIBLE:
         raise Claimed("no grouping was found, nor that there is none")
     tree = None
@@ -74,5 +70,4 @@ def _nobody(task: Task, given: verify.Groups) -> Proof:
         tree = tree_step(given.program(None, 0)[0], None, task.clock)
     if tree is None:
         raise Claimed("no tree shows that there is no grouping, or not in this time")
-    level = Level("penalty", "min", None, None, ({"kind": "nobody", **tree},), infeasible=True)
-    return Proof("groups", "optimal", (level,))
+    return checked_proof(task, "optimal", [{"kind": "infeasible", **tree}])

@@ -1,7 +1,7 @@
 """Proofs of the most total speed: prices of jobs, and for each kind of VM a tree whose leaves are
 rents of its cores.
 
-The theorem stands above `Admission.bound` in `verify.py`.
+The theorem stands above `Admission.bound` in the verifier.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import verify
 from ...instances.admission.instance import Admission, Floats, Integers
 from ...instances.admission.prices import price_bound
-from ...instances.problem.proof import Level, Proof
+from ...instances.problem.proof import Proof
 from ...models.program import LinearProgram, ProgramBuilder
 from ..admission.columns import ColumnGeneration
 from ..admission.prices import good_prices
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
-from . import Task
+from . import Task, checked_proof
 from .rounding import on_grid
 
 MOST_NODES = 20_000
@@ -37,27 +36,15 @@ COARSE = (1, 2, 6, 60)
 
 def optimal(task: Task) -> Proof:
     """Of `optimal`, its total speed."""
-    steps = tuple(_steps(task))
-    [found] = verify.admission_speed(task.case({}, steps))
-    level = Level("total_speed", "max", found.value, found.bound, steps)
-    return Proof("admission", "optimal", (level,), {}, task.witness)
+    return checked_proof(task, "optimal", _steps(task))
 
 
 def most_jobs(task: Task) -> Proof:
     """Of `most-jobs`: the share served, which needs no prices, and the total speed among as
     many.
     """
-    first: tuple[dict[str, Any], ...] = ({"kind": "witness"},)
-    levels: list[tuple[dict[str, Any], ...]] = [first]
-    if task.options.get("then", "speed") == "speed":
-        levels.append(tuple(_steps(task)))
-    found = verify.admission_jobs(task.case({}, *levels))
-    names = ("assigned", "total_speed")
-    made = tuple(
-        Level(name, "max", entry.value, entry.bound, steps)
-        for name, entry, steps in zip(names, found, levels, strict=False)
-    )
-    return Proof("admission", "most-jobs", made, {}, task.witness)
+    then = [_steps(task)] if task.options.get("then", "speed") == "speed" else []
+    return checked_proof(task, "most-jobs", [{"kind": "witness"}], *then)
 
 
 def _steps(task: Task) -> list[dict[str, Any]]:
@@ -81,8 +68,7 @@ def _steps(task: Task) -> list[dict[str, Any]]:
             "over": over,
             "kinds": [_on_grid(tree, over) for tree in trees],
         }
-        [found] = verify.admission_speed(task.case({}, (step,)))
-        if found.value == found.bound:
+        if checked_proof(task, "optimal", [step]).complete:
             break
     return [step]
 

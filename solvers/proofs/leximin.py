@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ... import verify
 from ...instances.market.instance import Floats, ratio
 from ...instances.market.sharing import static_utilities
 from ...instances.market.utility import user_utilities
 from ...instances.problem.proof import Level, Proof, multipliers
+from ...verify.market import Boxes, Market
+from ...verify.reading import Refused
 from ..market.utilitarian import weighted_optimum
-from . import Claimed, Task
-from .market_cores import ATTEMPTS, case_of, points
+from . import Claimed, Task, checked_proof
+from .market_cores import ATTEMPTS, box_tree, points
 from .rounding import on_grid
 
 _WEIGHT = 2**40  # of the largest weight
@@ -31,16 +32,19 @@ def leximin(task: Task) -> Proof:
     if solution is None:
         raise Claimed("there is no answer")
     witness = {"cores": multipliers(on_grid(solution.cores, 1), 1)}
+    case = task.case({}, [])
+    case.witness = witness
     try:
-        boxes = verify.Boxes(verify.Market(case_of(task, witness, {}, [])))
-    except verify.Refused as why:
+        boxes = Boxes(Market(case))
+    except Refused as why:
         raise Claimed(str(why)) from None
     levels: list[Level] = []
     least = Level("sharing_index", "max", boxes.order[0], None)
     with suppress(KeyboardInterrupt):  # what there is by then is proved
-        least = _weighed(task, boxes, witness)
+        least = checked_proof(task, "leximin", [_weights(task)], witness=witness).levels[0]
         for value in sorted(set(boxes.order)):
-            nodes = _tree(task, boxes, value)
+            goals, look = boxes.conditions(value), partial(_branch, boxes)
+            nodes = box_tree(boxes, goals, task.clock, MOST_NODES, look)
             if nodes is None:
                 break
             objective = "sharing_ratio" if levels else "sharing_index"
@@ -77,36 +81,7 @@ def _weights(task: Task) -> dict[str, Any]:
     }
 
 
-def _weighed(task: Task, boxes: verify.Boxes, witness: dict[str, Any]) -> Level:
-    """What weights prove of the first level."""
-    step = _weights(task)
-    bound = verify.market_leximin(case_of(task, witness, {}, [step]))[0].bound
-    return Level("sharing_index", "max", boxes.order[0], bound, (step,))
-
-
-def _tree(task: Task, boxes: verify.Boxes, value: Fraction) -> list[list[int]] | None:
-    """The nodes that prove a level; None when time or nodes run out, or a better answer is met."""
-    goals = boxes.conditions(value)
-    stack, nodes = [boxes.root()], list[list[int]]()
-    while stack:
-        if task.clock.expired or len(nodes) > MOST_NODES:
-            return None
-        least, most = stack.pop()
-        if not boxes.squeeze(least, most, goals):
-            nodes.append([])
-            continue
-        branch = _branch(boxes, least, most)
-        if branch is None:
-            return None
-        job, at = branch
-        above, below = list(least), list(most)
-        above[job], below[job] = at + 1, at
-        nodes.append([job, at])
-        stack += [(above, most), (least, below)]
-    return nodes
-
-
-def _branch(boxes: verify.Boxes, least: list[int], most: list[int]) -> tuple[int, int] | None:
+def _branch(boxes: Boxes, least: list[int], most: list[int]) -> tuple[int, int] | None:
     """The job whose box matters most to its user's ratio, cut where half of that is gained; None
     when no job has a choice.
     """

@@ -1,19 +1,22 @@
-"""Cores of jobs from floats to fractions that overfill no server, and the verifier's case of
-them.
+"""What proofs of markets share: cores from floats to fractions that overfill no server, the
+decimals that prove enough, and trees of boxes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ... import verify
-from ...instances.problem.proof import multipliers
-from . import Task
+from ...instances.problem.proof import Level, Proof, multipliers
+from ...verify.market import Boxes, Conditions
+from ...verify.reading import Refused, scaled
+from ..outcome import Clock
+from . import Claimed, Task
 from .rounding import on_grid
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +42,7 @@ def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:
     numbers = on_grid(np.maximum(cores, 0.0), over)
     for job in np.flatnonzero(market.useful & (cores > 0)).tolist():
         numbers[job] = max(1, numbers[job])  # a sliver may be all that a job with f near 0 needs
-    written, unit = verify.scaled(list(task.document["capacity"]), "capacity")  # type: ignore[call-overload]
+    written, unit = scaled(list(task.document["capacity"]), "capacity")  # type: ignore[call-overload]
     given, largest = [0] * market.servers, [-1] * market.servers
     for job, server in enumerate(market.server.tolist()):
         given[server] += numbers[job]
@@ -53,25 +56,68 @@ def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:
     return multipliers(numbers, over)
 
 
+def best_attempt(
+    task: Task,
+    attempt: Callable[[int, bool], Proof],
+    error: Callable[[Level], float],
+    enough: float,
+    attempts: Iterable[tuple[int, bool]] = ATTEMPTS,
+) -> Proof:
+    """The best proof of some decimals and points, by the error of its level: the first that is off
+    by no more than `enough`, where there is one.
+    """
+    best: Proof | None = None
+    with suppress(KeyboardInterrupt):  # the best by then
+        for digits, own in attempts:
+            try:
+                proof = attempt(digits, own)
+            except Refused:  # numbers beyond all measure, before there are enough decimals
+                continue
+            if best is None or error(proof.levels[0]) < error(best.levels[0]) / 2:
+                best = proof
+            if error(proof.levels[0]) <= enough or task.clock.expired:
+                break
+    if best is None:
+        raise Claimed("numbers so unequal, or so little time, allow no fractions that prove")
+    return best
+
+
+def box_tree(
+    boxes: Boxes,
+    goals: Conditions,
+    clock: Clock,
+    most_nodes: int,
+    look: Callable[[list[int], list[int]], dict[str, Any] | tuple[int, int] | None],
+) -> list[Any] | None:
+    """The nodes of a tree of boxes; None when time or nodes run out, or a box stays open.
+
+    `look` gives of a box, which is the least and the most of each job, its leaf, or the job and the
+    cores at which it is split, or None where it stays open.
+    """
+    stack, nodes = [boxes.root()], list[Any]()
+    while stack:
+        if clock.expired or len(nodes) > most_nodes:
+            return None
+        least, most = stack.pop()
+        if not boxes.squeeze(least, most, goals):
+            nodes.append([])
+            continue
+        node = look(least, most)
+        if node is None:
+            return None
+        if isinstance(node, dict):
+            nodes.append(node)
+            continue
+        job, at = node
+        above, below = list(least), list(most)
+        above[job], below[job] = at + 1, at
+        nodes.append([job, at])
+        stack += [(above, most), (least, below)]
+    return nodes
+
+
 def points(cores: Floats, over: int) -> dict[str, Any]:
     """Points of tangents near some cores, above 0: at 0 the tangent of a job with f near 0 is
     steep beyond all use.
     """
     return multipliers([max(1, number) for number in on_grid(cores, over)], over)
-
-
-def case_of(
-    task: Task,
-    witness: Mapping[str, Any],
-    options: Mapping[str, Any],
-    *levels: Iterable[Mapping[str, Any]],
-) -> verify.ProofCase:
-    """What the verifier's checker will get: this answer, these options, and the steps of each
-    level.
-    """
-    return verify.ProofCase(
-        dict(task.document),
-        dict(options),
-        dict(witness),
-        [[dict(s) for s in one] for one in levels],
-    )

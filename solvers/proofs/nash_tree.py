@@ -1,6 +1,6 @@
 """The most Nash welfare of whole cores: a tree of boxes, in each of which a linear bound is close.
 
-What a leaf proves stands above `market_nash_welfare` in `verify.py`.
+What a leaf proves stands above `market_nash_welfare` in the verifier.
 """
 
 from __future__ import annotations
@@ -9,59 +9,45 @@ import heapq
 import math
 from typing import Any
 
-from ... import verify
+from ...verify.market import GRID, Boxes, Market
+from ...verify.reading import Refused
 from . import Task, patience
+from .market_cores import box_tree
 
 MOST_NODES = 5_000
 ENOUGH = 1e-9
 """By how much the logarithm of the welfare may be above the answer's where a box is closed."""
 
 
-class _Open(Exception):
-    """Time or nodes ran out, or a box holds a better answer."""
-
-
-def nash_tree(task: Task, market: verify.Market) -> list[Any] | None:
+def nash_tree(task: Task, market: Market) -> list[Any] | None:
     """The nodes of a tree whose leaves are not above the answer of the market; None if there is
     none.
     """
+    if not all(market.by_user(market.values())[i] for i in market.active):
+        return None  # a welfare of 0 has no logarithm to bound
     try:
         with patience():
-            return _Tree(task, verify.Boxes(market)).nodes
-    except (_Open, verify.Refused):
+            boxes = Boxes(market)
+            return box_tree(boxes, [], task.clock, MOST_NODES, _Leaves(boxes).look)
+    except Refused:
         return None
 
 
-class _Tree:
-    def __init__(self, task: Task, boxes: verify.Boxes) -> None:
+class _Leaves:
+    """What may close a box: utilities and prices near its best."""
+
+    def __init__(self, boxes: Boxes) -> None:
         self.boxes, market = boxes, boxes.market
         self.users = [market.user[k] for k in range(len(market.work))]
         total = sum(market.budget[i] for i in market.active)
         self.share = {i: market.budget[i] / total for i in market.active}
-        self.unit = total * verify.GRID
-        worth = market.by_user(market.values())
-        if not all(worth[i] for i in self.share):  # a welfare of 0 has no logarithm to bound
-            raise _Open
-        goal = self._welfare(worth) + ENOUGH
-        stack, self.nodes = [boxes.root()], list[Any]()
-        while stack:
-            if task.clock.expired or len(self.nodes) > MOST_NODES:
-                raise _Open
-            least, most = stack.pop()
-            if not boxes.squeeze(least, most, []):
-                self.nodes.append([])
-                continue
-            leaf, above, cut = self._leaf(least, most)
-            if above <= goal:
-                self.nodes.append(leaf)
-                continue
-            if cut is None:
-                raise _Open
-            job, at = cut
-            self.nodes.append([job, at])
-            high, low = least[:], most[:]
-            high[job], low[job] = at + 1, at
-            stack += [(high, most), (least, low)]
+        self.unit = total * GRID
+        self.goal = self._welfare(market.by_user(market.values())) + ENOUGH
+
+    def look(self, least: list[int], most: list[int]) -> dict[str, Any] | tuple[int, int] | None:
+        """The leaf of a box, or where to split it."""
+        leaf, above, cut = self._leaf(least, most)
+        return leaf if above <= self.goal else cut
 
     def _welfare(self, worth: list[int]) -> float:
         unit = self.boxes.market.unit

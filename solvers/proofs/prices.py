@@ -1,26 +1,28 @@
 """Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the fillings of
 servers that they leave.
 
-What prices prove, and a tree besides, stands above `priced` in `verify.py`.
+What prices prove, and a tree besides, stands above `priced` in the verifier.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ... import verify
 from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement, fits
 from ...instances.problem.proof import Level, Proof
 from ...models.packing.dominant_shares import utilization_program
+from ...verify.frame import ProofCase
+from ...verify.packing import Packing as CheckedPacking
+from ...verify.packing_prices import Priced
+from ...verify.packing_shares import Shares
+from ...verify.reading import Refused, parse
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
 from ..packing.dominant_shares import combinations
@@ -28,11 +30,11 @@ from ..packing.fixed_servers import fixed_cluster
 from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.presolve import UNLIMITED, Reduced, presolve
-from . import Claimed, Task, patience
-from .constrained_packing import Steps, servers_steps
+from . import Claimed, Task, checked_proof, claimed_if_refused, patience
+from .constrained_packing import servers_steps
 from .filling_tree import Fillings, hints_of, refuted, sums_of
-from .rounding import common, on_grid, option
-from .tree import tree_step
+from .rounding import on_grid, option, over_common
+from .tree import propagation_steps
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
@@ -53,22 +55,22 @@ shorter.
 
 def min_servers(task: Task) -> Proof:
     """Of `min-servers`."""
-    return _cheapest(task, "min-servers", costs=False)
+    return _cheapest(task, "min-servers")
 
 
 def cp_sat(task: Task) -> Proof:
     """Of `cp-sat`."""
-    return _cheapest(task, "cp-sat", costs=False)
+    return _cheapest(task, "cp-sat")
 
 
 def arc_flow(task: Task) -> Proof:
     """Of `arc-flow`."""
-    return _cheapest(task, "arc-flow", costs=False)
+    return _cheapest(task, "arc-flow")
 
 
 def min_cost(task: Task) -> Proof:
     """Of `min-cost`."""
-    return _cheapest(task, "min-cost", costs=True)
+    return _cheapest(task, "min-cost")
 
 
 def max_min_share(task: Task) -> Proof:
@@ -90,28 +92,23 @@ def max_min_share(task: Task) -> Proof:
         steps = () if prices is None else ({**step, "prices": prices},)
     else:
         steps = (step,)
-    try:
-        with patience():
-            [found] = verify.packing_share(task.case({}, steps))
-    except verify.Refused as why:
-        raise Claimed(str(why)) from None
-    levels = [Level("dominant_share_min", "max", found.value, found.bound, steps)]
-    proved_levels = (
-        len(task.outcome.certificate.get("levels", [])) if levels[0].claim_kind == "optimal" else 1
-    )
-    shares = verify.Shares(verify.Packing(task.case({}, [])))
-    for level in range(1, proved_levels):
+    with claimed_if_refused():
+        proof = checked_proof(task, "max-min-share", steps)
+    levels = list(proof.levels)
+    count = len(task.outcome.certificate.get("levels", [])) if proof.complete else 1
+    shares = Shares(CheckedPacking(task.case({}, [])))
+    for level in range(1, count):
         try:
             with patience():
                 program = shares.program(level)
-            tree = tree_step(program, None, task.clock)
-        except verify.Refused:  # so many fillings that the verifier would not list them
+        except Refused:  # so many fillings that the verifier would not list them
             break
-        if tree is None:
+        tree = propagation_steps(program, None, task.clock)
+        if not tree:
             break
-        best, next_step = shares.order[level], ({"kind": "prop", **tree},)
-        levels.append(Level("dominant_share", "max", best, best, next_step))
-    return Proof("packing", "max-min-share", tuple(levels), {}, task.witness)
+        best = shares.order[level]
+        levels.append(Level("dominant_share", "max", best, best, tuple(tree)))
+    return replace(proof, levels=tuple(levels))
 
 
 def max_utilization(task: Task) -> Proof:
@@ -121,10 +118,7 @@ def max_utilization(task: Task) -> Proof:
         raise Claimed("that every user has a least share is not part of the proof")
     if not isinstance(solution, Placement):
         raise Claimed("no placement was found")
-    steps = _utilization_steps(task)
-    [found] = verify.packing_utilization(task.case({}, steps))
-    level = Level("utilization", "max", found.value, found.bound, steps)
-    return Proof("packing", "max-utilization", (level,), {}, task.witness)
+    return checked_proof(task, "max-utilization", _utilization_steps(task))
 
 
 def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
@@ -140,8 +134,7 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
         sum((Fraction(int(row[j]), int(space[j]) * len(there)) for j in there), Fraction(0))
         for row in given.demand
     ]
-    unit = common(part.denominator for part in exact)
-    weight = [int(part * unit) for part in exact]
+    weight, _ = over_common(exact)
     shares = np.array([float(part / max(exact)) for part in exact])
     nobody = np.zeros(given.types, dtype=np.int64)
     program, _, _ = utilization_program(tables, servers, given.requested, shares, nobody)
@@ -166,45 +159,28 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
                 for row in given.capacity.tolist()
             ],
         }
-        [found] = verify.packing_utilization(task.case({}, (step,)))
-        if found.value == found.bound:
+        if checked_proof(task, "max-utilization", [step]).complete:
             break
     return (step,)
 
 
-def _cheapest(task: Task, method: str, *, costs: bool) -> Proof:
-    objective = "cost" if costs else "servers"
-    checker = partial(verify.packing_servers, costs=costs)
+def _cheapest(task: Task, method: str) -> Proof:
+    costs, infeasible = method == "min-cost", task.outcome.status is Status.INFEASIBLE
+    claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
     if task.instance.has_constraints:
-        no_answer_at_all = task.outcome.status is Status.INFEASIBLE
-        claimed = None if no_answer_at_all else math.ceil((task.outcome.bound or 0) - 1e-6)
-        steps = servers_steps(task, claimed, costs=costs)
-        return _judged(task, method, objective, checker, steps)
-    problem = presolve(task.instance, costs=costs)
-    if task.outcome.status is Status.INFEASIBLE:
-        step = no_answer(problem, task.clock)
+        steps = servers_steps(task, None if infeasible else claimed, costs=costs)
     else:
-        shown = checker(task.case({}, ()))[0].value
-        claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
-        step = bounded(problem, claimed, int(shown or claimed), task.clock, costs=costs)
-    return _judged(task, method, objective, checker, (step,) if step else ())
-
-
-def _judged(
-    task: Task,
-    method: str,
-    objective: str,
-    checker: Callable[[verify.ProofCase], list[verify.CheckedLevel]],
-    steps: Steps,
-) -> Proof:
-    """The proof of these steps."""
-    [found] = checker(task.case({}, steps))
-    if task.outcome.status is Status.INFEASIBLE and not found.infeasible:
+        problem = presolve(task.instance, costs=costs)
+        if infeasible:
+            step = no_answer(problem, task.clock)
+        else:
+            shown = checked_proof(task, method, ()).levels[0].value
+            step = bounded(problem, claimed, int(shown or claimed), task.clock, costs=costs)
+        steps = (step,) if step else ()
+    proof = checked_proof(task, method, steps)
+    if infeasible and not proof.levels[0].infeasible:
         raise Claimed("that the servers are too few is not proved by prices or a tree")
-    level = Level(objective, "min", found.value, found.bound, steps, found.infeasible)
-    if found.infeasible:
-        level = replace(level, value=None, bound=None)
-    return Proof("packing", method, (level,), {}, task.witness)
+    return proof
 
 
 def bounded(
@@ -224,8 +200,8 @@ def bounded(
             if coarse.value > cost - 1:
                 return step_of(problem, coarse)
     coarse = coarser(problem, prices, 10**6)
-    found = None if clock.expired else _tree(problem, coarse, cost - 1, clock, costs=costs)
-    return found or (step_of(problem, coarse) if coarse.value > 0 else None)
+    step = None if clock.expired else _tree(problem, coarse, cost - 1, clock, costs=costs)
+    return step or (step_of(problem, coarse) if coarse.value > 0 else None)
 
 
 def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
@@ -236,14 +212,14 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
     scale 0, and rents that are higher by it.
     """
     endless = problem.servers >= UNLIMITED
-    kept = ~fits(problem.demand, problem.capacity[endless]).any(axis=1)
-    if not kept.any():
+    limited = ~fits(problem.demand, problem.capacity[endless]).any(axis=1)
+    if not limited.any():
         return None
     part = replace(
         problem,
-        demand=problem.demand[kept],
-        request=problem.request[kept],
-        members=tuple(np.array(problem.members, dtype=object)[kept].tolist()),
+        demand=problem.demand[limited],
+        request=problem.request[limited],
+        members=tuple(np.array(problem.members, dtype=object)[limited].tolist()),
         capacity=problem.capacity[~endless],
         servers=problem.servers[~endless],
         price=np.ones(int((~endless).sum()), dtype=np.int64),
@@ -309,15 +285,15 @@ def _tree(
     if tree is None:
         return None
     text = json.dumps(problem.instance.document()).encode()
-    own = verify.Packing(verify.ProofCase(verify.parse(text, decimals=True), {}, None, []))
+    own = CheckedPacking(ProofCase(parse(text, decimals=True), {}, None, []))
     cost = own.cost if costs else [1] * len(own.room)
     step = {**step_of(problem, prices), "sums": sums_of(tree)}
     step |= {} if target is None else {"target": target}
     owed = [int(number or 0) for number in own.request]
     try:
         with patience():
-            return {**step, **hints_of(tree, step["sums"], verify.Priced(own, owed, cost, step))}
-    except verify.Refused:  # longer than the verifier has patience for
+            return {**step, **hints_of(tree, step["sums"], Priced(own, owed, cost, step))}
+    except Refused:  # longer than the verifier has patience for
         return None
 
 

@@ -1,6 +1,6 @@
 """Proofs of long-run flows: what tasks go where, as whole parts, and prices of processors' time.
 
-The theorem stands above `Flows.priced` in `verify.py`.
+The theorem stands above `Flows.priced` in the verifier.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ... import verify
 from ...instances.numa.answer import Flow
 from ...instances.numa.instance import Floats
-from ...instances.problem.proof import Level, Proof, multipliers
+from ...instances.problem.proof import Proof, multipliers
+from ...verify.frame import CheckedLevel, ProofCase
+from ...verify.numa import Flows, numa_fluid, numa_power
+from ...verify.reading import Refused
 from ..numa.fluid import fluid as most_flow
 from ..outcome import Outcome, Status
-from . import Claimed, Task
-from .rounding import common, on_grid, option
+from . import Claimed, Task, checked_proof
+from .rounding import on_grid, option, over_common
 
 PARTS = 10**12
 """So many parts are the tasks of a class and memory divided into."""
@@ -54,7 +56,7 @@ def fluid(task: Task) -> Proof:
 
     def rate(split: dict[str, Any]) -> Fraction:
         case.witness = split
-        return verify.numa_fluid(case)[0].value or Fraction(0)
+        return numa_fluid(case)[0].value or Fraction(0)
 
     splits = [_split(flow, grid) for grid in grids]
     if len(grids) > 1:
@@ -67,16 +69,13 @@ def fluid(task: Task) -> Proof:
         for grid in grids if prices is not None else []:
             step = _step(prices, grid)
             case.steps[level] = [step]
-            bound = verify.numa_fluid(case)[level].bound
+            bound = numa_fluid(case)[level].bound
             assert bound is not None
             if best is None or (bound < best if level == 0 else bound > best):
                 best, steps[level] = bound, (step,)
         case.steps[level] = list(steps[level])
-    first, other = verify.numa_fluid(case)
-    made = [Level("served_rate", "max", first.value, first.bound, steps[0])]
-    if second is not None:
-        made.append(Level("flow_power", "min", other.value, other.bound, steps[1]))
-    return Proof("numa", "fluid", tuple(made), options, witness)
+    steps = steps if second is not None else steps[:1]
+    return checked_proof(task, "fluid", *steps, options=options, witness=witness)
 
 
 def fluid_power(task: Task) -> Proof:
@@ -84,24 +83,21 @@ def fluid_power(task: Task) -> Proof:
     options, prices = _options(task, "throughput", *ENERGIES), task.outcome.certificate["prices"]
     case = task.case(options, [])
     case.witness = None
-    steps: tuple[dict[str, Any], ...] = ()
-    best = verify.CheckedLevel()
+    steps: list[dict[str, Any]] = []
+    best = CheckedLevel()
     for grid in _grids(task):
-        case.steps = [[_step(prices, grid)]]
-        [found] = verify.numa_power(case)
-        if best.bound is None or found.infeasible or (found.bound or 0) > best.bound:
-            best, steps = found, (_step(prices, grid),)
-    if task.outcome.status is Status.INFEASIBLE:
-        if not best.infeasible:
-            raise Claimed("the throughput is so near to the most that prices do not rule it out")
-        level = Level("link_power", "min", None, None, steps, infeasible=True)
-        return Proof("numa", "fluid-power", (level,), options, None)
-    case.steps, witness = [list(steps)], None
-    if task.outcome.solution is not None:
-        witness = case.witness = _sustained(task, case)
-    [found] = verify.numa_power(case)
-    level = Level("link_power", "min", found.value, found.bound, steps)
-    return Proof("numa", "fluid-power", (level,), options, witness)
+        step = _step(prices, grid)
+        case.steps = [[step]]
+        [level] = numa_power(case)
+        if best.bound is None or level.infeasible or (level.bound or 0) > best.bound:
+            best, steps = level, [step]
+    infeasible, witness = task.outcome.status is Status.INFEASIBLE, None
+    if infeasible and not best.infeasible:
+        raise Claimed("the throughput is so near to the most that prices do not rule it out")
+    if not infeasible and task.outcome.solution is not None:
+        case.steps = [[*steps]]
+        witness = _sustained(task, case)
+    return checked_proof(task, "fluid-power", steps, options=options, witness=witness)
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
@@ -110,7 +106,7 @@ def _grids(task: Task) -> tuple[int | None, ...]:
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 
 
-def _sustained(task: Task, case: verify.ProofCase) -> dict[str, Any] | None:
+def _sustained(task: Task, case: ProofCase) -> dict[str, Any] | None:
     """The answer in whole parts; where that is a little too much work, with a little of the flow of
     most throughput.
     """
@@ -127,24 +123,24 @@ def _sustained(task: Task, case: verify.ProofCase) -> dict[str, Any] | None:
     return None
 
 
-def _holding(case: verify.ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | None:
+def _holding(case: ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | None:
     """The flow in whole parts, if no processor has too much work then; with a grid, only if its
     power is the least, exactly.
     """
     case.witness = {"split": _split(flow, grid)}
     try:
-        [found] = verify.numa_power(case)
-    except verify.Refused:
+        [level] = numa_power(case)
+    except Refused:
         return None
-    return case.witness if grid is None or found.value == found.bound else None
+    return case.witness if grid is None or level.value == level.bound else None
 
 
-def _balanced(case: verify.ProofCase, split: list[list[int]], prices: Floats) -> list[list[int]]:
+def _balanced(case: ProofCase, split: list[list[int]], prices: Floats) -> list[list[int]]:
     """The split with parts that give all processors of a price above 0 exactly the same work, as
     the most throughput does; as it was where there are none.
     """
     case.witness = {"split": split}
-    given, rows = verify.Flows(case), dict[tuple[int, int], dict[int, int]]()
+    given, rows = Flows(case), dict[tuple[int, int], dict[int, int]]()
     for k, memory, p, number in split:
         rows.setdefault((k, memory), {})[p] = number
     base, near = list(given.work), dict[Unknown, Fraction]()
@@ -159,14 +155,13 @@ def _balanced(case: verify.ProofCase, split: list[list[int]], prices: Floats) ->
         equations.append(({(k, memory, p): Fraction(1) for p in here}, Fraction(1)))
     for p in np.flatnonzero(prices > 0).tolist():
         equations.append(({**seconds[p], WORK: Fraction(-1)}, -base[p]))
-    found = _solved(equations, near)
-    if found is None or min([found[entry] for entry in near], default=Fraction(0)) < 0:
+    solution = _solved(equations, near)
+    if solution is None or min([solution[entry] for entry in near], default=Fraction(0)) < 0:
         return split
     exact = []
     for (k, memory), here in rows.items():
-        over = common(found[k, memory, p].denominator for p in here)
-        parts = {p: int(found[k, memory, p] * over) for p in here}
-        exact += [[k, memory, p, number] for p, number in parts.items() if number]
+        parts, _ = over_common(solution[k, memory, p] for p in here)
+        exact += [[k, memory, p, n] for p, n in zip(here, parts, strict=True) if n]
     return exact
 
 
@@ -194,11 +189,11 @@ def _solved(
             pivots[chosen] = {key: part / times for key, part in row.items()}, right / times
             for name in [name for name in pivots if name != chosen and chosen in pivots[name][0]]:
                 pivots[name] = without(*pivots[name], chosen)
-    found = dict(near)
+    solution = dict(near)
     for name, (row, right) in pivots.items():
         rest = [part * near[key] for key, part in row.items() if key != name]
-        found[name] = right - sum(rest, Fraction(0))
-    return found
+        solution[name] = right - sum(rest, Fraction(0))
+    return solution
 
 
 def _flow(outcome: Outcome) -> Flow:
@@ -220,9 +215,8 @@ def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
     if grid is not None and largest > 0:
         unit = Fraction(10) ** math.floor(math.log10(largest))
         exact = [Fraction(float(value)) / unit for value in values]
-        near = [part.limit_denominator(grid) * unit for part in exact]
-        over = common(part.denominator for part in near)
-        return {"kind": "dual", "prices": multipliers([int(part * over) for part in near], over)}
+        near = over_common(part.limit_denominator(grid) * unit for part in exact)
+        return {"kind": "dual", "prices": multipliers(*near)}
     power = max(1, int(Fraction(DIGITS) / Fraction(largest))) if largest > 0 else 1
     return {"kind": "dual", "prices": multipliers(on_grid(values, power), power)}
 
@@ -237,8 +231,7 @@ def _split(solution: Flow, grid: int | None) -> list[list[int]]:
             parts = on_grid(row / row.sum(), PARTS)
             if grid is not None:
                 near = [Fraction(float(x)).limit_denominator(grid) for x in row / row.sum()]
-                over = common(part.denominator for part in near)
-                parts = [int(part * over) for part in near]
+                parts, _ = over_common(near)
             used = [p for p, number in enumerate(parts) if number > 0]
             if used != [memory]:
                 entries += [[k, memory, p, parts[p]] for p in used]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -31,6 +32,8 @@ def option(value: float | Fraction) -> int | str:
     return exact.numerator if exact.denominator == 1 else f"{exact.numerator}/{exact.denominator}"
 
 
-def common(denominators: Iterable[int]) -> int:
-    """The least number that all of these divide."""
-    return int(np.lcm.reduce(np.array([1, *denominators], dtype=object)))
+def over_common(parts: Iterable[Fraction]) -> tuple[list[int], int]:
+    """Fractions as whole numbers over the least denominator that all of them have in common."""
+    parts = list(parts)
+    over = math.lcm(*(part.denominator for part in parts))
+    return [int(part * over) for part in parts], over

@@ -1,7 +1,7 @@
 """Prices of machines' time that bound what any schedule is worth: cutting planes on the dual of the
 time-indexed program, with times where schedules change only.
 
-The theorem stands above `Scheduling.priced` in `verify.py`.
+The theorem stands above `Scheduling.priced` in the verifier.
 """
 
 from __future__ import annotations

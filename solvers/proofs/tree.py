@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ... import verify
 from ...models.program import LinearProgram
+from ...verify.program import Program
+from ...verify.reading import MOST_WORK, Refused, charge
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status
 from . import patience
@@ -52,7 +53,7 @@ MOST_TRIED = 50
 
 
 def tree_step(
-    program: verify.Program,
+    program: Program,
     objective: tuple[Terms, int] | None,
     clock: Clock,
     at: Sequence[int] | None = None,
@@ -73,11 +74,24 @@ def tree_step(
     try:
         with patience(0.9):
             return _tree(program, objective, clock, at, nodes)
-    except verify.Refused:  # it would take the verifier too long
+    except Refused:  # it would take the verifier too long
         return None
 
 
-def relaxed_bound(program: verify.Program, cost: Terms, clock: Clock) -> int | None:
+def propagation_steps(
+    program: Program,
+    objective: tuple[Terms, int] | None,
+    clock: Clock,
+    at: Sequence[int] | None = None,
+    nodes: int = 10**9,
+    **fields: Any,
+) -> list[dict[str, Any]]:
+    """The step with such a tree and these fields of its own; none where there is no tree."""
+    tree = tree_step(program, objective, clock, at, nodes)
+    return [] if tree is None else [{"kind": "propagation", **fields, **tree}]
+
+
+def relaxed_bound(program: Program, cost: Terms, clock: Clock) -> int | None:
     """What the relaxation says that no point of a program costs less than, once splits of which one
     side has nothing left are made; None when it says nothing, or time is up first. A row is added.
     """
@@ -91,13 +105,13 @@ def relaxed_bound(program: verify.Program, cost: Terms, clock: Clock) -> int | N
                 if point is not None and not clock.expired:
                     value = float(search.cost @ point) * search.unit
                     return math.ceil(value - RELATIVE * max(1.0, abs(value)))
-    except verify.Refused:  # it would take the verifier too long
+    except Refused:  # it would take the verifier too long
         pass
     return None
 
 
 def _tree(
-    program: verify.Program,
+    program: Program,
     objective: tuple[Terms, int] | None,
     clock: Clock,
     at: Sequence[int] | None,
@@ -155,7 +169,7 @@ class _Search:
 
     def __init__(
         self,
-        program: verify.Program,
+        program: Program,
         has_objective: bool,
         clock: Clock,
         at: Sequence[int] | None,
@@ -171,7 +185,7 @@ class _Search:
             self.cost[j] = a / self.unit
         self.point: Floats | None = None
         self._living: dict[tuple[int, ...], WarmStartedProgram] = {}
-        self._probing = PROBING * verify.MOST_WORK
+        self._probing = PROBING * MOST_WORK
         self._load()
 
     def _load(self) -> None:
@@ -213,14 +227,14 @@ class _Search:
     def tighten(self, low: Bounds, high: Bounds, column: int | None = None) -> bool:
         """Tighten bounds by all rows, or from those of a column on; False if nothing is left."""
         rows = range(len(self.program.rows)) if column is None else self.program.of[column]
-        verify.charge(2 * len(low))
+        charge(2 * len(low))
         if not self.small:
             return self.program.tighten(low, high, list(rows))  # type: ignore[arg-type]
         from .propagation_kernels import tighten
 
         self._room[1][list(rows)] = True
         left, work = tighten(self._rows, low, high, *self._room)
-        verify.charge(work)
+        charge(work)
         return left
 
     def fix(
@@ -242,7 +256,7 @@ class _Search:
                     self._rows, low, high, *self._room, some, self.score[done:], hints, AT_ONCE
                 )
                 self._probing -= work
-                verify.charge(work)
+                charge(work)
                 tree += hints[:, :found].T.ravel().tolist()
                 if not left:
                     return False

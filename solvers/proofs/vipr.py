@@ -2,7 +2,7 @@
 which `viprchk` checks, a program that is not ours.
 
 A certificate says that a program has no point: the verifier's own program of what would be better
-than the answer. That the program is the problem only `verify.py` shows. Each bound that is
+than the answer. That the program is the problem only the verifier shows. Each bound that is
 tightened is a row of its own, a sum of a row and of bounds that is rounded; each leaf is a sum of
 rows that says 0 <= a number below 0; and two cases that are closed close the one they came from.
 """
@@ -15,7 +15,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ... import verify
+from ...verify.colocation import Colocation
+from ...verify.colocation_fair import bandwidths, slack_program
+from ...verify.colocation_stable import Gains, stable_program
+from ...verify.frame import ProofCase, ProofFile
+from ...verify.groups import Groups
+from ...verify.packing import Packing
+from ...verify.packing_prices import Priced
+from ...verify.packing_servers import moves_program, servers_program
+from ...verify.packing_shares import Shares
+from ...verify.program import Program
+from ...verify.reading import rational, whole
 
 MOST_ROWS = 2_000_000
 """Rows that a certificate may derive."""
@@ -62,8 +72,8 @@ class _Certificate:
                 waiting.pop()
                 if top.index < 0:
                     pairs = [f"{part.index} {times}" for part, times in top.parts]
-                    made = "" if top.reason == "asm" else f" {len(pairs)} {' '.join(pairs)}"
-                    self._write(top, f"{top.reason}{made}")
+                    source = "" if top.reason == "asm" else f" {len(pairs)} {' '.join(pairs)}"
+                    self._write(top, f"{top.reason}{source}")
         return row.index
 
     def split(self, one: tuple[_Row, _Row], two: tuple[_Row, _Row]) -> _Row:
@@ -98,8 +108,8 @@ def _written(row: _Row) -> str:
 class _Cases:
     """Open cases, first below and then above a split, and what is false in those closed."""
 
-    def __init__(self, made: _Certificate) -> None:
-        self.made, self.open = made, list[tuple[_Row, _Row, list[_Row]]]()
+    def __init__(self, certificate: _Certificate) -> None:
+        self.certificate, self.open = certificate, list[tuple[_Row, _Row, list[_Row]]]()
 
     def split(self, below: _Row, above: _Row) -> None:
         """A case becomes two."""
@@ -107,27 +117,27 @@ class _Cases:
 
     def close(self, false: _Row) -> None:
         """The case that is looked at, and those that it was the last of."""
-        self.made.need(false)
+        self.certificate.need(false)
         while self.open:
             below, above, closed = self.open[-1]
             if not closed:
                 closed.append(false)
                 return
             self.open.pop()
-            false = self.made.split((closed[0], below), (false, above))
+            false = self.certificate.split((closed[0], below), (false, above))
 
 
 class _Bounds:
     """The tree of `verify.Program.impossible`, with what every bound follows from."""
 
-    def __init__(self, program: verify.Program, step: dict[str, Any]) -> None:
-        self.made = _Certificate(len(program.low))
+    def __init__(self, program: Program, step: dict[str, Any]) -> None:
+        self.certificate = _Certificate(len(program.low))
         ends = zip(program.low, program.high, strict=True)
         self.ends = [
-            (self.made.give("G", low, [(j, 1)]), self.made.give("L", high, [(j, 1)]))
+            (self.certificate.give("G", low, [(j, 1)]), self.certificate.give("L", high, [(j, 1)]))
             for j, (low, high) in enumerate(ends)
         ]
-        self.rows = [self.made.give("L", most, terms) for terms, most in program.rows]
+        self.rows = [self.certificate.give("L", most, terms) for terms, most in program.rows]
         for divisor, *hint in step.get("cuts", []):
             self._cut(divisor, hint)
         self.of: list[list[int]] = [[] for _ in self.ends]
@@ -151,12 +161,12 @@ class _Bounds:
     def _cut(self, divisor: int, hint: list[int]) -> None:
         """A sum of rows, divided and rounded down."""
         parts, total, right = self._sum(hint)
-        made = [(row, times / divisor) for row, times in parts]
-        made += [(self.ends[j][0], -Fraction(a % divisor, divisor)) for j, a in total.items()]
+        used = [(row, times / divisor) for row, times in parts]
+        used += [(self.ends[j][0], -Fraction(a % divisor, divisor)) for j, a in total.items()]
         terms = tuple((j, a // divisor) for j, a in total.items() if a // divisor)
-        kept = tuple(part for part in made if part[1])
         reason = "rnd" if divisor > 1 else "lin"
-        self.rows.append(_Row("L", right // divisor, terms, reason, kept))
+        parts = [part for part in used if part[1]]
+        self.rows.append(_Row("L", right // divisor, terms, reason, tuple(parts)))
 
     def _closed(
         self, parts: list[tuple[_Row, Fraction]], terms: Terms, right: int, ends: list[Any]
@@ -186,19 +196,19 @@ class _Bounds:
                 if abs(a) * (high - low) > room:
                     parts = [(ends[k][0 if b > 0 else 1], Fraction(-b, a)) for k, b in row.terms]
                     parts = [part for part, (k, _) in zip(parts, row.terms, strict=True) if k != j]
-                    made = ((row, Fraction(1, a)), *parts)
+                    sources = ((row, Fraction(1, a)), *parts)
                     step = room // abs(a)
                     if a > 0:
-                        ends[j] = ends[j][0], _Row("L", low + step, ((j, 1),), "rnd", made)
+                        ends[j] = ends[j][0], _Row("L", low + step, ((j, 1),), "rnd", sources)
                     else:
-                        ends[j] = _Row("G", high - step, ((j, 1),), "rnd", made), ends[j][1]
+                        ends[j] = _Row("G", high - step, ((j, 1),), "rnd", sources), ends[j][1]
                     more = [other for other in self.of[j] if other not in waiting]
                     waiting.update(more)
                     todo += more
         return None
 
     def _tree(self, hints: Iterator[int], leaves: Iterator[list[int]]) -> None:
-        cases, stack = _Cases(self.made), [(self.ends, list(range(len(self.rows))))]
+        cases, stack = _Cases(self.certificate), [(self.ends, list(range(len(self.rows))))]
         while stack:
             ends, rows = stack.pop()
             ends = list(ends)
@@ -222,71 +232,61 @@ class _Bounds:
 
 
 def certificates(instance: bytes, proof: bytes) -> list[str]:
-    """The certificates of the trees in a proof that `verify.py` accepts, in the order of its steps;
-    none if it has no tree over a program in whole numbers.
+    """The certificates of the trees in an accepted proof, in the order of its steps; none if it has
+    no tree over a program in whole numbers.
 
     Parameters
     ----------
     instance, proof : the contents of the two files, unpacked.
     """
-    document, content = verify.parse(instance, True), verify.parse(proof, False)
-    own = {
-        name: value
-        for name, value in document.items()
-        if name not in ("cotenant", "problem", "name", "source")
-    }
-    made: Any = content
-    levels = [made, *made["levels"]]
-    case = verify.ProofCase(
-        own, made["options"], made["witness"], [part["steps"] for part in levels]
-    )
-    trees = [
-        (level, step) for level, part in enumerate(levels) for step in part["steps"] if _tree(step)
-    ]
+    file = ProofFile(instance, proof)
+    content: Any = file.content
+    case = ProofCase(file.document, content["options"], content["witness"], file.steps)
+    about = f"{content['problem']} {content['method']} of the instance"
+    why = f"{about} {content['instance']['sha256']}"
     texts = []
-    for level, step in trees:
-        about = levels[level]["claim"]["objective"]
-        why = f"{made['problem']} {made['method']} of the instance {made['instance']['sha256']}"
-        program = _program(case, made, level, step)
-        texts.append(_Bounds(program, step).made.text(f"{why}: {about}"))
+    for number, level in enumerate(file.levels):
+        parts: Any = level
+        for step in filter(_tree, parts["steps"]):
+            program = _program(case, content, number, step)
+            certificate = _Bounds(program, step).certificate
+            texts.append(certificate.text(f"{why}: {parts['claim']['objective']}"))
     return texts
 
 
 def _tree(step: dict[str, Any]) -> bool:
     """Whether a step holds a tree over a program."""
-    return step["kind"] == "prop" or (step["kind"] == "prices" and "sums" in step)
+    return step["kind"] == "propagation" or (step["kind"] == "prices" and "sums" in step)
 
 
-def _program(
-    case: verify.ProofCase, made: dict[str, Any], level: int, step: dict[str, Any]
-) -> verify.Program:
+def _program(case: ProofCase, content: dict[str, Any], level: int, step: dict[str, Any]) -> Program:
     """The program whose points would be better than the answer, as the verifier makes it."""
-    if made["problem"] == "groups":
-        program, cost_of = verify.Groups(case).program(step, step["below"] - 1)
+    if content["problem"] == "groups":
+        program, cost_of = Groups(case).program(step, step["below"] - 1)
         program.at_most(cost_of, step["below"] - 1)
         return program
-    if made["problem"] == "packing":
-        if made["method"] == "max-min-share" and step["kind"] == "prop":
-            return verify.Shares(verify.Packing(case)).program(level)
-        packing, below = verify.Packing(case, ruled=True), step.get("below")
-        cost = packing.cost if made["method"] == "min-cost" else [1] * len(packing.room)
-        if made["method"] == "fewest-moves":
-            return verify.moves_program(packing, made["options"]["servers"], below, step)[0]
-        if step["kind"] == "prop":
-            return verify.servers_program(packing, cost, below, step)[0]
-        owed = [verify.whole(number, "request") for number in packing.request]
-        return verify.Priced(packing, owed, cost, step).program()
-    given, value = verify.Colocation(case), made["claim"]["value"]
-    if made["method"] == "stable":
-        few = verify.rational(value, "value") if level else step.get("few", 0)
-        gains = verify.Gains(given, case.options)
-        program, cost_of = verify.stable_program(given, gains, int(few))
+    if content["problem"] == "packing":
+        if content["method"] == "max-min-share" and step["kind"] == "propagation":
+            return Shares(Packing(case)).program(level)
+        packing, below = Packing(case, ruled=True), step.get("below")
+        cost = packing.cost if content["method"] == "min-cost" else [1] * len(packing.room)
+        if content["method"] == "fewest-moves":
+            return moves_program(packing, content["options"]["servers"], below, step)[0]
+        if step["kind"] == "propagation":
+            return servers_program(packing, cost, below, step)[0]
+        owed = [whole(number, "request") for number in packing.request]
+        return Priced(packing, owed, cost, step).program()
+    given, value = Colocation(case), content["claim"]["value"]
+    if content["method"] == "stable":
+        few = rational(value, "value") if level else step.get("few", 0)
+        gains = Gains(given, case.options)
+        program, cost_of = stable_program(given, gains, int(few))
     else:
         parts = given.unit * math.lcm(*(n for n in given.count if n))
-        if made["method"] == "fair-within" and given.answered:
-            level, value = 1, made["options"]["slack"]
-        slack = verify.rational(value, "value") * parts if level else step["below"] - 1
-        program, cost_of = verify.slack_program(given, verify.bandwidths(given), int(slack))
+        if content["method"] == "fair-within" and given.answered:
+            level, value = 1, content["options"]["slack"]
+        slack = rational(value, "value") * parts if level else step["below"] - 1
+        program, cost_of = slack_program(given, bandwidths(given), int(slack))
     if level:
         program.at_most(cost_of, step["below"] - 1)
     return program

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from cotenant import catalog, verify
+from cotenant import catalog
 from cotenant.analysis.run.solve import solve
 from cotenant.instances.problem.errors import InvalidInstance
 from cotenant.instances.problem.files import instance_of
@@ -23,6 +23,8 @@ from cotenant.instances.problem.proof import Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Task
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.reading import parse
 
 Pairs = tuple[tuple[int, int], ...]
 """Agents that share, and (i, i) for one without a co-runner; agents numbered type by type."""
@@ -234,15 +236,15 @@ def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
 
 def case_of(
     document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any
-) -> verify.ProofCase:
+) -> ProofCase:
     """What a checker gets."""
-    content = verify.parse(json.dumps(document).encode(), decimals=True)
+    content = parse(json.dumps(document).encode(), decimals=True)
     own = {
         name: value
         for name, value in content.items()
         if name not in ("cotenant", "problem", "name", "source")
     }
-    return verify.ProofCase(
+    return ProofCase(
         own,
         options or {},
         None if pairs is None else witness(document, pairs),

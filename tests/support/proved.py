@@ -14,18 +14,20 @@ from typing import Any
 
 import pytest
 
-from cotenant import catalog, verify
+from cotenant import catalog
 from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.files import write
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock, Outcome
 from cotenant.solvers.proofs import Task
+from cotenant.verify import verify
+from cotenant.verify.reading import MOST_WORK, Refused, Unreadable
 
 Document = dict[str, Any]
 
 REFUSALS = (
-    verify.Refused,
-    verify.Unreadable,
+    Refused,
+    Unreadable,
     ArithmeticError,
     LookupError,
     TypeError,
@@ -48,12 +50,12 @@ def proof_of(
     return content, made.document(instance.name, sha256(content).hexdigest())
 
 
-def judged(content: bytes, proof: Document) -> str:
+def judged(content: bytes, proof: Document, most_work: int = MOST_WORK) -> str:
     """What the verifier says."""
-    return verify.verify(content, json.dumps(proof).encode())
+    return verify(content, json.dumps(proof).encode(), most_work)
 
 
-_verified = lru_cache(4)(verify.verify)
+_verified = lru_cache(4)(verify)
 """What the verifier says of a proof that many forgeries are made of."""
 
 

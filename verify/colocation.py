@@ -1,0 +1,188 @@
+"""Colocation: agents of T types, to be paired; at most two share a machine. Least mean penalty."""
+
+from fractions import Fraction
+
+from .frame import CheckedLevel, Methods, ProofCase, step_of
+from .program import Program, Terms
+from .reading import (
+    MOST_PRICE,
+    Refused,
+    Step,
+    amount,
+    beyond,
+    charge,
+    fields,
+    listed,
+    product,
+    scaled,
+    whole,
+    wholes,
+)
+
+
+class Colocation:
+    """An instance and the answer that is shown, if any: penalties are whole numbers over `unit`.
+
+    `penalty[a][b]` is None where types a and b may not share: either row says so, or there is only
+    one agent of the type. At most `alone` agents may be without a co-runner, at the penalty
+    `single`. They have a machine of their own and never leave it, unless the instance says what
+    being unpaired costs (`left`): then they are left without a place, and gain as others do.
+    """
+
+    def __init__(self, case: ProofCase) -> None:
+        others = "names bandwidth machines unpaired low high looks confidence intervals"
+        self.document = document = fields(case.document, "penalty count", others, "the instance")
+        self.count = wholes(document["count"], "count", None, 0, MOST_PRICE)
+        self.size, self.agents = len(self.count), whole(sum(self.count), "the number of agents", 1)
+        square = listed(document["penalty"], "penalty", self.size)
+        flat = [value for row in square for value in listed(row, "penalty", self.size)]
+        values, self.unit = scaled([*flat, document.get("unpaired", 0)], "penalty")
+        self.left, self.single = "unpaired" in document, whole(values.pop(), "unpaired")
+        if max(map(abs, [self.single, *(value or 0 for value in values)])) > self.unit:
+            raise Refused("a penalty is not from -1 to 1")
+        rows = [values[k : k + self.size] for k in range(0, len(values), self.size)]
+        for a, row in enumerate(rows):
+            row[a] = None if self.count[a] < 2 else row[a]
+            for b in [b for b in range(a) if row[b] is None or rows[b][a] is None]:
+                row[b] = rows[b][a] = None
+        self.penalty = rows
+        self.alone = self.agents if self.left else 0
+        if "machines" in document:
+            null = document["machines"] is None  # as many as needed
+            machines = self.agents if null else amount(document["machines"], "machines")
+            self.alone = min(self.agents, 2 * machines - self.agents)
+            if self.alone < 0 or self.left:
+                raise Refused("there are too few machines, or a cost of being alone")
+        self.pairs: list[tuple[int, int, int]] = []
+        self.singles = [0] * self.size
+        self.answered = case.witness is not None
+        if self.answered:
+            self._answer(fields(case.witness, "first second pairs single", what="the answer"))
+
+    def _answer(self, answer: Step) -> None:
+        """Every agent is placed once, no pair is forbidden, and not too many are alone."""
+        pairs = wholes(answer["pairs"], "pairs", None, 1)
+        first = wholes(answer["first"], "first", len(pairs), 0, self.size - 1)
+        second = wholes(answer["second"], "second", len(pairs), 0, self.size - 1)
+        self.singles = wholes(answer["single"], "single", self.size, 0)
+        self.pairs = list(zip(first, second, pairs, strict=True))
+        placed = list(self.singles)
+        for a, b, number in self.pairs:
+            placed[a] += number
+            placed[b] += number
+            if self.penalty[a][b] is None:
+                raise Refused(f"the answer pairs the types {a} and {b}, which may not share")
+        if placed != self.count or sum(self.singles) > self.alone:
+            raise Refused("the answer does not place every agent once, or leaves too many alone")
+
+    def beside(self) -> list[tuple[int, int, int]]:
+        """The answer as (a, what such an agent's penalty is, how many a-agents) of the paired."""
+        sides = [*self.pairs, *((b, a, number) for a, b, number in self.pairs)]
+        return [(a, whole(self.penalty[a][b], "penalty"), number) for a, b, number in sides]
+
+    def mean(self) -> Fraction | None:
+        """The mean penalty of the answer's agents."""
+        total = self.single * sum(self.singles) + sum(old * n for _, old, n in self.beside())
+        return Fraction(total, self.unit * self.agents) if self.answered else None
+
+
+def pairing_bound(given: Colocation, step: Step, weight: list[int]) -> int:
+    """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
+
+    Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
+    is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most
+    `alone`. And of a set S of types with an odd number of agents at least one is alone or shares
+    with a type outside, as pairs within S take an even number: x(leaving S) + s(S) >= 1. Take these
+    rows times prices u[a] of any sign, rent >= 0 and p[S] >= 0, and subtract them from the cost:
+        cost >= u . count - rent alone + sum of p + sum of (reduced cost of a column) (the column).
+    A column is at least 0 and at most `most`, so it adds no less than min(0, reduced cost) most.
+    At last the cost is a whole number of units, so the bound may be rounded up to one.
+    """
+    over, rent = whole(step["over"], "over", 1), whole(step["rent"], "rent", 0)
+    prices, size = wholes(step["prices"], "prices", given.size), given.size
+    total = sum(u * n for u, n in zip(prices, given.count, strict=True)) - rent * given.alone
+    sets_of: list[dict[int, int]] = [{} for _ in range(size)]
+    for k, entry in enumerate(listed(step["sets"], "sets")):
+        price, *members = wholes(entry, "a set", None, 0)
+        if members != sorted(set(members)) or sum(given.count[a] for a in members) % 2 == 0:
+            raise Refused(f"the set {k} names a type twice, or has an even number of agents")
+        total += price
+        for a in members:
+            prices[a] += price  # for every column of a; taken back below where both are inside
+            sets_of[a][k] = price
+    columns = list(zip(*given.penalty, strict=True))
+    weight = [over * times for times in weight]
+    bits = max(map(int.bit_length, [*prices, *weight]))
+    each = product(beyond([1 << bits]), given.unit.bit_length())
+    for a, (u, times) in enumerate(zip(prices, weight, strict=True)):
+        if given.alone:
+            total += min(0, given.single * times - u + rent) * given.count[a]
+        charge((size - a) * (3 + len(sets_of[a]) + each))
+        row = zip(given.penalty[a][a:], columns[a][a:], weight[a:], prices[a:], strict=True)
+        for b, (one, other, w, v) in enumerate(row, a):
+            if one is not None and other is not None and one * times + other * w < u + v:
+                both = sum(price for k, price in sets_of[a].items() if k in sets_of[b])
+                most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+                total += min(0, one * times + other * w - u - v + 2 * both) * most
+    return -(-total // over)
+
+
+def mean_bound(given: Colocation, step: Step) -> Fraction:
+    """No pairing has less mean penalty than this."""
+    return Fraction(pairing_bound(given, step, [1] * given.size), given.unit * given.agents)
+
+
+def no_pairing(given: Colocation, steps: list[object]) -> bool:
+    """Whether a step "infeasible" shows that any pairing would cost more than 0 at weights 0."""
+    for value in [
+        value for value in steps if isinstance(value, dict) and value.get("kind") == "infeasible"
+    ]:
+        step = step_of(value, infeasible="over prices rent sets")[1]
+        if pairing_bound(given, step, [0] * given.size) > 0:
+            return True
+    return False
+
+
+def colocation_optimal(case: ProofCase) -> list[CheckedLevel]:
+    """Least mean penalty."""
+    given = Colocation(case)
+    if no_pairing(given, case.steps[0]):
+        return [CheckedLevel(infeasible=True)]
+    level = CheckedLevel(given.mean())
+    for _, step in case.each(0, dual="over prices rent sets"):
+        level.at_least(mean_bound(given, step))
+    return [level]
+
+
+Pairs = tuple[Program, dict[tuple[int, int], int], dict[int, int], Terms]
+
+
+def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
+    """What every pairing satisfies in which types have these partners; and its cost, by column.
+
+    Columns: x[a,b], pairs of types a <= b (given for [a,b] and [b,a]); s[a], a-agents alone. Rows:
+    not too many are alone, and every agent is placed once.
+    """
+    program, column, cost = Program(), dict[tuple[int, int], int](), Terms()
+    for a, others in enumerate(partners):
+        for b in [b for b in others if a <= b]:
+            most = given.count[a] // 2 if a == b else min(given.count[a], given.count[b])
+            column[a, b] = column[b, a] = program.column(most)
+            both = whole(given.penalty[a][b], "") + whole(given.penalty[b][a], "")
+            cost.append((column[a, b], both))
+    types = range(given.size if given.alone else 0)
+    alone = {a: program.column(min(given.count[a], given.alone)) for a in types}
+    program.at_most([(j, 1) for j in alone.values()], given.alone)
+    for a, others in enumerate(partners):
+        beside = [(column[a, b], 1 + (a == b)) for b in others]
+        program.equal(beside + ([(alone[a], 1)] if alone else []), given.count[a])
+    return program, column, alone, cost + [(j, given.single) for j in alone.values()]
+
+
+def partners_of(given: Colocation) -> list[list[int]]:
+    """The types with which agents of each type may share."""
+    rows = [row if number else [] for row, number in zip(given.penalty, given.count, strict=True)]
+    return [[b for b, p in enumerate(row) if given.count[b] and p is not None] for row in rows]
+
+
+METHODS: Methods = {"optimal": ("", "penalty min", colocation_optimal)}

@@ -1,0 +1,35 @@
+"""Which file judges which method. Only the files of a proof's problem are loaded."""
+
+from .frame import Methods, ProofFile
+from .reading import MOST_WORK
+
+
+def methods_of(problem: str) -> Methods:
+    """What can be proved of a problem."""
+    if problem == "colocation":
+        from . import colocation, colocation_fair, colocation_stable
+
+        return colocation.METHODS | colocation_fair.METHODS | colocation_stable.METHODS
+    if problem == "packing":
+        from . import packing_game, packing_servers, packing_shares
+
+        return packing_game.METHODS | packing_servers.METHODS | packing_shares.METHODS
+    if problem == "admission":
+        from .admission import METHODS
+    elif problem == "groups":
+        from .groups import METHODS
+    elif problem == "market":
+        from .market import METHODS
+    elif problem == "numa":
+        from .numa import METHODS
+    elif problem == "scheduling":
+        from .scheduling import METHODS
+    else:
+        return {}
+    return METHODS
+
+
+def verify(instance: bytes, proof: bytes, most_work: int = MOST_WORK) -> str:
+    """What a proof proves of an instance, in one sentence; raises Refused or Unreadable."""
+    file = ProofFile(instance, proof)
+    return file.judge(methods_of(file.problem), most_work)

@@ -1,0 +1,168 @@
+"""Packing: virtual machines (VMs) of several types on servers of several classes."""
+
+from fractions import Fraction
+
+from .frame import ProofCase
+from .reading import (
+    MOST_PRICE,
+    Refused,
+    Step,
+    charge,
+    fields,
+    listed,
+    refuse_if,
+    text_of,
+    whole,
+    wholes,
+)
+
+Zonal = tuple[list[int], list[set[int]], int, int]
+
+
+def _amounts_of(value: object, what: str) -> list[list[int]]:
+    return [wholes(row, what, None, 0, MOST_PRICE) for row in listed(value, what)]
+
+
+def _limits(value: object, what: str, size: int) -> list[int | None]:
+    rows = listed([None] * size if value is None else value, what, size)
+    return [None if n is None else whole(n, what, 0, MOST_PRICE) for n in rows]
+
+
+class Packing:
+    """An instance and its answer. None: servers as many as needed, VMs as many as fit.
+
+    Rules on where VMs may run: `allowed[i][c]`; `limits`, types and how many of their VMs one
+    server may hold; `apart`, types of which no server holds both; `zonal`, types, zones (sets of
+    classes), how many VMs of them each zone may hold, and by how many two zones may differ.
+    """
+
+    def __init__(self, case: ProofCase, ruled: bool = False) -> None:
+        others = "initial servers request cost partial resources names class_names"
+        others += " placed server_names zone"
+        rules = " allowed most_per_server apart skew limits spreads"
+        document = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
+        self.room, self.size = (
+            _amounts_of(document[name], name) for name in ("capacity", "demand")
+        )
+        kinds, wide = len(self.room), len(self.room[0])
+        self.start = _amounts_of(document.get("initial") or self.room, "initial")
+        widths = {*map(len, self.room + self.size + self.start)}
+        if widths != {wide} or len(self.start) != kinds or not all(map(any, self.size)):
+            raise Refused("capacities differ in length, or a VM takes nothing")
+        self.servers = _limits(document.get("servers"), "servers", kinds)
+        self.request = _limits(document.get("request"), "request", len(self.size))
+        self.cost = wholes(document.get("cost") or [1] * kinds, "cost", kinds, 1)
+        self.partial = document.get("partial") is True
+        self._rules(document)
+        self.answered, self.kinds = case.witness is not None, list[int]()
+        self.rows = list[list[int]]()
+        self.total = [0] * len(self.size)
+        if self.answered:
+            self._answer(fields(case.witness, "count server_class", what="the answer"))
+
+    def _answer(self, answer: Step) -> None:
+        """No server holds more than it has room for, there are so many, and requests are met."""
+        rows = listed(answer["count"], "rows")
+        self.rows = [wholes(row, "count", len(self.size), 0, MOST_PRICE) for row in rows]
+        self.kinds = wholes(answer["server_class"], "class", len(rows), 0, len(self.room) - 1)
+        charge(len(rows) * (len(self.size) * (5 + len(self.room[0])) + self.work))
+        used = [0] * len(self.room)
+        for kind, row in zip(self.kinds, self.rows, strict=True):
+            used[kind] += 1
+            self.total = [n + more for n, more in zip(self.total, row, strict=True)]
+            for j, most in enumerate(self.room[kind]):
+                if sum(n * size[j] for n, size in zip(row, self.size, strict=True)) > most:
+                    raise Refused("a server of the answer holds more than it has room for")
+        for kind, (number, there_are) in enumerate(zip(used, self.servers, strict=True)):
+            if there_are is not None and number > there_are:
+                raise Refused(f"the answer uses more servers of class {kind} than there are")
+        for placed, wanted in zip(self.total, self.request, strict=True):
+            if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
+                raise Refused("the answer does not place the VMs that are requested")
+        for kind, row in zip(self.kinds, self.rows, strict=True):
+            types = {i for i, n in enumerate(row) if n}
+            over = any(sum(row[i] for i in group) > most for group, most in self.limits)
+            if over or any(pair <= types for pair in self.apart):
+                raise Refused("a server of the answer holds VMs that may not be there together")
+            if not all(self.allowed[i][kind] for i in types):
+                raise Refused("a server of the answer holds VMs that are not allowed there")
+        for group, zones, most, skew in self.zonal:
+            there = [0] * len(self.room)
+            charge(5 * len(there))
+            for kind, row in zip(self.kinds, self.rows, strict=True):
+                there[kind] += sum(row[i] for i in group)
+            totals = [sum(there[c] for c in zone) for zone in zones] or [0]
+            if max(totals) > most or max(totals) - min(totals) > skew:
+                raise Refused("a zone holds too many VMs")
+
+    def _rules(self, document: Step) -> None:
+        types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2
+
+        def group(value: object) -> list[int]:
+            members = wholes(value, "types", None, 0, types - 1)
+            refuse_if(len(set(members)) < len(members), "a rule names a type twice")
+            return members
+
+        def rules(own: str, name: str, key: str, other: str) -> list[tuple[list[int], int, Step]]:
+            each = enumerate(listed(document.get(own) or [None] * types, own, types))
+            entries: list[object] = [{"types": [i], key: n} for i, n in each if n is not None]
+            entries += listed(document.get(name, []), name)
+            entries_read = [fields(e, f"types {key}", other, f"a {name[:-1]}") for e in entries]
+            return [(group(rule["types"]), whole(rule[key], key, 1), rule) for rule in entries_read]
+
+        allowed = listed(document.get("allowed") or [], "allowed")
+        rows = [listed(row, "allowed", kinds) for row in allowed]
+        if any(type(entry) is not bool for row in rows for entry in row):
+            raise Refused("allowed is neither true nor false")
+        self.allowed = rows or [[True] * kinds] * types
+        listed(self.allowed, "allowed", types)
+        self.limits, self.zonal = list[tuple[list[int], int]](), list[Zonal]()
+        pairs = [listed(pair, "apart", 2) for pair in listed(document.get("apart") or [], "apart")]
+        self.apart = [set(group(pair)) for pair in pairs]
+        zones: dict[str, set[int]] = {}
+        for c, name in enumerate(listed(document.get("zone") or [""] * kinds, "zone", kinds)):
+            zones.setdefault(text_of(name, "zone"), set()).add(c)
+        zones.pop("", None)
+        every = list(zones.values())
+        for limited, most, rule in rules("most_per_server", "limits", "most", "within"):
+            if rule.get("within", "server") == "server":
+                self.limits.append((limited, most))
+            else:
+                refuse_if(rule["within"] != "zone", "a limit is within neither server nor zone")
+                self.zonal.append((limited, every, most, no_limit))
+        for members, skew, rule in rules("skew", "spreads", "skew", "zones"):
+            charge(kinds * (len(members) + 5))
+            able = {c for c, n in enumerate(self.servers)
+                    if n != 0 and any(self.allowed[i][c] for i in members)}  # fmt: skip
+            named = {text_of(name, "a zone") for name in listed(rule.get("zones", []), "zones")}
+            refuse_if(not named <= set(zones), "a spread names a zone in which there is no server")
+            listing = sorted(zones.items())
+            over = [z for name, z in listing if (name in named if named else z & able)]
+            self.zonal.append((members, over, no_limit, skew))
+        groups = [group for group, _ in self.limits] + [group for group, *_ in self.zonal]
+        self.work = 2 * sum(map(len, groups)) + 10 * len(self.apart)  # to see if a server is right
+        self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
+        for entry in listed(document.get("placed") or [], "placed"):
+            server, i, n = wholes(entry, "placed", 3, 0)
+            _, present = self.placed.setdefault(server, (self.class_of(server), {}))
+            refuse_if(i >= types or i in present, "what runs now is of no type, or told twice")
+            present[i] = n
+        self.placed_vms = sum(sum(present.values()) for _, present in self.placed.values())
+
+    def class_of(self, server: int) -> int:
+        """The class of a server; they are numbered class by class."""
+        charge(2 * len(self.servers))
+        for c, number in enumerate(self.servers):
+            server -= whole(number, "the number of servers")
+            if server < 0:
+                return c
+        raise Refused("there is no such server")
+
+    def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
+        """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
+        refuse_if(not self.partial and any(self.request), "a request is no cap")
+        servers = [whole(n, "the number of servers") for n in self.servers]
+        sums = [[sum(n * row[j] for n, row in zip(servers, rows, strict=True))
+                 for j in range(len(rows[0]))] for rows in (self.start, self.room)]  # fmt: skip
+        sizes = [zip(row, sums[1], strict=True) for row in self.size]
+        return servers, [[Fraction(d, n or 1) for d, n in row] for row in sizes], sums

@@ -1,0 +1,189 @@
+"""Packing: the fewest or cheapest servers, and the fewest moves, by prices of VMs or by programs of
+what runs where.
+"""
+
+from fractions import Fraction
+
+from .frame import CheckedLevel, Methods, ProofCase
+from .packing import Packing
+from .packing_prices import Priced
+from .program import Program, Terms
+from .reading import Refused, Step, charge, refuse_if, whole, wholes
+
+Kinds = list[tuple[int, int, dict[int, int]]]
+Placing = tuple[Program, Kinds]
+
+
+def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
+    """What every answer that serves all requests, on so many servers of each class, satisfies,
+    by class; or by server, if a step says "each"; and each class, or server, with its columns.
+
+    Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
+    no more room than these servers have; those of a type, of one size, or of a limit are at
+    most what a server holds times these servers; types apart are on different servers, which
+    have columns too. All that is requested is placed. In each zone a zonal rule counts at least
+    some number, a column, and at most so many more as it allows.
+    """
+    program, kinds, each = Program(), Kinds(), step.get("each", False) is True
+    owed = [whole(n, "what is requested") for n in given.request]
+    placed: list[Terms] = [[] for _ in owed]
+    sizes: dict[tuple[int, ...], list[int]] = {}
+    for i, size in enumerate(given.size):
+        sizes.setdefault(tuple(size), []).append(i)
+    for c, room in enumerate(given.room):
+        holds = dict[int, int]()  # how many VMs of a type a server holds
+        limits = list(given.limits)
+        for alike in sizes.values():
+            fit = min(r // d for r, d in zip(room, given.size[alike[0]], strict=True) if d)
+            limits.append((alike, fit))
+            holds.update({i: min(fit, owed[i]) for i in alike if given.allowed[i][c]})
+        for group, top in limits:
+            if len(group) == 1 and group[0] in holds:
+                holds[group[0]] = min(top, holds[group[0]])
+        times, many = (numbers[c], 1) if each else (1, numbers[c])
+        charge(times * (300 + 20 * len(limits) + (5 + 2 * len(room)) * len(owed) + given.work))
+        for _ in range(times):
+            used = program.column(many)
+            on = {i: program.column(min(owed[i], many * n)) for i, n in holds.items() if n}
+            kinds.append((c, used, on))
+            for k, space in enumerate(room):
+                taken = [(j, given.size[i][k]) for i, j in on.items()]
+                program.at_most([*taken, (used, -space)], 0)
+            for i, j in on.items():
+                placed[i].append((j, 1))
+                program.at_most([(j, 1), (used, -holds[i])], 0)
+            for group, top in limits:
+                if len(group) > 1:
+                    here = [(on[i], 1) for i in group if i in on]
+                    program.at_most([*here, (used, -top)], 0)
+            holding = dict[int, int]()  # how many of the servers hold VMs of a type
+            for pair in [pair for pair in given.apart if all(i in on for i in pair)]:
+                for i in sorted(pair - set(holding)):
+                    holding[i] = program.column(many)
+                    program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
+                program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
+    for terms, n in zip(placed, owed, strict=True):
+        program.equal(terms, n)
+    for group, zones, top, skew in given.zonal:
+        total, number = sum(owed[i] for i in group), max(1, len(zones))
+        least = program.column(total // number)
+        top = min(top, (total + (number - 1) * skew) // number)  # others: at least top - skew
+        for zone in zones:
+            charge(len(kinds) * (1 + len(group)))
+            within = [(on[i], 1) for c, _, on in kinds if c in zone for i in group if i in on]
+            program.at_most(within, top)
+            if skew < total:
+                program.at_most([*within, (least, -1)], skew)
+                program.at_most([*((j, -1) for j, _ in within), (least, 1)], 0)
+    return program, kinds
+
+
+def servers_program(given: Packing, cost: list[int], below: int | None, step: Step) -> Placing:
+    """What every answer satisfies, or every one that costs less, its cost being the last row."""
+    vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
+    numbers = [vms if n is None else min(n, vms) for n in given.servers]
+    if below is not None:
+        numbers = [min(n, max(below - 1, 0) // c) for n, c in zip(numbers, cost, strict=True)]
+    program, kinds = placing_program(given, numbers, step)
+    paid = [(used, cost[c]) for c, used, _ in kinds]
+    program.at_most(*((paid, below - 1) if below is not None else ([], 0)))
+    return program, kinds
+
+
+def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
+    """The fewest servers that hold all that is requested, or (`costs`) the cheapest: by prices, or
+    by a tree that shows that nothing is below a cost, or that there is no answer ("propagation").
+    """
+    given, level = Packing(case, ruled=True), CheckedLevel()
+    owed = [whole(n, "what is requested") for n in given.request]
+    cost = given.cost if costs else [1] * len(given.room)
+    refuse_if(given.partial, "not everything has to be served: the fewest servers are none")
+    if given.answered:
+        level.value = Fraction(sum(cost[kind] for kind in given.kinds))
+    for kind, step in case.each(0, prices=Priced.kind, propagation="tree|below each leaves cuts"):
+        if kind == "prices":
+            bound = Priced(given, owed, cost, step).bound()
+        else:
+            bound = whole(step["below"], "below") if "below" in step else None
+            servers_program(given, cost, bound, step)[0].impossible(step)
+        level.infeasible = level.infeasible or bound is None
+        level.at_least(Fraction(bound or 0))
+    return [level]
+
+
+def moves_program(given: Packing, servers: int, below: int | None, step: Step) -> Placing:
+    """What every answer on so many servers satisfies, or every one with fewer moves, which is the
+    last row. Columns besides those of `placing_program`: of each server with VMs now, whether it is
+    kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
+    server, if these are told apart) no more are kept than are in use, and no more VMs stay than are
+    there then.
+    """
+    numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
+    program, kinds = placing_program(given, numbers, step)
+    program.at_most([(used, 1) for _, used, _ in kinds], servers)
+    for c, room in enumerate(given.room):
+        charge(5 * (len(kinds) + len(given.placed)))
+        there = [(used, on) for kind, used, on in kinds if kind == c]
+        now = [(m - first, present) for m, (kind, present) in given.placed.items() if kind == c]
+        first += numbers[c]
+        each = step.get("each", False) is True
+        parts = (
+            [(m, [present]) for m, present in now]
+            if each
+            else [(0, [present for _, present in now])]
+        )
+        for (used, on), rows in [(there[m], rows) for m, rows in parts]:
+            staying, still = Terms(), dict[int, Terms]()
+            for present in rows:
+                k = program.column(1)
+                staying.append((k, 1))
+                own = {i: program.column(n) for i, n in present.items() if i in on}
+                for i, j in own.items():
+                    program.at_most([(j, 1), (k, -present[i])], 0)
+                    still.setdefault(i, []).append((j, 1))
+                for r, space in enumerate(room):
+                    taken = [(j, given.size[i][r]) for i, j in own.items()]
+                    program.at_most([*taken, (k, -space)], 0)
+            program.at_most([*staying, (used, -1)], 0)
+            for i, terms in still.items():
+                program.at_most([*terms, (on[i], -1)], 0)
+                stay += terms
+    fewer = [(j, -1) for j, _ in stay]
+    program.at_most(*(([], 0) if below is None else (fewer, below - 1 - given.placed_vms)))
+    return program, kinds
+
+
+def packing_moves(case: ProofCase) -> list[CheckedLevel]:
+    """The fewest VMs that leave their server, where so many servers may be in use as the option
+    says. A step "witness" says on which server each row of the answer is; or a tree shows that
+    there are no fewer moves, or that there is no answer ("propagation").
+    """
+    given, level = Packing(case, ruled=True), CheckedLevel(None, Fraction(0))
+    servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
+    if given.partial or sum(map(any, given.rows)) > servers:
+        raise Refused("the answer uses more servers, or not everything has to be served")
+    for kind, step in case.each(0, witness="on", propagation="tree|below each leaves cuts"):
+        if kind == "witness":
+            on, moves = wholes(step["on"], "on", len(given.rows), 0), total
+            if len(set(on)) < len(on) or not given.answered:
+                raise Refused("two rows of the answer are on one server, or there is no answer")
+            for place, c, row in zip(on, given.kinds, given.rows, strict=True):
+                refuse_if(given.class_of(place) != c, "a row is on a server of another class")
+                present = given.placed.get(place, (c, {}))[1]
+                moves -= sum(min(n, row[i]) for i, n in present.items())
+            level.value = Fraction(moves)
+            continue
+        below = whole(step["below"], "below") if "below" in step else None
+        moves_program(given, servers, below, step)[0].impossible(step)
+        level.infeasible = level.infeasible or below is None
+        level.at_least(Fraction(below or 0))
+    return [level]
+
+
+METHODS: Methods = {
+    "min-servers": ("", "servers min", packing_servers),
+    "cp-sat": ("", "servers min", packing_servers),
+    "arc-flow": ("", "servers min", packing_servers),
+    "min-cost": ("", "cost min", lambda case: packing_servers(case, True)),
+    "fewest-moves": ("servers", "moves min", packing_moves),
+}

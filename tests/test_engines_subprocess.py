@@ -10,7 +10,7 @@ import time
 
 from support.messages import refused
 
-from cotenant.instances.problem import EngineError, InvalidOption
+from cotenant.instances.problem import EngineError
 from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import call_in_subprocess, solve_in_subprocess, solve_program
 from cotenant.solvers.outcome import Status, Stop
@@ -51,12 +51,9 @@ def test_a_process_that_overran_is_not_waited_for(monkeypatch) -> None:
     assert set(waits) == {None}
 
 
-def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(monkeypatch) -> None:
-    from cotenant.solvers.engines import subprocess_solve
-
-    monkeypatch.setattr(subprocess_solve, "solve_with_highs", lambda *_, **__: None)
-    monkeypatch.setattr(subprocess_solve, "call_in_subprocess", lambda *_, **__: None)
-    answer = subprocess_solve.solve_in_subprocess(knapsack(), time_limit=1)
+def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(engines) -> None:
+    engines(call_in_subprocess=lambda *_, **__: None)
+    answer = solve_in_subprocess(knapsack(), time_limit=1)
     assert (answer.status, answer.stop, answer.point) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)
 
 
@@ -65,8 +62,3 @@ def test_a_process_that_dies_is_an_error_with_its_last_words() -> None:
         call_in_subprocess(os._exit, 3)
     with refused(EngineError):
         call_in_subprocess(divmod, 1, 0)
-
-
-def test_a_time_limit_must_be_above_0() -> None:
-    with refused(InvalidOption):
-        solve_in_subprocess(knapsack(), time_limit=0)

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from support.messages import refused
+from support.oracles.queues import mean_wait, response_quantile
 
 import cotenant
 from cotenant.catalog import functions
@@ -22,53 +23,18 @@ LOCAL = functions("numa", "Local")["Local"]
 SERVICE = 0.04
 
 
-def waiting_share(cores: int, load: float) -> float:
-    """Erlang's C formula, by the recursion of his B formula."""
-    blocked = 1.0
-    for k in range(1, cores + 1):
-        blocked = load * cores * blocked / (k + load * cores * blocked)
-    return blocked / (1 - load + load * blocked)
-
-
-def response_quantile(cores: int, load: float, level: float) -> float:
-    """Of M/M/c, first come first served: exponential service, and for those who wait an exponential
-    wait before it.
-    """
-    waits, drain, work = waiting_share(cores, load), cores * (1 - load) / SERVICE, 1 / SERVICE
-
-    def longer(time: float) -> float:
-        late = (drain * math.exp(-work * time) - work * math.exp(-drain * time)) / (drain - work)
-        return (1 - waits) * math.exp(-work * time) + waits * late
-
-    low, high = 0.0, 100.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if longer(middle) > 1 - level else (low, middle)
-    return low
-
-
 def truth(cores: int, load: float) -> np.ndarray:
-    wait = waiting_share(cores, load) * SERVICE / (cores * (1 - load))
-    return np.array(
-        [
-            wait + SERVICE,
-            wait,
-            *(response_quantile(cores, load, level) for level in (0.5, 0.95, 0.99)),
-        ]
-    )
+    wait = mean_wait(cores, load, SERVICE)
+    quantiles = [response_quantile(cores, load, SERVICE, level) for level in (0.5, 0.95, 0.99)]
+    return np.array([wait + SERVICE, wait, *quantiles])
 
 
-def held(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
+def covered(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
     """The share of runs whose intervals of mean, wait, p50, p95 and p99 hold the truth."""
     server = blade_server(
-        benchmark="M11",
-        rate=load * cores / SERVICE,
-        refusal_limit=None,
-        blades=1,
-        rows=1,
-        columns=1,
-        cores=cores,
-    )
+        benchmark="M11", rate=load * cores / SERVICE, refusal_limit=None, blades=1, rows=1,
+        columns=1, cores=cores,
+    )  # fmt: skip
     exact, hits = truth(cores, load), []
     for seed in range(seeds):
         run = LOCAL(server, rng=np.random.default_rng(seed), tasks=tasks).solution
@@ -80,7 +46,7 @@ def held(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
 
 
 def test_intervals_of_short_runs_at_a_high_load_hold_the_truth_as_often_as_they_say() -> None:
-    shares = held(16, 0.9, 10_000, 60)
+    shares = covered(16, 0.9, 10_000, 60)
     assert (shares >= 0.88).all()  # of 60: two standard errors below 95 %
 
 
@@ -92,7 +58,7 @@ def test_intervals_of_short_runs_at_a_high_load_hold_the_truth_as_often_as_they_
 def test_intervals_hold_the_truth_in_90_to_99_percent_of_200_runs(
     cores: int, load: float, tasks: int
 ) -> None:
-    shares = held(cores, load, tasks, 200)
+    shares = covered(cores, load, tasks, 200)
     assert (shares >= 0.90).all()
     assert (shares <= 0.995).all()
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,7 +22,7 @@ from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, Inva
 from cotenant.papers.registry import Finding
 from cotenant.papers.thesis_numa.studies import queues
 from cotenant.papers.thesis_numa.throughput import figure_4_9
-from cotenant.solvers.engines.answer import EngineAnswer
+from cotenant.solvers.engines import EngineAnswer, solve_refined
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 from cotenant.solvers.numa.random_inputs import draw
@@ -153,12 +156,12 @@ def _stops_after(calls: int, error: type[BaseException] | None = None) -> Any:
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 @pytest.mark.parametrize("run", [simulate, simulate_plainly])
 def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
-    run: Any, error: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch
+    run: Any, error: type[BaseException] | None
 ) -> None:
-    monkeypatch.setattr("cotenant.solvers.numa.engine.CHUNK", 1000)
     server = blade_server(rate=5500.0)
     draws = draw(server, 5000, 0, np.random.default_rng(0))
-    part, whole = run(server, draws, go_on=_stops_after(2, error)), run(server, draws)
+    part = run(server, draws, go_on=_stops_after(2, error), chunk=1000)
+    whole = run(server, draws)
     assert part.arrived == 2000
     assert part.interrupted == (error is not None)
     early = whole.start < draws.arrival[2000]
@@ -169,37 +172,27 @@ def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
 
 def test_the_plain_engine_keeps_the_time_limit_and_reports_ctrl_c() -> None:
     server = blade_server(rate=5000.0)
-    assert (
-        cotenant.solve(server, "Local", tasks=400_000, engine="python", time_limit=0.3).stop
-        is Stop.TIME_LIMIT
-    )
-    result = cotenant.solve(
-        server,
-        "Local",
-        tasks=20_000,
-        engine="python",
-        report=lambda *_: _stops_after(1, KeyboardInterrupt)(0),
-    )
+    late = cotenant.solve(server, "Local", tasks=400_000, engine="python", time_limit=0.3)
+    assert late.stop is Stop.TIME_LIMIT
+    interrupt = Mock(side_effect=KeyboardInterrupt)
+    result = cotenant.solve(server, "Local", tasks=20_000, engine="python", report=interrupt)
     assert result.stop is Stop.INTERRUPTED
 
 
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_program_cut_short_says_so_and_still_answers(
-    stop: Stop, level: int, monkeypatch: pytest.MonkeyPatch
+    stop: Stop, level: int, engines: Callable[..., None]
 ) -> None:
-    from cotenant.solvers.numa import fluid as module
-
-    honest = module.solve_refined
     seen: list[int] = []
 
     def cut_short(program: Any, *, time_limit: float | None) -> EngineAnswer:
         seen.append(1)
         if len(seen) == level:
             return EngineAnswer(Status.UNKNOWN, stop)
-        return honest(program, time_limit=time_limit)
+        return solve_refined(program, time_limit=time_limit)
 
-    monkeypatch.setattr(module, "solve_refined", cut_short)
+    engines(solve_refined=cut_short)
     outcome = fluid(HOT)
     assert outcome.stop is stop
     assert outcome.status is (Status.FEASIBLE if level == 1 else Status.OPTIMAL)
@@ -211,19 +204,15 @@ def test_a_program_cut_short_says_so_and_still_answers(
     assert stop is not Stop.INTERRUPTED or mixed.solution is None
 
 
-def test_both_levels_share_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.solvers.numa import fluid as module
+def test_both_levels_share_one_time_limit(engines: Callable[..., None]) -> None:
+    given: list[float] = []
 
-    honest, given = module.solve_refined, []
-
-    def slow(program: Any, *, time_limit: float | None) -> EngineAnswer:
-        import time
-
+    def slow(program: Any, *, time_limit: float) -> EngineAnswer:
         given.append(time_limit)
         time.sleep(0.05)
-        return honest(program)
+        return solve_refined(program)
 
-    monkeypatch.setattr(module, "solve_refined", slow)
+    engines(solve_refined=slow)
     fluid(HOT, time_limit=10.0)
     assert given[1] < given[0] - 0.04
 

@@ -4,7 +4,9 @@ what is simulated.
 
 from __future__ import annotations
 
-import importlib
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,9 +27,9 @@ from cotenant.instances.problem import InvalidOption, UnknownName, scale
 from cotenant.models.numa import power_program, throughput_program
 from cotenant.models.numa.readable import power_model, throughput_model
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.engines import EngineAnswer, solve_program
+from cotenant.solvers.engines import EngineAnswer, solve_program, solve_refined
 from cotenant.solvers.numa.fluid import fluid, fluid_power, mix_shares, mix_table
-from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.outcome import Status, Stop
 
 FUNCTIONS = functions("numa", "Local", "IP-1", "IP-2", "IB")
 
@@ -214,16 +216,8 @@ def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractio
         "optimal",
         pytest.approx(power, rel=SAME, abs=1e-12),
     )
-    for near in (
-        0.0,
-        3e-10,
-        -1e-15,
-        -1e-13,
-        -1e-11,
-        -1e-9,
-        -1e-7,
-        -1e-3,
-    ):  # the most as others would round it; below it
+    # the most as others would round it; below it
+    for near in (0.0, 3e-10, -1e-15, -1e-13, -1e-11, -1e-9, -1e-7, -1e-3):
         asked = float(most) * (1 + near)
         found = fluid_power(server, throughput=asked)
         assert found.status is Status.OPTIMAL
@@ -318,19 +312,12 @@ def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> Non
     assert "5518.84" in outcome.certificate["throughput"]
 
 
-def test_without_the_engine_nothing_is_proved_but_by_prices(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_engine_nothing_is_proved_but_by_prices(engines: Callable[..., None]) -> None:
     stopped = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
-    monkeypatch.setattr(
-        importlib.import_module("cotenant.solvers.numa.fluid"),
-        "_solved",
-        lambda program, clock: stopped,
-    )
-    server = blade_server(rate=6000.0)
-    share = np.full(server.processors, 1.0)
+    engines(solve_refined=lambda *_, **__: stopped)
+    share = np.full(blade_server().processors, 1.0)
     share[0] = 1.005  # all at home serves half a percent less than the cores could
-    server = server.replace(location_share=share / share.sum())
+    server = blade_server(rate=6000.0).replace(location_share=share / share.sum())
     cut = fluid(server)
     assert cut.bound is not None
     assert isinstance(cut.solution, Flow)
@@ -339,14 +326,6 @@ def test_without_the_engine_nothing_is_proved_but_by_prices(
     between = fluid_power(server, throughput=0.5 * (cut.bound + cut.solution.throughput))
     assert (between.status, between.solution) == (Status.UNKNOWN, None)
     assert fluid_power(server, throughput=1.01 * cut.bound).status is Status.INFEASIBLE
-
-
-@pytest.mark.parametrize(
-    "options", [{"throughput": 0.0}, {"throughput": -5.0}, {"ht_energy": -1.0}, {"time_limit": 0}]
-)
-def test_fluid_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        fluid_power(blade_server(), **options)
 
 
 @pytest.mark.parametrize("data", ["hot-memory", "hot-blade"])
@@ -490,14 +469,18 @@ def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
 
 
 def test_the_most_throughput_is_sustained_where_its_first_flow_is_a_little_below(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
     """It was called unknown, beside prices that allow it: `check` refused the result."""
     instance = cotenant.read("numa/kmeans-hot-memory")
-    module = importlib.import_module("cotenant.solvers.numa.fluid")
-    most, found = fluid(instance).solution.throughput, module._most(instance, Clock(None))
-    below = found._replace(flow=module._slower(found.flow, most * (1 - 3e-9)))
-    monkeypatch.setattr(module, "_most", lambda *_: below)
+    most = fluid(instance).solution.throughput
+    below = itertools.chain([1 - 3e-9], itertools.repeat(1.0))
+
+    def lower(program: Any, **given: Any) -> EngineAnswer:
+        answer = solve_refined(program, **given)
+        return replace(answer, point=next(below) * answer.point)
+
+    engines(solve_refined=lower)
     assert fluid_power(instance, throughput=most).status is Status.OPTIMAL
 
 

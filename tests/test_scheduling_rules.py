@@ -163,6 +163,8 @@ def test_rand_refuses_orders_whose_utilities_pass_64_bits() -> None:
     )
     with refused(InvalidOption):
         rand(long)
+    with refused(InvalidOption):
+        rand(cotenant.read("scheduling/tiny"), orderings=2**60)
 
 
 def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:

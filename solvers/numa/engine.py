@@ -12,7 +12,7 @@ from .random_inputs import Draws
 from .trajectory import Trajectory
 
 CHUNK = 100_000
-"""Arrivals between two looks at the clock and at Ctrl-C (about 0.05 s)."""
+"""Arrivals that take about 0.05 s."""
 
 NO_LIMIT = 2**62
 
@@ -26,6 +26,7 @@ def simulate(
     stop_below: int | None = None,
     watch_from: int = 0,
     go_on: Callable[[int], bool] | None = None,
+    chunk: int = CHUNK,
 ) -> Trajectory:
     """Run tasks through a server under refusal scheduling (thesis section 4.3.2).
 
@@ -44,6 +45,7 @@ def simulate(
         arrival `watch_from` on.
     go_on : called with the arrivals so far about every 0.05 s; False stops the run there, and so
         does Ctrl-C (without `go_on` that is the caller's business).
+    chunk : arrivals between two looks at the clock and at Ctrl-C.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def simulate(
     interrupted = False
     try:
         while state.whole[NEXT] < len(draws) and not state.whole[REACHED]:
-            until = min(int(state.whole[NEXT]) + CHUNK, len(draws))
+            until = min(int(state.whole[NEXT]) + chunk, len(draws))
             run(
                 tasks,
                 server,

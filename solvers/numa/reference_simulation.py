@@ -34,6 +34,7 @@ def simulate_plainly(
     *,
     nearest: bool = True,
     go_on: Callable[[int], bool] | None = None,
+    chunk: int = CHUNK,
 ) -> Trajectory:
     """Run all tasks of `random_inputs` to their end; see `solvers.numa.engine.simulate` for the
     rules and `go_on`.
@@ -46,7 +47,7 @@ def simulate_plainly(
     last, asked = len(draws), 0
     interrupted = False
     while run.following < last or run.busy:
-        if go_on is not None and run.following >= asked + CHUNK:
+        if go_on is not None and run.following >= asked + chunk:
             asked = run.following
             try:
                 if not go_on(asked):

@@ -4,39 +4,27 @@ they are.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
-from support.proved import Document, judged, proof_of, refuses
+from support.proved import Document, Proved, case_of, proved
 from support.small_cases import admission, most_total_speed
 
 from cotenant.instances.problem.files import read
-from cotenant.solvers.admission.optimal import optimal
 from cotenant.verify.admission import admission_speed
-from cotenant.verify.frame import ProofCase
-from cotenant.verify.reading import Refused, parse, rational
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_most_speed_by_enumeration_is_certified(tmp_path: Path, seed: int) -> None:
-    instance = admission(seed)
-    content, proof = proof_of(tmp_path, instance, "optimal")
-    judged(content, proof)
-    value, bound = (float(rational(proof["claim"][name], name)) for name in ("value", "bound"))
-    assert value == pytest.approx(most_total_speed(instance))
-    assert bound >= value * (1 - 1e-12)
-
-
-def test_most_optima_of_small_instances_are_met_exactly(tmp_path: Path) -> None:
-    said = [
-        proof_of(tmp_path, admission(seed), "optimal")[1]["claim"]["claim_kind"]
-        for seed in range(12)
-    ]
-    assert said.count("optimal") >= 8
+def test_the_most_speed_by_enumeration_is_certified_and_mostly_met_exactly() -> None:
+    exact = 0
+    for seed in range(12):
+        instance = admission(seed)
+        made = proved(instance, "optimal")
+        assert float(made.value) == pytest.approx(most_total_speed(instance))
+        assert made.bound >= made.value * (1 - 10**-12)
+        exact += made.said.endswith("optimal")
+    assert exact >= 8
 
 
 def random_tree(rng: np.random.Generator, jobs: int, types: int, depth: int) -> Any:
@@ -47,9 +35,8 @@ def random_tree(rng: np.random.Generator, jobs: int, types: int, depth: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_prices_and_trees_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
+def test_no_prices_and_trees_prove_less_than_the_optimum(seed: int) -> None:
     instance, rng = admission(seed), np.random.default_rng(seed)
-    content, proof = proof_of(tmp_path, instance, "optimal")
     kinds = len(np.unique(instance.cores, axis=0))
     step = {
         "kind": "prices",
@@ -57,38 +44,17 @@ def test_no_prices_and_trees_prove_less_than_the_optimum(tmp_path: Path, seed: i
         "over": 10,
         "kinds": [random_tree(rng, instance.jobs, instance.types, 4) for _ in range(kinds)],
     }
-    document = parse(content, decimals=True)
-    own = {name: document[name] for name in ("cores", "threads", "speed")}
-    [found] = admission_speed(ProofCase(own, {}, proof["witness"], [[step]]))
-    assert float(found.bound) >= most_total_speed(instance) * (1 - 1e-12)
+    [level] = admission_speed(case_of(instance, None, {}, [step]))
+    assert float(level.bound) >= most_total_speed(instance) * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_wrong_bound_of_the_method_is_not_certified(tmp_path: Path, seed: int) -> None:
-    instance = admission(seed)
-    outcome = optimal(instance)
-    wrong = replace(outcome, bound=0.9 * outcome.bound)
-    content, proof = proof_of(tmp_path, instance, "optimal", wrong)
-    bound = rational(proof["claim"]["bound"], "the bound")
-    assert float(bound) >= most_total_speed(instance) * (1 - 1e-12)
-    proof["claim"] |= {"bound": "1/10", "claim_kind": "gap"}
-    with refused(Refused):
-        judged(content, proof)
+@cache
+def table_one() -> Proved:
+    return proved(read("admission/hines-romano-I"), "optimal")
 
 
-@pytest.fixture(scope="module")
-def table_one(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Document]:
-    instance = read("admission/hines-romano-I")
-    return proof_of(tmp_path_factory.mktemp("table"), instance, "optimal")
-
-
-def test_the_first_comparison_of_hines_and_romano_is_certified_to_eight_digits(
-    table_one: tuple[bytes, Document],
-) -> None:
-    _, proof = table_one
-    judged(*table_one)
-    value, bound = (rational(proof["claim"][name], name) for name in ("value", "bound"))
-    assert 0 <= bound - value <= value / 10**8
+def test_the_first_comparison_of_hines_and_romano_is_certified_to_eight_digits() -> None:
+    assert 0 <= table_one().bound - table_one().value <= table_one().value / 10**8
 
 
 def tree_of(proof: Document) -> Document:
@@ -127,13 +93,11 @@ FORGERIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(table_one: tuple[bytes, Document], change: Any) -> None:
-    refuses(*table_one, change)
+def test_a_forgery_is_refused(change: Any) -> None:
+    table_one().refuses(change)
 
 
-def test_most_jobs_have_a_proof_of_both_levels(tmp_path: Path) -> None:
-    content, proof = proof_of(tmp_path, read("admission/tiny"), "most-jobs")
-    assert judged(content, proof).count("optimal") == 2
-    proof["claim"] |= {"bound": "1/2", "value": "1/2"}
-    with refused(Refused):
-        judged(content, proof)
+def test_most_jobs_have_a_proof_of_both_levels() -> None:
+    made = proved(read("admission/tiny"), "most-jobs")
+    assert made.said.count("optimal") == 2
+    made.refuses(lambda p: p["claim"].update(bound="1/2", value="1/2"), approved=True)

@@ -6,102 +6,83 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import refused
-from support.proved import Document, judged, proof_of, refuses
+from support.proved import Document, Proved, case_of, proved
 from support.small_cases import numa
 
 from cotenant.instances.numa.answer import Flow
 from cotenant.instances.problem.files import read
 from cotenant.solvers.numa.fluid import fluid, fluid_power
-from cotenant.verify.frame import ProofCase
 from cotenant.verify.numa import numa_fluid, numa_power
-from cotenant.verify.reading import Refused, parse, rational
+from cotenant.verify.reading import Refused
 
 BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2-hot-blade")
 
 
-def numbers(claim: Document) -> tuple[Fraction, Fraction]:
-    return rational(claim["value"], "value"), rational(claim["bound"], "bound")
-
-
 @pytest.mark.parametrize("name", BUNDLED)
-def test_bundled_flows_are_certified_exactly(tmp_path: Path, name: str) -> None:
-    content, proof = proof_of(tmp_path, read(f"numa/{name}"), "fluid")
-    assert judged(content, proof).count("optimal") == 2
-    content, proof = proof_of(tmp_path, read(f"numa/{name}"), "fluid-power")
-    assert judged(content, proof).count("optimal") == 1
+def test_bundled_flows_are_certified_exactly(name: str) -> None:
+    for method, levels in (("fluid", 2), ("fluid-power", 1)):
+        assert proved(read(f"numa/{name}"), method).said.count("optimal") == levels
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_the_programs_find_is_certified(tmp_path: Path, seed: int) -> None:
+def test_what_the_programs_find_is_certified(seed: int) -> None:
     instance = numa(seed)
     most = fluid(instance).bound
-    content, proof = proof_of(tmp_path, instance, "fluid")
-    judged(content, proof)
-    assert float(numbers(proof["claim"])[1]) == pytest.approx(most, rel=1e-9)
-    for part in (0.5, 0.9, 1.0):
-        content, proof = proof_of(tmp_path, instance, "fluid-power", throughput=part * most)
-        judged(content, proof)
+    assert float(proved(instance, "fluid").bound) == pytest.approx(most, rel=1e-9)
+    for part in (0.5, 0.9, 1.0, 1.01):
+        made = proved(instance, "fluid-power", throughput=part * most)
         if part < 1:
-            value, bound = numbers(proof["claim"])
-            assert 0 <= value - bound <= 1e-8 * (value + 1)
-    content, proof = proof_of(tmp_path, instance, "fluid-power", throughput=1.01 * most)
-    assert judged(content, proof).endswith("no answer at all")
+            assert 0 <= made.value - made.bound <= 1e-8 * (made.value + 1)
+        assert made.said.endswith("no answer at all") == (part > 1)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_prices_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
+def test_no_prices_prove_less_than_the_optimum(seed: int) -> None:
     instance, rng = numa(seed), np.random.default_rng(seed)
     most = fluid(instance).bound
     least = fluid_power(instance, throughput=0.9 * most).bound
-    content, _ = proof_of(tmp_path, instance, "fluid")
-    document = parse(content, decimals=True)
-    for word in ("cotenant", "problem", "name", "source"):
-        document.pop(word, None)
     for _ in range(20):
         prices = rng.integers(1, 50, instance.processors).tolist()
         step = {"kind": "dual", "prices": {"over": int(rng.integers(1, 9)), "numbers": prices}}
-        [found] = numa_fluid(ProofCase(document, {}, None, [[step]]))
-        assert float(found.bound) >= most * (1 - 1e-9)
+        [level] = numa_fluid(case_of(instance, None, {}, [step]))
+        assert float(level.bound) >= most * (1 - 1e-9)
         asked = str(Fraction(0.9 * most).limit_denominator(10**12))
-        [found] = numa_power(ProofCase(document, {"throughput": asked}, None, [[step]]))
-        assert not found.infeasible
-        assert float(found.bound) <= least + 1e-9 * (1 + least)
+        [level] = numa_power(case_of(instance, None, {"throughput": asked}, [step]))
+        assert not level.infeasible
+        assert float(level.bound) <= least + 1e-9 * (1 + least)
 
 
-def test_other_energies_are_part_of_the_claim(tmp_path: Path) -> None:
+def test_other_energies_are_part_of_the_claim() -> None:
     instance = read("numa/kmeans-hot-blade")
     options = {"ht_energy": 12.5, "pcie_energy": 80.0, "pcie_hops": 1.0}
-    content, proof = proof_of(tmp_path, instance, "fluid", **options)
-    assert proof["options"] == {"ht_energy": "25/2", "pcie_energy": 80, "pcie_hops": 1}
-    judged(content, proof)
-    value, _ = numbers(proof["levels"][0]["claim"])
+    made = proved(instance, "fluid", **options)
+    assert made.proof.options == {"ht_energy": "25/2", "pcie_energy": 80, "pcie_hops": 1}
     levels = fluid(instance, **options).certificate["levels"]
-    assert float(value) == pytest.approx(levels[1]["value"])
+    assert float(made.proof.levels[1].value) == pytest.approx(levels[1]["value"])
     with refused(Refused):
-        judged(content, proof | {"options": {}})
+        made.says(made.document | {"options": {}})
 
 
-def test_an_answer_that_is_slower_than_the_most_is_certified_as_that(tmp_path: Path) -> None:
+def test_an_answer_that_is_slower_than_the_most_is_certified_as_that() -> None:
     instance = read("numa/tiny")
     outcome = fluid(instance)
     flow = outcome.solution.flow
     far = np.zeros_like(flow)
     far[:, :, 0] = flow.sum(axis=2)  # all on one processor
     slow = replace(outcome, solution=Flow(outcome.solution.throughput, far))
-    content, proof = proof_of(tmp_path, instance, "fluid", slow)
-    judged(content, proof)
-    assert numbers(proof["claim"])[0] < 60 < numbers(proof["claim"])[1]
+    made = proved(instance, "fluid", slow)
+    assert made.value < 60 < made.bound
 
 
-@pytest.fixture(scope="module")
-def hot(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Document]:
-    return proof_of(tmp_path_factory.mktemp("hot"), read("numa/kmeans-hot-blade"), "fluid")
+@cache
+def hot() -> Proved:
+    return proved(read("numa/kmeans-hot-blade"), "fluid")
 
 
 def first(proof: Document) -> list[Any]:
@@ -131,8 +112,8 @@ FORGERIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(hot: tuple[bytes, Document], change: Any) -> None:
-    refuses(*hot, change)
+def test_a_forgery_is_refused(change: Any) -> None:
+    hot().refuses(change)
 
 
 OPTIONS = {
@@ -144,10 +125,11 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_options_that_mean_nothing_are_refused(tmp_path: Path, name: str) -> None:
-    content, proof = proof_of(tmp_path, read("numa/tiny"), "fluid-power")
+def test_options_that_mean_nothing_are_refused() -> None:
+    made = proved(read("numa/tiny"), "fluid-power")
+    proof = made.document | {"witness": None}
     proof["claim"] |= {"value": None, "bound": 0, "claim_kind": "gap"}
-    judged(content, proof | {"witness": None})
-    with pytest.raises(Refused):
-        judged(content, proof | {"witness": None, "options": {name: OPTIONS[name]}})
+    assert made.says(proof)
+    for name, value in OPTIONS.items():
+        with refused(Refused):
+            made.says(proof | {"options": {name: value}})

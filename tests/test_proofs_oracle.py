@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.proof_cases import case_of, cases, proved
+from support.proof_cases import case_of, cases
+from support.proved import bundled_document, proved
 
-from cotenant.instances.problem.files import locate
-from cotenant.instances.problem.reading import read_bytes
 from cotenant.verify.colocation import Colocation, mean_bound
 
 SOLVER = shutil.which("esolver")
@@ -75,14 +73,14 @@ def solved(folder: Path, given: Colocation, sets: list[list[int]]) -> dict[str, 
 
 def test_our_bounds_are_those_of_exact_multipliers(tmp_path: Path) -> None:
     names = ("tiny", "no-stable-4", "cooper-beta-high-1000")
-    bundled = [json.loads(read_bytes(locate(f"colocation/{name}"))) for name in names]
+    bundled = [bundled_document(f"colocation/{name}") for name in names]
     with_sets = 0
     for document in [
         *bundled,
         *cases(25, start=700),
         *cases(10, start=2000, most=6, distinct=True),
     ]:
-        _, proof = proved(document, "optimal")
+        proof = proved(document, "optimal").proof
         given = Colocation(case_of(document))
         sets = proof.levels[0].steps[0]["sets"]
         exact = solved(tmp_path, given, sets)

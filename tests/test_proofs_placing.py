@@ -7,8 +7,8 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from fractions import Fraction
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from support.measured import DATA
 from support.messages import refused
 from support.oracles.placement import WEB, Best, best, odd, state
-from support.proved import Document, judged, proof_of, refuses
+from support.proved import Document, Proved, case_of, content_of, proved
 
 from cotenant.advice.reading import read_state
 from cotenant.advice.to_packing import translate
@@ -28,7 +28,6 @@ from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 from cotenant.instances.problem.base import to_json_value
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
-from cotenant.verify.frame import ProofCase
 from cotenant.verify.packing import Packing as CheckedPacking
 from cotenant.verify.packing_servers import moves_program, packing_servers, servers_program
 from cotenant.verify.program import Program
@@ -58,18 +57,14 @@ def optimum(known: Best, method: str) -> int:
     "seeds",
     [(70, 8), *(pytest.param((s, 40), marks=pytest.mark.slow) for s in range(0, 4000, 400))],
 )
-def test_what_is_proved_is_the_least_of_all_placements(
-    tmp_path: Path, seeds: tuple[int, int]
-) -> None:
+def test_what_is_proved_is_the_least_of_all_placements(seeds: tuple[int, int]) -> None:
     for instance, known in small(*seeds):
         for method in METHODS:
-            content, proof = proof_of(tmp_path, instance, method)
-            said, claim = judged(content, proof), proof["claim"]
+            [level] = proved(instance, method).proof.levels
             if known is None:
-                assert said.endswith("there is no answer at all"), (instance.name, said)
+                assert level.infeasible, (instance.name, method)
             else:
-                assert said.endswith(": optimal"), (instance.name, method, said)
-                assert claim["value"] == optimum(known, method), (instance.name, method)
+                assert level.value == level.bound == optimum(known, method), (instance.name, method)
 
 
 def _tree(given: CheckedPacking, method: str, known: Best, below: int, each: bool) -> Any:
@@ -91,8 +86,7 @@ def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
     for instance, known in small(first, 10 if first == 0 else 60):
         if known is None:
             continue
-        document = json.loads(json.dumps(instance.document()))
-        given = CheckedPacking(ProofCase(document, {}, None, []), ruled=True)
+        given = CheckedPacking(case_of(instance), ruled=True)
         for method in METHODS:
             least = optimum(known, method)
             for each in (False, True):
@@ -114,38 +108,34 @@ def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, in
     for seed in range(*seeds):
         with contextlib.suppress(InvalidInstance):
             instance, rng = odd(seed), random.Random(seed)
-            document = json.loads(json.dumps(instance.document()))
-            of, found = instance.server_class, list[np.ndarray[Any, Any]]()
+            of, accepted = instance.server_class, list[np.ndarray[Any, Any]]()
             for _ in range(40):
                 count = np.zeros((len(of), instance.types), dtype=int)
                 for i, number in enumerate(instance.requested):
                     for _ in range(int(number)):
                         count[rng.randrange(len(of)), i] += 1
                 placement = Placement(count, of)
-                witness = {
-                    "count": to_json_value(placement.count),
-                    "server_class": to_json_value(placement.server_class),
-                }
-                case = ProofCase(document, {}, witness, [])
+                witness = {"count": placement.count, "server_class": placement.server_class}
+                case = case_of(instance, to_json_value(witness))
                 try:
                     check(instance, placement)
                 except InfeasibleSolution:
                     with pytest.raises(Refused):
                         CheckedPacking(case, ruled=True)
                 else:
-                    found.append(count)
+                    accepted.append(count)
                     assert CheckedPacking(case, ruled=True).answered
                 answers += 1
-            for count in found[:2]:
+            for count in accepted[:2]:
                 points += 1
-                assert _is_point(instance, document, count), (seed, count)
+                assert _is_point(instance, count), (seed, count)
     assert answers > 0
     assert points > 0
 
 
-def _is_point(instance: Packing, document: Document, count: Any) -> bool:
+def _is_point(instance: Packing, count: Any) -> bool:
     """Whether programs over all servers, and over classes, have a point of this answer's VMs."""
-    given = CheckedPacking(ProofCase(document, {}, None, []), ruled=True)
+    given = CheckedPacking(case_of(instance), ruled=True)
     used, of = count.any(axis=1), instance.server_class
     moves = int(np.maximum(present_counts(instance) - count, 0).sum())
     for each in (False, True):
@@ -178,62 +168,52 @@ def _has_point(program: Program) -> bool:
     return bool(found.status == 0)
 
 
-def test_what_is_changed_is_refused(tmp_path: Path) -> None:
-    content, proof = proof_of(tmp_path, WEB, "min-servers")
-    assert judged(content, proof).endswith("servers is 3, and no answer is below 3: optimal")
-    rows = proof["witness"]["count"]
+@cache
+def web(method: str) -> Proved:
+    return proved(WEB, method)
 
-    def fewer(made: Document) -> None:
-        made["steps"][0]["below"] += 1
-        made["claim"] |= {"bound": 4, "claim_kind": "gap", "value": None}
 
-    def together(made: Document) -> None:  # types 0 and 1 on one server
-        made["witness"] = {"count": [[1, 1, 1], [1, 1, 1], [1, 0, 0]], "server_class": [0, 1, 2]}
+def test_the_web_is_served_by_three_servers_with_the_fewest_moves() -> None:
+    assert web("min-servers").said.endswith("servers is 3, and no answer is below 3: optimal")
+    assert "fewest-moves servers=3: moves is" in web("fewest-moves").said
+    assert web("fewest-moves").said.endswith(": optimal")
 
-    def uneven(made: Document) -> None:  # all of type 0 in zone b
-        made["witness"] = {"count": [[0, 2, 2], [2, 0, 0], [1, 0, 0]], "server_class": [0, 1, 2]}
 
-    def limited(made: Document) -> None:  # two of type 0 and one of type 2
-        made["witness"] = {"count": [[2, 0, 1], [1, 0, 1], [0, 2, 0]], "server_class": [0, 1, 2]}
+def on_servers(*count: list[int]) -> Callable[[Document], None]:
+    return lambda p: p.update(witness={"count": [*count], "server_class": [0, 1, 2]})
 
-    for change in (fewer, together, uneven, limited):
-        refuses(content, proof, change)
-    for name in ("apart", "skew", "limits", "zone"):
-        document = json.loads(content)
-        document.pop(name)
-        with pytest.raises(Refused):  # the proof is of another file
-            judged(json.dumps(document).encode(), proof)
-    document = json.loads(content)
+
+def fewer(proof: Document) -> None:
+    proof["steps"][0]["below"] += 1
+    proof["claim"] |= {"bound": 4, "claim_kind": "gap", "value": None}
+
+
+FORGERIES: dict[str, tuple[str, Any]] = {
+    "more servers are needed": ("min-servers", fewer),
+    "types 0 and 1 together": ("min-servers", on_servers([1, 1, 1], [1, 1, 1], [1, 0, 0])),
+    "all of type 0 in a zone": ("min-servers", on_servers([0, 2, 2], [2, 0, 0], [1, 0, 0])),
+    "two of type 0, one of 2": ("min-servers", on_servers([2, 0, 1], [1, 0, 1], [0, 2, 0])),
+    "a move less": ("fewest-moves", lambda p: p["claim"].update(value=p["claim"]["value"] - 1)),
+    "a server twice": ("fewest-moves", lambda p: _set(p["steps"][0]["on"], 1, 0)),
+    "of another class": ("fewest-moves", lambda p: p["steps"][0]["on"].reverse()),
+    "two servers": ("fewest-moves", lambda p: p["options"].update(servers=2)),
+}
+
+
+def _set(numbers: list[int], place: int, other: int) -> None:
+    numbers[place] = numbers[other]
+
+
+@pytest.mark.parametrize(("method", "change"), FORGERIES.values(), ids=FORGERIES)
+def test_what_is_changed_is_refused(method: str, change: Any) -> None:
+    web(method).refuses(change)
+
+
+def test_an_answer_that_breaks_a_rule_of_the_file_is_refused() -> None:
+    document = json.loads(content_of(WEB))
     document["allowed"] = [[True, True, True], [True, True, True], [False, False, False]]
     with refused(Refused):
-        CheckedPacking(ProofCase(_own(document), {}, proof["witness"], []), ruled=True)
-    assert len(rows) == 3
-
-
-def _own(document: Document) -> Document:
-    return {n: v for n, v in document.items() if n not in ("cotenant", "problem", "name", "source")}
-
-
-def test_moves_are_counted_on_the_servers_that_the_file_names(tmp_path: Path) -> None:
-    content, proof = proof_of(tmp_path, WEB, "fewest-moves")
-    told = judged(content, proof)
-    assert "fewest-moves servers=3: moves is" in told
-    assert told.endswith(": optimal")
-
-    def fewer(made: Document) -> None:
-        made["claim"]["value"] -= 1
-
-    def twice(made: Document) -> None:
-        made["steps"][0]["on"][1] = made["steps"][0]["on"][0]
-
-    def of_another_class(made: Document) -> None:
-        made["steps"][0]["on"].reverse()
-
-    def more_servers(made: Document) -> None:
-        made["options"]["servers"] = 2
-
-    for change in (fewer, twice, of_another_class, more_servers):
-        refuses(content, proof, change)
+        CheckedPacking(case_of(document, web("min-servers").document["witness"]), ruled=True)
 
 
 BAD: dict[str, Document] = {
@@ -253,24 +233,17 @@ def test_rules_that_are_none_are_refused(case: str) -> None:
     fields = BAD[case]
     document = {"capacity": [[4], [4]], "demand": [[1]], "request": [2], "servers": [1, 1]}
     with refused(Refused):
-        packing_servers(ProofCase(document | fields, {}, None, [[]]))
+        packing_servers(case_of(document | fields, None, {}, []))
 
 
 @pytest.mark.slow
-def test_a_cluster_of_many_nodes_is_certified(tmp_path: Path) -> None:
-    instance = cluster(nodes=60, rng=np.random.default_rng(1))
-    content, proof = proof_of(tmp_path, instance, "min-servers")
-    claim = proof["claim"]
-    assert claim["bound"] is not None
-    judged(content, proof)
-    assert Fraction(claim["bound"]) > 0
+def test_a_cluster_of_many_nodes_is_certified() -> None:
+    assert proved(cluster(nodes=60, rng=np.random.default_rng(1)), "min-servers").bound > 0
 
 
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
-def test_as_few_nodes_as_advice_says_are_certified(tmp_path: Path) -> None:
+def test_as_few_nodes_as_advice_says_are_certified() -> None:
     state = read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
     instance = translate(state, repair=True).instance
-    content, proof = proof_of(tmp_path, instance, "min-servers")
-    assert judged(content, proof).endswith("servers is 3, and no answer is below 3: optimal")
-    content, proof = proof_of(tmp_path, instance, "fewest-moves")
-    assert "no answer is below 7: optimal" in judged(content, proof)
+    assert proved(instance, "min-servers").said.endswith("no answer is below 3: optimal")
+    assert proved(instance, "fewest-moves").said.endswith("no answer is below 7: optimal")

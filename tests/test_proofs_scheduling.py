@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import refused
-from support.proved import Document, judged, proof_of, refuses
+from support.proved import Document, Proved, case_of, judged, proved
 from support.small_cases import few_jobs, most_work, scheduling
 
 from cotenant.baselines.scheduling import fifo
@@ -19,8 +19,7 @@ from cotenant.instances.scheduling import Scheduling, utilities
 from cotenant.instances.scheduling.utility import units_done
 from cotenant.solvers.proofs import Claimed
 from cotenant.solvers.scheduling.shapley_schedule import ref
-from cotenant.verify.frame import CheckedLevel, ProofCase
-from cotenant.verify.reading import Refused, parse, rational
+from cotenant.verify.reading import Refused
 from cotenant.verify.scheduling import Scheduling as CheckedScheduling
 from cotenant.verify.scheduling import Shapley, scheduling_most
 
@@ -29,30 +28,21 @@ BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subs
 
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 @pytest.mark.parametrize("name", BUNDLED)
-def test_the_schedule_of_all_coalitions_is_certified(
-    tmp_path: Path, name: str, reading: str
-) -> None:
-    instance = read(f"scheduling/{name}")
-    content, proof = proof_of(tmp_path, instance, "REF", reading=reading)
-    assert "unfairness is 0" in judged(content, proof)
+def test_the_schedule_of_all_coalitions_is_certified(name: str, reading: str) -> None:
+    assert "unfairness is 0" in proved(read(f"scheduling/{name}"), "REF", reading=reading).said
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(
-    tmp_path: Path, seed: int
-) -> None:
-    instance, document = scheduling(seed), {}
-    content, _ = proof_of(tmp_path, instance, "max-utilization")
-    document = parse(content, decimals=True)
-    own = {name: document[name] for name in ("machines", "job", "horizon")}
-    given = CheckedScheduling(ProofCase(own, {}, None, [[]]))
+def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(seed: int) -> None:
+    instance = scheduling(seed)
+    given = CheckedScheduling(case_of(instance))
     for later, reading in enumerate(("figure", "definition")):
         expected = ref(instance, reading=reading).solution.start.tolist()
         assert Shapley(given, later).start == expected
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(tmp_path: Path, seed: int) -> None:
+def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(seed: int) -> None:
     instance = scheduling(seed)
     outcome = ref(instance)
     given = replace(outcome, solution=fifo(instance))
@@ -60,67 +50,35 @@ def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(tmp_path: Path, 
     units = int(units_done(outcome.solution.start, instance.processing, instance.horizon).sum())
     if not units:
         with pytest.raises(Claimed):
-            proof_of(tmp_path, instance, "REF", given)
+            proved(instance, "REF", given)
         return
-    content, proof = proof_of(tmp_path, instance, "REF", given)
-    judged(content, proof)
     expected = abs(own - other).sum() / units
-    assert float(rational(proof["claim"]["value"], "value")) == pytest.approx(expected)
+    assert float(proved(instance, "REF", given).value) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_no_schedule_passes_the_fluid_bound(tmp_path: Path, seed: int) -> None:
+def test_no_schedule_passes_the_fluid_bound(seed: int) -> None:
     instance = few_jobs(seed)
     units, utility = most_work(instance)
     for method, most in (("max-utilization", units), ("max-utility", utility)):
-        content, proof = proof_of(tmp_path, instance, method)
-        judged(content, proof)
+        made = proved(instance, method)
         unit = instance.total_machines * instance.horizon if method == "max-utilization" else 1
-        assert rational(proof["claim"]["value"], "") * unit == most
-        assert rational(proof["claim"]["bound"], "") * unit >= most
+        assert made.value * unit == most
+        assert made.bound * unit >= most
 
 
-def test_another_utility_and_too_many_organizations_stay_claimed(tmp_path: Path) -> None:
+def test_another_utility_and_too_many_organizations_stay_claimed() -> None:
     instance = read("scheduling/tiny")
     with refused(Claimed):
-        proof_of(tmp_path, instance, "REF", utility="flow-time")
+        proved(instance, "REF", utility="flow-time")
     many = Scheduling([1] * 14, list(range(14)), [0] * 14, [2] * 14, 9, name="many")
     with refused(Claimed):
-        proof_of(tmp_path, many, "REF", replace(ref(instance), solution=fifo(many)))
+        proved(many, "REF", replace(ref(instance), solution=fifo(many)))
 
 
-@pytest.fixture(scope="module")
-def four(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Document]:
-    return proof_of(tmp_path_factory.mktemp("four"), read("scheduling/tiny"), "REF")
-
-
-FORGERIES: dict[str, Any] = {
-    "too early": lambda p: p["witness"]["start"].__setitem__(-1, 0),
-    "never": lambda p: p["witness"]["start"].__setitem__(0, -1),
-    "half a moment": lambda p: p["witness"]["start"].__setitem__(0, "1/2"),
-    "from behind": lambda p: p["witness"]["start"].__setitem__(0, -2),
-    "after the end": lambda p: p["witness"]["start"].__setitem__(0, 10**9),
-    "on a machine that there is not": lambda p: p["witness"]["machine"].__setitem__(0, 10**9),
-    "all on one machine": lambda p: p["witness"].update(machine=[0] * len(p["witness"]["machine"])),
-    "a job left out": lambda p: p["witness"]["start"].pop(),
-    "another reading": lambda p: p["options"].update(reading="poem"),
-    "another kind": lambda p: p["steps"][0].update(kind="witness"),
-    "fairer than fair": lambda p: p["claim"].update(value=-1),
-    "unfair to all": lambda p: p["claim"].update(bound=1),
-    "nobody starts": lambda p: p["witness"].update(
-        start=[-1] * len(p["witness"]["start"]), machine=[-1] * len(p["witness"]["machine"])
-    ),
-}
-
-
-@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(four: tuple[bytes, Document], change: Any) -> None:
-    refuses(*four, change)
-
-
-def test_play_without_end_is_refused(four: tuple[bytes, Document]) -> None:
-    with refused(Refused):
-        judged(*four, most_work=600)
+@cache
+def tiny(method: str) -> Proved:
+    return proved(read("scheduling/tiny"), method)
 
 
 def dual_step(rng: np.random.Generator, horizon: int) -> Document:
@@ -131,28 +89,24 @@ def dual_step(rng: np.random.Generator, horizon: int) -> Document:
     return {"kind": "dual", "times": times, "prices": prices}
 
 
-def checked(content: bytes, step: Document, *, utility: bool) -> CheckedLevel:
-    document = parse(content, decimals=True)
-    own = {name: document[name] for name in ("machines", "job", "horizon")}
-    return scheduling_most(ProofCase(own, {}, None, [[step]]), utility)[0]
+def bound_of(instance: Scheduling, step: Document, *, utility: bool) -> Any:
+    return scheduling_most(case_of(instance, None, {}, [step]), utility)[0].bound
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_no_prices_of_time_prove_less_than_the_optimum(tmp_path: Path, seed: int) -> None:
+def test_no_prices_of_time_prove_less_than_the_optimum(seed: int) -> None:
     instance, rng = few_jobs(seed), np.random.default_rng(seed)
     units, utility = most_work(instance)
-    content, _ = proof_of(tmp_path, instance, "max-utility")
     for _ in range(20):
         step = dual_step(rng, instance.horizon)
         share = Fraction(units, instance.total_machines * instance.horizon)
-        assert checked(content, step, utility=False).bound >= share
-        assert checked(content, step, utility=True).bound >= utility
+        assert bound_of(instance, step, utility=False) >= share
+        assert bound_of(instance, step, utility=True) >= utility
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_the_best_start_at_prices_is_among_those_looked_at(tmp_path: Path, seed: int) -> None:
+def test_the_best_start_at_prices_is_among_those_looked_at(seed: int) -> None:
     instance, rng = scheduling(seed), np.random.default_rng(seed)
-    content, _ = proof_of(tmp_path, instance, "max-utility")
     for utility in (False, True):
         step = dual_step(rng, instance.horizon)
         over, numbers = step["prices"]["over"], step["prices"]["numbers"]
@@ -170,16 +124,32 @@ def test_the_best_start_at_prices_is_among_those_looked_at(tmp_path: Path, seed:
                 earned.append(over * worth - sum(price[start : start + done]))
             total += max(earned)
         unit = 1 if utility else instance.total_machines * instance.horizon
-        assert checked(content, step, utility=utility).bound == Fraction(int(total // over), unit)
+        assert bound_of(instance, step, utility=utility) == Fraction(int(total // over), unit)
 
 
-def test_prices_of_time_close_what_fluid_work_leaves_open(tmp_path: Path) -> None:
-    content, proof = proof_of(tmp_path, read("scheduling/tiny"), "max-utilization")
-    assert proof["steps"][0]["kind"] == "dual"
-    assert judged(content, proof).endswith("optimal")
+def test_prices_of_time_close_what_fluid_work_leaves_open() -> None:
+    assert tiny("max-utilization").document["steps"][0]["kind"] == "dual"
+    assert tiny("max-utilization").said.endswith("optimal")
 
 
-TIMES: dict[str, Any] = {
+SCHEDULES: dict[str, Any] = {
+    "too early": lambda p: p["witness"]["start"].__setitem__(-1, 0),
+    "never": lambda p: p["witness"]["start"].__setitem__(0, -1),
+    "half a moment": lambda p: p["witness"]["start"].__setitem__(0, "1/2"),
+    "from behind": lambda p: p["witness"]["start"].__setitem__(0, -2),
+    "after the end": lambda p: p["witness"]["start"].__setitem__(0, 10**9),
+    "on a machine that there is not": lambda p: p["witness"]["machine"].__setitem__(0, 10**9),
+    "all on one machine": lambda p: p["witness"].update(machine=[0] * len(p["witness"]["machine"])),
+    "a job left out": lambda p: p["witness"]["start"].pop(),
+    "another reading": lambda p: p["options"].update(reading="poem"),
+    "another kind": lambda p: p["steps"][0].update(kind="witness"),
+    "fairer than fair": lambda p: p["claim"].update(value=-1),
+    "unfair to all": lambda p: p["claim"].update(bound=1),
+    "nobody starts": lambda p: p["witness"].update(
+        start=[-1] * len(p["witness"]["start"]), machine=[-1] * len(p["witness"]["machine"])
+    ),
+}
+PRICES: dict[str, Any] = {
     "a price below 0": lambda p: p["steps"][0]["prices"]["numbers"].__setitem__(0, -1),
     "half a price": lambda p: p["steps"][0]["prices"]["numbers"].__setitem__(0, "1/2"),
     "a price too many": lambda p: p["steps"][0]["prices"]["numbers"].append(1),
@@ -193,6 +163,16 @@ TIMES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("change", TIMES.values(), ids=TIMES)
-def test_forged_prices_of_time_are_refused(tmp_path: Path, change: Any) -> None:
-    refuses(*proof_of(tmp_path, read("scheduling/tiny"), "max-utilization"), change)
+@pytest.mark.parametrize(
+    ("method", "change"),
+    [("REF", change) for change in SCHEDULES.values()]
+    + [("max-utilization", change) for change in PRICES.values()],
+    ids=[*SCHEDULES, *PRICES],
+)
+def test_a_forgery_is_refused(method: str, change: Any) -> None:
+    tiny(method).refuses(change)
+
+
+def test_play_without_end_is_refused() -> None:
+    with refused(Refused):
+        judged(tiny("REF").content, tiny("REF").document, most_work=600)

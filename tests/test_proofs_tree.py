@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.proof_cases import drawn_with_types, proved, written
+from support.proof_cases import drawn_with_types
+from support.proved import proved
 
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.base import to_json_value
@@ -20,9 +21,8 @@ from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import colocation as producers
 from cotenant.solvers.proofs import patience, tree
 from cotenant.solvers.proofs.tree import propagation_steps, relaxed_bound, tree_step
-from cotenant.verify import verify
 from cotenant.verify.program import Program
-from cotenant.verify.reading import Refused, WorkLimit
+from cotenant.verify.reading import WorkLimit
 
 
 def drawn(seed: int, columns: int, rows: int, factor: int = 1) -> Program:
@@ -134,14 +134,10 @@ def several(number: int) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_six_blocking_pairs_over_types_are_proved() -> None:
-    content, proof = proved(several(6), "stable")
-    assert proof.levels[0].value == 6
-    assert proof.complete
-    made = written(content, proof)
-    verify(content, json.dumps(made).encode())
-    made["steps"][0]["few"] += 1
-    with pytest.raises(Refused):
-        verify(content, json.dumps(made).encode())
+    made = proved(several(6), "stable")
+    assert made.value == 6
+    assert made.proof.complete
+    made.refuses(lambda p: p["steps"][0].update(few=p["steps"][0]["few"] + 1))
 
 
 def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
@@ -155,11 +151,9 @@ def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_both_levels_over_fifty_types_are_proved() -> None:
-    content, proof = proved(of_types(50, 100, 1), "stable", alpha=0.01)
-    assert proof.complete
-    made = written(content, proof)
-    assert len(json.dumps(made)) < 20_000
-    assert verify(content, json.dumps(made).encode()).count("optimal") == 2
+    made = proved(of_types(50, 100, 1), "stable", alpha=0.01)
+    assert made.proof.complete
+    assert len(json.dumps(made.document)) < 20_000
 
 
 def test_where_no_tree_shows_all_the_relaxation_shows_a_gap(
@@ -173,10 +167,9 @@ def test_where_no_tree_shows_all_the_relaxation_shows_a_gap(
 
     asked = list[Any]()
     monkeypatch.setattr(producers, "propagation_steps", short)
-    content, proof = proved(of_types(12, 40, 0), "stable")
+    proof = proved(of_types(12, 40, 0), "stable").proof
     assert len(asked) == 2
     level = proof.levels[1]
     assert level.claim_kind == "gap"
     assert level.steps[0]["kind"] == "propagation"
     assert 0 < level.bound < level.value
-    verify(content, json.dumps(written(content, proof)).encode())

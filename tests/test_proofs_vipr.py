@@ -12,43 +12,35 @@ from typing import Any
 import pytest
 from support.oracles.placement import WEB
 from support.oracles.vipr_rules import infeasible
-from support.proof_cases import drawn, drawn_with_types, proved, written
-from support.proved import proof_of
+from support.proof_cases import drawn, drawn_with_types
+from support.proved import bundled_document, proved
 from support.small_cases import gap, shared
 from support.terminal import run as terminal
 
-from cotenant.instances.problem.files import locate, read
-from cotenant.instances.problem.reading import read_bytes
+from cotenant.instances.problem.files import read
 from cotenant.solvers.proofs.vipr import certificates
-from cotenant.verify import verify
 
 CHECKER = shutil.which("viprchk")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def made() -> list[str]:
     """Certificates of every kind of tree: of pairings, with cuts and leaves, and of fillings."""
-    cooper: Any = json.loads(read_bytes(locate("colocation/cooper-gaussian-1000")))
-    found = []
-    for document, method, options in [
-        (cooper, "stable", {}),
+    trees: list[tuple[Any, str, Any]] = [
+        (bundled_document("colocation/cooper-gaussian-1000"), "stable", {}),
         (drawn_with_types(), "stable", {}),
         (drawn(1002), "fair", {}),
         (drawn(1013), "fair", {}),
         (drawn(1013), "fair", {"slack": 0.2}),
-    ]:
-        content, proof = proved(document, method, **options)
-        found += certificates(content, json.dumps(written(content, proof)).encode())
-    for instance, method in (
-        (gap(), "min-servers"),
-        (shared(0), "max-min-share"),
-        (WEB, "min-servers"),
-        (WEB, "fewest-moves"),
-        (read("groups/tiny"), "optimal"),
-    ):
-        content, tree = proof_of(tmp_path_factory.mktemp("trees"), instance, method)
-        found += certificates(content, json.dumps(tree).encode())
-    return found
+        (gap(), "min-servers", {}),
+        (shared(0), "max-min-share", {}),
+        (WEB, "min-servers", {}),
+        (WEB, "fewest-moves", {}),
+        (read("groups/tiny"), "optimal", {}),
+    ]
+    proofs = [proved(given, method, **options) for given, method, options in trees]
+    texts = [certificates(one.content, json.dumps(one.document).encode()) for one in proofs]
+    return [text for part in texts for text in part]
 
 
 def test_certificates_follow_by_the_rules(made: list[str]) -> None:
@@ -98,11 +90,10 @@ def test_the_command_line_writes_one_file_a_tree(tmp_path: Path) -> None:
 def test_several_trees_get_a_number_each(tmp_path: Path) -> None:
     from cotenant.analysis.run.proving import write_certificates
 
-    content, proof = proved(drawn_with_types(), "stable")
+    made = proved(drawn_with_types(), "stable")
     instance, file = tmp_path / "few.json", tmp_path / "proof.json"
-    instance.write_bytes(content)
-    file.write_text(json.dumps(written(content, proof)))
-    assert verify(content, file.read_bytes())
+    instance.write_bytes(made.content)
+    file.write_text(json.dumps(made.document))
     files = write_certificates(instance, file, tmp_path / "tree.vipr")
     assert [path.name for path in files] == ["tree-1.vipr", "tree-2.vipr"]
     assert all(infeasible(path.read_text()) for path in files)

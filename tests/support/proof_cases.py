@@ -1,10 +1,7 @@
-"""Tiny colocation instances by chance, all their answers, and proofs of them: for tests and the
-forger.
-"""
+"""Tiny colocation instances by chance, and all their answers: for tests and the forger."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import random
@@ -15,16 +12,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from cotenant import catalog
-from cotenant.analysis.run.solve import solve
 from cotenant.instances.problem.errors import InvalidInstance
 from cotenant.instances.problem.files import instance_of
-from cotenant.instances.problem.proof import Proof
-from cotenant.instances.problem.registry import resolve
-from cotenant.solvers.outcome import Clock
-from cotenant.solvers.proofs import Task
 from cotenant.verify.frame import ProofCase
-from cotenant.verify.reading import parse
+from support import proved
 
 Pairs = tuple[tuple[int, int], ...]
 """Agents that share, and (i, i) for one without a co-runner; agents numbered type by type."""
@@ -237,31 +228,7 @@ def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
 def case_of(
     document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any
 ) -> ProofCase:
-    """What a checker gets."""
-    content = parse(json.dumps(document).encode(), decimals=True)
-    own = {
-        name: value
-        for name, value in content.items()
-        if name not in ("cotenant", "problem", "name", "source")
-    }
-    return ProofCase(
-        own,
-        options or {},
-        None if pairs is None else witness(document, pairs),
-        [list(s) for s in steps],
+    """What a checker gets of an answer as pairs of agents."""
+    return proved.case_of(
+        document, None if pairs is None else witness(document, pairs), options, *steps
     )
-
-
-def proved(document: dict[str, Any], method: str, **options: Any) -> tuple[bytes, Proof]:
-    """An instance's bytes and the proof that a method's producer makes of its answer."""
-    content = json.dumps(document).encode()
-    instance = instance_of(document, content.decode(), None)  # type: ignore[arg-type]
-    result = solve(instance, method, time_limit=5, **options)
-    prover = resolve(catalog.find(document["problem"], method).proof_producer)
-    return content, prover(Task.of(content, instance, options, result.outcome, Clock(10)))
-
-
-def written(content: bytes, proof: Proof) -> dict[str, Any]:
-    """The proof as JSON values, of the instance in some bytes."""
-    name = json.loads(content).get("name", "")
-    return proof.document(name, hashlib.sha256(content).hexdigest())

@@ -1,27 +1,30 @@
-"""Making proofs in tests: from an instance and a method to the two files, and what `verify.py` says
-of them.
-"""
+"""Proofs in tests: made of a method's answer, judged, and forged."""
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cotenant import catalog
-from cotenant.instances.problem.base import Instance
-from cotenant.instances.problem.files import write
+from cotenant.analysis.run.solve import solve
+from cotenant.instances.problem.base import Instance, to_json_value
+from cotenant.instances.problem.files import instance_of, locate
+from cotenant.instances.problem.proof import Proof
+from cotenant.instances.problem.reading import read_bytes
 from cotenant.instances.problem.registry import resolve
-from cotenant.solvers.outcome import Clock, Outcome
+from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.proofs import Task
 from cotenant.verify import verify
-from cotenant.verify.reading import MOST_WORK, Refused, Unreadable
+from cotenant.verify.frame import ProofCase
+from cotenant.verify.reading import MOST_WORK, Refused, Unreadable, parse
+from support.messages import refused
 
 Document = dict[str, Any]
 
@@ -36,18 +39,37 @@ REFUSALS = (
 )
 """The program says "refused", "unreadable", or of the others "malformed"."""
 
+NOTHING = Outcome(None, None, Status.UNKNOWN)
 
-def proof_of(
-    folder: Path, instance: Instance, method: str, outcome: Outcome | None = None, **options: Any
-) -> tuple[bytes, Document]:
-    """The instance's file, and the proof that a method's producer makes of its (or of this)
-    outcome.
-    """
-    content = write(instance, folder / "instance.json").read_bytes()
-    entry = catalog.find(instance.problem, method)
-    found = outcome or entry.resolve()(instance, **options)
-    made = resolve(entry.proof_producer)(Task.of(content, instance, options, found, Clock()))
-    return content, made.document(instance.name, sha256(content).hexdigest())
+
+def content_of(given: Instance | Document) -> bytes:
+    """The file of an instance, or of its document."""
+    if isinstance(given, Instance):
+        head = {"cotenant": 1, "problem": given.problem, "name": given.name}
+        given = {**head, **to_json_value(given.document())}
+    return json.dumps(given).encode()
+
+
+def task_of(
+    given: Instance | Document,
+    outcome: Outcome = NOTHING,
+    clock: Clock | None = None,
+    **options: Any,
+) -> Task:
+    """What a producer gets."""
+    content = content_of(given)
+    instance = given if isinstance(given, Instance) else instance_of(given, content.decode(), None)  # type: ignore[arg-type]
+    return Task.of(content, instance, options, outcome, clock or Clock())
+
+
+def case_of(
+    given: Instance | Document, witness: Document | None = None, options: Any = None, *steps: Any
+) -> ProofCase:
+    """What a checker gets, whatever the instance, the answer and the steps are."""
+    document = parse(content_of(given), decimals=True)
+    for name in ("cotenant", "problem", "name", "source"):
+        document.pop(name, None)
+    return ProofCase(document, options or {}, witness, [list(level) for level in steps])
 
 
 def judged(content: bytes, proof: Document, most_work: int = MOST_WORK) -> str:
@@ -55,14 +77,66 @@ def judged(content: bytes, proof: Document, most_work: int = MOST_WORK) -> str:
     return verify(content, json.dumps(proof).encode(), most_work)
 
 
-_verified = lru_cache(4)(verify)
-"""What the verifier says of a proof that many forgeries are made of."""
+@dataclass(frozen=True)
+class Proved:
+    """An instance's file, and the proof that a producer made; `said` is what the verifier says."""
+
+    content: bytes
+    proof: Proof
+    name: str
+
+    @property
+    def document(self) -> Document:
+        """The proof as it is read, each time anew."""
+        document = self.proof.document(self.name, sha256(self.content).hexdigest())
+        made: Document = json.loads(json.dumps(document, allow_nan=False))
+        return made
+
+    @cached_property
+    def said(self) -> str:
+        return judged(self.content, self.document)
+
+    @property
+    def value(self) -> Fraction:
+        """Of the first level, as it is claimed."""
+        return Fraction(self.document["claim"]["value"])
+
+    @property
+    def bound(self) -> Fraction:
+        """The same."""
+        return Fraction(self.document["claim"]["bound"])
+
+    def says(self, proof: Document) -> str:
+        """What the verifier says of another proof of the instance."""
+        return judged(self.content, proof)
+
+    def refuses(self, change: Callable[[Document], object], *, approved: bool = False) -> None:
+        """Assert that the proof, changed in place, is refused, perhaps with the approved reason."""
+        assert self.said
+        forged = self.document
+        change(forged)
+        assert forged != self.document
+        with (refused if approved else pytest.raises)(REFUSALS):
+            self.says(forged)
 
 
-def refuses(content: bytes, proof: Document, change: Callable[[Document], object]) -> None:
-    """Assert that a proof changed in place is refused, and that it was accepted before."""
-    _verified(content, json.dumps(proof).encode())
-    forged = copy.deepcopy(proof)
-    change(forged)
-    with pytest.raises(REFUSALS):
-        judged(content, forged)
+def proved(
+    given: Instance | Document, method: str, outcome: Outcome | None = None, **options: Any
+) -> Proved:
+    """The accepted proof of what a method (or this outcome) says of an instance, or of a document,
+    which has five seconds to be solved.
+    """
+    task = task_of(given, **options)
+    instance, limit = task.instance, None if isinstance(given, Instance) else 5.0
+    outcome = outcome or solve(instance, method, time_limit=limit, **options).outcome
+    task = task_of(given, outcome, Clock(limit and 2 * limit), **options)
+    producer = resolve(catalog.find(instance.problem, method).proof_producer)
+    made = Proved(content_of(given), producer(task), instance.name)
+    assert made.said
+    return made
+
+
+def bundled_document(name: str) -> Document:
+    """The document of a bundled instance."""
+    document: Document = json.loads(read_bytes(locate(name)))
+    return document

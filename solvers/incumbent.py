@@ -39,6 +39,7 @@ class Incumbent(Generic[Found, Number]):
     ----------
     best, value : the best answer and its value; without one None, and `value` or an infinity.
     bound : the best bound; an infinity without one.
+    found_by, bound_by : what found the best answer and proved the bound, in words.
     stop, certificate : why the search ended and its facts so far, for the outcome.
     """
 
@@ -63,6 +64,7 @@ class Incumbent(Generic[Found, Number]):
         self.best = None
         self.value = cast("Number", math.inf * self._sign) if value is None else value
         self.bound = cast("Number", -math.inf * self._sign) if bound is None else bound
+        self.found_by = self.bound_by = ""
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {}
 
@@ -82,7 +84,7 @@ class Incumbent(Generic[Found, Number]):
             or self._then(answer) >= self._then(cast("Found", self.best))
         ):
             return False
-        self.best, self.value = answer, value
+        self.best, self.value, self.found_by = answer, value, text
         self.report(text)
         return True
 
@@ -95,7 +97,7 @@ class Incumbent(Generic[Found, Number]):
         """
         if bound * self._sign <= self.bound * self._sign:
             return False
-        self.bound = bound
+        self.bound, self.bound_by = bound, text
         if proof:
             self.certificate["proof"] = proof
         self.report(text)

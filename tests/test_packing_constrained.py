@@ -27,7 +27,7 @@ from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, sp
 from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.constrained_search import Filling
 from cotenant.solvers.packing.fitting import recolored
-from cotenant.solvers.packing.moves import _Search, fewest_moves, moves_bound
+from cotenant.solvers.packing.moves import MovesLimits, MovesSearch, fewest_moves, moves_bound
 from cotenant.solvers.packing.presolve import presolve
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
@@ -268,11 +268,11 @@ def test_servers_that_must_be_in_use_are_one_to_the_aggregate_program() -> None:
     assert cotenant.solve(instance.replace(request=[1.0] * 4 + [3.0]), "min-servers").bound == 4
 
 
-def _started(made: Packing) -> tuple[_Search, Placement]:
+def _started(made: Packing) -> tuple[MovesSearch, Placement]:
     """A search for few moves that knows an answer of `min-servers`, and that answer."""
     start = cotenant.solve(made, "min-servers").solution
     assert isinstance(start, Placement)
-    search = _Search(made, Clock(), np.random.default_rng(0))
+    search = MovesSearch(made, Clock(), np.random.default_rng(0))
     search.servers = start.servers
     search.offer(start, "the start")
     return search, start
@@ -281,13 +281,13 @@ def _started(made: Packing) -> tuple[_Search, Placement]:
 def test_vms_placed_anew_within_a_zone_move_less() -> None:
     made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
     search, start = _started(made)
-    before = search.upper
+    before = search.value
     search._anew(0.1)
-    assert search.upper < before
+    assert search.value < before
     assert search.best is not None
     check(made, search.best)
     assert search.best.servers <= start.servers
-    assert search.upper == stays(made, search.best.count, search.best.server_class)[1]
+    assert search.value == stays(made, search.best.count, search.best.server_class)[1]
 
 
 def test_servers_above_the_bound_leave_room_in_every_class() -> None:
@@ -340,34 +340,33 @@ def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None
 @pytest.mark.parametrize("servers", [22, 26, 34])
 def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
-    search = _Search(made, Clock(), np.random.default_rng(0))
+    search = MovesSearch(made, Clock(), np.random.default_rng(0))
     search.servers = servers
     search.relaxed(search.program())
     search._fillings(1.0)
     assert search.best is not None
     check(made, search.best)
     assert search.best.servers <= servers
-    assert search.lower <= search.upper <= 1.05 * search.lower
+    assert search.bound <= search.value <= 1.05 * search.bound
 
 
 def test_answers_that_are_known_are_brought_nearer() -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
     search, start = _started(made)
-    before = search.upper
+    before = search.value
     search._homewards(1.0)
-    assert search.upper < 0.95 * before
+    assert search.value < 0.95 * before
     assert search.best is not None
     check(made, search.best)
     assert search.best.servers <= start.servers
 
 
-def test_tiny_states_are_decided_by_cp_sat_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tiny_states_are_decided_by_cp_sat_at_once() -> None:
     instance = state(1001390)  # no search for fillings finds its answer
-    monkeypatch.setattr(_Search, "_fillings", None)
     found = best(instance)
     assert found is not None
-    result = cotenant.solve(instance, "fewest-moves")
-    assert (result.status, result.objective) == ("optimal", found.moves)
+    outcome = fewest_moves(instance, limits=MovesLimits(spare=()))
+    assert (outcome.status, outcome.bound) == ("optimal", found.moves)
 
 
 def priced(nodes: int, vms: int, types: int) -> Packing:

@@ -4,38 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from ...instances.packing.instance import Floats, Integers, Packing, Placement, check
+from ...instances.packing.instance import Floats, Integers, Packing, Placement
 from ...instances.packing.placement_constraints import present_counts, stays
-from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
+from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.aggregate import Moves, moves_program
 from ...models.packing.assignment import assignment_model
 from ..engines import WarmStartedProgram, solve_cp_sat
+from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .aggregate import WHOLE, ExactProgram, aggregate_bound, counted
 from .constrained import Ruled, reduce_ruled
 from .constrained_search import Filling
 from .minimum import min_servers
 
-MOST_COUNTS = 40_000
-"""Larger models (servers x types) are not given to CP-SAT."""
 
-FEW_COUNTS = 400
-"""Smaller ones are, before anything else is tried."""
+@dataclass(frozen=True)
+class MovesLimits:
+    """The numbers that steer `fewest_moves`; what is proved rests on none of them.
 
-SPARE = (1.0, 8.0, 64.0)
-"""How much more empty room counts than in `even_program`: at first, and where VMs find no place."""
+    Attributes
+    ----------
+    counts, first_counts : servers x types up to which CP-SAT is tried at all, and before anything
+        else.
+    spare : how much more empty room counts than in `even_program`: at first, and where VMs find no
+        place.
+    at_once, besides : servers in use, and others, of one zone whose VMs CP-SAT places anew
+        together.
+    in_vain : such choices without a move less after which others are tried first.
+    """
 
-AT_ONCE, BESIDES = 5, 3
-"""Servers in use, and others, of one zone whose VMs CP-SAT places anew together."""
+    counts: int = 40_000
+    first_counts: int = 400
+    spare: tuple[float, ...] = (1.0, 8.0, 64.0)
+    at_once: int = 5
+    besides: int = 3
+    in_vain: int = 12
 
-IN_VAIN = 12
-"""Such choices without a move less after which others are tried first."""
+
+LIMITS = MovesLimits()
 
 
 @validate_options
@@ -47,6 +59,7 @@ def fewest_moves(
     start: Placement | None = None,
     report: Report | None = None,
     servers: Annotated[int, AtLeast(1, "a number of servers")] | None = None,
+    limits: MovesLimits = LIMITS,
 ) -> Outcome:
     """The fewest VMs that leave their server so that no more than some servers are in use, with a
     proof.
@@ -63,6 +76,7 @@ def fewest_moves(
     report : progress.
     servers : how many may be in use; without it, as few as `min_servers` finds in half of the time.
         To free servers that are named, ask for `instance.cordoned(names)` instead.
+    limits : the numbers that steer the search.
 
     Returns
     -------
@@ -92,18 +106,16 @@ def fewest_moves(
             "placed", "not given", "what runs now, rows of server, VM type and VMs",
             "Give it, or use min-servers, which may move every VM",
         )  # fmt: skip
-    search = _Search(instance, Clock(time_limit, report), rng or np.random.default_rng(0))
-    stop = Stop.FINISHED
-    try:
+    clock = Clock(time_limit, report)
+    search = MovesSearch(instance, clock, rng or np.random.default_rng(0), limits)
+    with search.keeping_best():
         search.limit(servers, start)
         if search.fewest <= search.servers:
             search.offer(start, "the start")
             search.run()
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-        if servers is not None and search.best is None:  # what runs now may be an answer
-            search.place(search.present, instance.server_class, "what runs now")
-    return search.outcome(stop)
+    if search.stop is Stop.INTERRUPTED and servers is not None and search.best is None:
+        search.offer(Placement(search.present, instance.server_class), "what runs now")
+    return search.outcome()
 
 
 def within(
@@ -121,30 +133,36 @@ def moves_bound(instance: Packing, servers: int, seconds: float | None = None) -
     """A proved bound on the VMs that leave their server where at most some are in use, by the
     aggregate program.
     """
-    search = _Search(instance, Clock(seconds), np.random.default_rng(0))
+    search = MovesSearch(instance, Clock(seconds), np.random.default_rng(0))
     search.servers = servers
     search.relaxed(search.program())
-    return search.lower
+    return search.bound
 
 
-class _Search:
-    """The best answer and the best bound, and who found them."""
+class MovesSearch(Incumbent[Placement, int]):
+    """The best answer and the best bound, on how many servers, and where VMs are now."""
 
-    def __init__(self, instance: Packing, clock: Clock, rng: np.random.Generator) -> None:
-        self.instance, self.clock, self.rng = instance, clock, rng
-        self.problem: Ruled = reduce_ruled(instance, merge=False)
+    def __init__(
+        self,
+        instance: Packing,
+        clock: Clock,
+        rng: np.random.Generator,
+        limits: MovesLimits = LIMITS,
+    ) -> None:
         self.present = present_counts(instance)
+        self.total = int(self.present.sum())
+        super().__init__(instance, clock, self._moves, bound=0, value=self.total + 1)
+        self.instance, self.rng, self.limits = instance, rng, limits
+        self.problem: Ruled = reduce_ruled(instance, merge=False)
         where = {c: place for place, group in enumerate(self.problem.kinds) for c in group}
         self.kind = np.array([where[c] for c in instance.server_class.tolist()], dtype=np.int64)
-        own = [group[0] for group in self.problem.members]
-        self.placed: Integers = self.present[:, own]
-        self.total = int(self.present.sum())
+        self.placed: Integers = self.present[:, [group[0] for group in self.problem.members]]
         self.servers, self.fewest, self.asked = len(self.kind), 1, False
-        self.best: Placement | None = None
-        self.upper, self.lower = self.total + 1, 0
-        self.found_by, self.bound_by = "", "none"
-        self.impossible = False
-        self.kept: dict[float, tuple[Integers, Integers, Floats] | None] = {}
+        self.bound_by, self.impossible = "none", False
+        self.fixed: dict[float, tuple[Integers, Integers, Floats] | None] = {}
+
+    def _moves(self, placement: Placement) -> int:
+        return stays(self.instance, placement.count, placement.server_class)[1]
 
     def limit(self, servers: int | None, start: Placement | None) -> None:
         """How many servers may be in use, and a bound on how many are needed."""
@@ -169,36 +187,25 @@ class _Search:
             ).bound  # fmt: skip
             self.impossible = self.fewest > servers
 
-    def offer(self, placement: Placement | None, by: str) -> None:
-        """Keep an answer if it is the best so far."""
-        if placement is None or placement.servers > self.servers:
-            return
-        _, moves = stays(self.instance, placement.count, placement.server_class)
-        if moves < self.upper:
-            self.best, self.upper, self.found_by = placement, moves, by
-            self.clock.note(float(moves), float(min(self.lower, moves)), by)
-
-    def raise_bound(self, value: int, by: str) -> None:
-        """Keep a bound if it is the best so far."""
-        if value > self.lower:
-            self.lower, self.bound_by = value, by
-            best = None if self.best is None else float(self.upper)
-            self.clock.note(best, float(min(value, self.upper)), by)
+    def offer(self, answer: Placement | None, text: str = "") -> bool:
+        """Keep an answer on no more than so many servers if it is the best so far."""
+        few = answer is not None and answer.servers <= self.servers
+        return few and super().offer(answer, text)
 
     @property
     def open(self) -> bool:
         """Whether there is anything left to decide, and time to do it."""
-        return self.lower < self.upper and not self.clock.expired and not self.impossible
+        return super().open and not self.impossible
 
     def run(self) -> None:
         """What runs now; the aggregate program, its fillings; CP-SAT where it is small."""
-        self.place(self.present, self.instance.server_class, "what runs now")
+        self.offer(Placement(self.present, self.instance.server_class), "what runs now")
         if not self.open:
             return
         self.relaxed(self.program())
         counts = len(self.kind) * self.problem.types
-        small = counts <= MOST_COUNTS
-        if counts <= FEW_COUNTS and self.open:
+        small = counts <= self.limits.counts
+        if counts <= self.limits.first_counts and self.open:
             self._by_cp_sat(1.0)
         effort = 1.0
         while self.open:
@@ -222,15 +229,6 @@ class _Search:
             if not small and effort > 64 and self.clock.left is None:
                 return
 
-    def place(self, count: Integers, kind: Integers, by: str) -> None:
-        """Offer VMs on servers if they are an answer."""
-        placement = Placement(count, kind)
-        try:
-            check(self.instance, placement)
-        except InfeasibleSolution:
-            return
-        self.offer(placement, by)
-
     def program(self, spare: float = 0.0) -> Moves:
         """The aggregate program of moves, with room to spare or without."""
         problem = self.problem
@@ -251,7 +249,7 @@ class _Search:
             value = exact.bound(answer.row_dual, program.lower, program.upper)
             self.raise_bound(self.total + math.ceil(value), "aggregate program of moves")
 
-    def _kept(self, spare: float) -> tuple[Integers, Integers, Floats] | None:
+    def _fixed(self, spare: float) -> tuple[Integers, Integers, Floats] | None:
         """The servers that may be in use, the VMs that stay on them (n, s), and the VMs by class of
         `pooled`, as the program with room to spare says; None where it leaves one out.
 
@@ -315,14 +313,14 @@ class _Search:
         """Servers kept as the program says; the VMs of the others are placed among those, with more
         room to spare where they do not all find a place.
         """
-        for spare in SPARE:
+        for spare in self.limits.spare:
             if not self.open:
                 return
-            if spare not in self.kept:
-                self.kept[spare] = self._kept(spare)
-            if (kept := self.kept[spare]) is None:
+            if spare not in self.fixed:
+                self.fixed[spare] = self._fixed(spare)
+            if (fixed := self.fixed[spare]) is None:
                 continue
-            chosen, stay, count = kept
+            chosen, stay, count = fixed
             filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)
             filling.place_now(stay[chosen], self.placed[chosen])
             filling.place_evenly(count)
@@ -343,9 +341,9 @@ class _Search:
     def _homewards(self, effort: float) -> None:
         """Bring VMs of the best answer home, on its servers."""
         pooled = self.problem.pooled
-        before = self.upper + 1
-        while self.open and self.best is not None and self.upper < before:
-            before, now = self.upper, self._on_servers(self.best)
+        before = self.value + 1
+        while self.open and self.best is not None and self.value < before:
+            before, now = self.value, self._on_servers(self.best)
             chosen = np.flatnonzero(now.any(axis=1))
             count = np.zeros((self.problem.types, len(pooled.size)))
             np.add.at(count.T, pooled.of[self.kind[chosen]], now[chosen])
@@ -362,17 +360,22 @@ class _Search:
         left = self.clock.left
         until = self.clock.seconds + (10.0 * effort if left is None else 0.75 * left)
         vain = 0
-        while self.open and self.best is not None and vain < IN_VAIN and self.clock.seconds < until:
-            before, now = self.upper, self._on_servers(self.best)
+        while (
+            self.open
+            and self.best is not None
+            and vain < self.limits.in_vain
+            and self.clock.seconds < until
+        ):
+            before, now = self.value, self._on_servers(self.best)
             used = np.asarray(now.any(axis=1))
             moved = np.maximum(now - self.placed, 0).sum(axis=1)  # VMs that come from elsewhere
             zone = self.problem.zone[self.kind]
             first = int(self.rng.choice(len(used), p=moved / moved.sum()))
             near = self.rng.permutation(np.flatnonzero(zone == zone[first]))
-            some = near[used[near] & (near != first)][: AT_ONCE - 1]
-            others = near[~used[near]][:BESIDES]
+            some = near[used[near] & (near != first)][: self.limits.at_once - 1]
+            others = near[~used[near]][: self.limits.besides]
             self._placed_anew(now, np.sort([first, *some, *others]), until)
-            vain = 0 if self.upper < before else vain + 1
+            vain = 0 if self.value < before else vain + 1
 
     def _on_servers(self, placement: Placement) -> Integers:
         """(n, s) VMs of the reduction's types on each server, where most stay."""
@@ -420,8 +423,8 @@ class _Search:
     def _by_cp_sat(self, effort: float) -> None:
         """CP-SAT with servers that are told apart."""
         model, counts, moves = _moves_model(self.problem, self.kind, self.placed, self.servers)
-        model.add(moves >= self.lower)
-        model.add(moves <= self.upper)
+        model.add(moves >= self.bound)
+        model.add(moves <= self.value)
         model.minimize(moves)  # instead of the servers
         answer = solve_cp_sat(model, time_limit=self.clock.time_slice(most=5.0 * effort))
         raise_if_interrupted(answer.stop)
@@ -437,9 +440,10 @@ class _Search:
         """Offer VMs of the reduction's types on these servers."""
         rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
         rows[:, [group[0] for group in self.problem.members]] = count
-        self.place(rows, self.instance.server_class[server], "search from what runs now")
+        placement = Placement(rows, self.instance.server_class[server])
+        self.offer(placement, "search from what runs now")
 
-    def outcome(self, stop: Stop) -> Outcome:
+    def outcome(self) -> Outcome:
         """What the search ends with."""
         certificate: dict[str, Any] = {
             "servers": self.servers,
@@ -447,26 +451,17 @@ class _Search:
             "found_by": self.found_by,
             "bound_by": self.bound_by,
         }
-        trace = tuple(self.clock.trace)
+        impossible = self.best is None and self.impossible
+        if self.stop is Stop.FINISHED and not (self.closed or impossible):
+            late = self.clock.expired or self.best is None
+            self.stop = Stop.TIME_LIMIT if late else Stop.ITERATION_LIMIT
         if self.best is None:
-            status = Status.INFEASIBLE if self.impossible else Status.UNKNOWN
-            if status is Status.UNKNOWN and stop is Stop.FINISHED:
-                stop = Stop.TIME_LIMIT
-            return Outcome(None, None, status, stop, certificate, trace)
-        proved = self.lower >= self.upper
-        if not proved and stop is Stop.FINISHED:
-            stop = Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
-        on, _ = stays(self.instance, self.best.count, self.best.server_class)
+            status = Status.INFEASIBLE if impossible else Status.UNKNOWN
+            return Outcome(None, None, status, self.stop, certificate, tuple(self.clock.trace))
         if not self.asked:
             certificate["servers"] = self.best.servers
-        return Outcome(
-            self.best,
-            float(min(self.lower, self.upper)),
-            Status.OPTIMAL if proved else Status.FEASIBLE,
-            stop,
-            certificate | {"on": on.tolist()},
-            trace,
-        )
+        on, _ = stays(self.instance, self.best.count, self.best.server_class)
+        return self.finish(certificate | {"on": on.tolist()})
 
 
 def _moves_model(

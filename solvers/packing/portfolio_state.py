@@ -65,8 +65,7 @@ class PortfolioState(Incumbent[Counts, int]):
     Attributes
     ----------
     value : the cost of the best answer; one more than all servers cost without one.
-    found_by, bound_by, proof : what found the answer and proved the bound, and what the certificate
-        holds of the latter.
+    proof : what the certificate holds of what proved the bound.
     pool, relaxation : the patterns met, and the relaxation over them once it is solved.
     servers : (q,) servers of each class of `Ruled.pooled` at the bound of the aggregate program,
         where it was solved to its optimum.
@@ -84,7 +83,7 @@ class PortfolioState(Incumbent[Counts, int]):
             None, clock, lambda counts: problem.cost(counts[1]), bound=1, value=problem.budget + 1
         )
         self.problem, self.rng, self.master, self.limits = problem, rng, master, limits
-        self.found_by, self.bound_by = "", "a server at least"
+        self.bound_by = "a server at least"
         self.proof: dict[str, Any] = {}
         self.pool = Pool(problem.types)
         self.relaxation: Relaxation | None = None
@@ -98,14 +97,12 @@ class PortfolioState(Incumbent[Counts, int]):
             return False
         answer = recolored(self.problem, answer)
         self._pooled(answer)
-        better = super().offer(answer, text)
-        self.found_by = text if better else self.found_by
-        return better
+        return super().offer(answer, text)
 
     def raise_bound(self, bound: int, text: str = "", proof: dict[str, Any] | None = None) -> bool:  # type: ignore[override]
         """Keep a bound if it is the best so far, with what proves it for the certificate."""
         if bound > self.bound:
-            self.bound_by, self.proof = text, proof or {}
+            self.proof = proof or {}
         return super().raise_bound(bound, text)
 
     def slice(self, share: float, least: float = 1.0) -> float | None:

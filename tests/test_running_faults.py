@@ -13,13 +13,22 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.fake_machine import SimulatedMachine
+from support.processes import (
+    PATIENCE,
+    carrying,
+    cotenant_process,
+    needs_two_cpus,
+    sleeping,
+    until,
+    write_queue,
+)
 from support.terminal import run
 
 from cotenant.running.batch.queue_store import QueueStore
@@ -31,12 +40,8 @@ from cotenant.running.lab.store import opened
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
-    reason="needs Linux and two CPUs",
-)
+pytestmark = needs_two_cpus
 
-PATIENCE = 120.0  # seconds that a loaded machine may take for what is done at once
 MARK = "COTENANT_TEST"
 
 
@@ -54,59 +59,32 @@ def lab(tmp_path: Path) -> Iterator[Path]:
 
 def marked(folder: Path) -> list[Any]:
     """The processes that were started from a test, at whatever remove."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == str(folder) and process.status() != "zombie":
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "not within the patience"
-        time.sleep(0.05)
+    return carrying(MARK, str(folder))
 
 
 def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
     """A queue of jobs of the two types in turn: name, shell text, rerun. Each notes its start."""
-    (folder / "queue.toml").write_text(
-        "".join(
-            f'[[job]]\nname = "{name}"\ntype = "{place % 2}"\nrerun = "{rerun}"\n'
-            f'command = ["sh", "-c", "echo {name} >> begun; {text}; echo {name} >> ended"]\n'
+    write_queue(
+        folder,
+        (
+            (
+                name,
+                str(place % 2),
+                ("sh", "-c", f"echo {name} >> begun; {text}; echo {name} >> ended"),
+                rerun,
+            )
             for place, (name, text, rerun) in enumerate(jobs)
-        )
+        ),
     )
 
 
 def started(folder: Path, *options: str, other: str = "--other-machine") -> subprocess.Popen[bytes]:
     """`cotenant run` as a process of its own."""
-    words = [sys.executable, "-m", "cotenant", "run", "queue.toml", "--store", "lab.db"]
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    where = options if "--dask" in options else ("--local", "2", "--overlap", *options)
-    return subprocess.Popen(
-        [
-            *words,
-            *filter(None, [other]),
-            "--pressure",
-            "1",
-            "--epoch",
-            "0.1",
-            "-m",
-            "GR",
-            "-o",
-            "references=never",
-            *where,
-        ],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, MARK: str(folder), "TMPDIR": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    words = ["run", "queue.toml", "--store", "lab.db", *filter(None, [other]), "--pressure", "1"]
+    words += ["--epoch", "0.1", "-m", "GR", "-o", "references=never"]
+    words += options if "--dask" in options else ("--local", "2", "--overlap", *options)
+    variables = {MARK: str(folder), "TMPDIR": str(folder)}
+    return cotenant_process(folder, *words, start_new_session=True, **variables)
 
 
 def lines(folder: Path, name: str) -> Counter[str]:
@@ -300,13 +278,7 @@ def known_and_new(folder: Path) -> None:
     """A store of one type, measured on this computer, and a queue with a job of another."""
     jobs = [Job("0", ("sleep", "0.1"), directory=folder)]
     measure(jobs, folder / "lab.db", time="wall", pressure=1.0, half_width=0.5, control=False)
-    (folder / "queue.toml").write_text(
-        "".join(
-            f'[[job]]\nname = "job-{kind}"\ntype = "{kind}"\nrerun = "yes"\n'
-            'command = ["sleep", "0.1"]\n'
-            for kind in "01"
-        )
-    )
+    write_queue(folder, ((f"job-{kind}", kind, ("sleep", "0.1"), "yes") for kind in "01"))
 
 
 @pytest.mark.slow
@@ -381,31 +353,15 @@ def test_workers_that_a_real_slurm_starts_are_machines(lab: Path) -> None:
 
 @pytest.mark.slow
 def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Path) -> None:
-    from cotenant.running.lab import sleeper
-
-    (tmp_path / "there").mkdir()
-    truth = {"a": ("b=0.3", "0.5"), "b": ("a=0.1", "0.6")}
-    jobs = [
-        Job(
-            name,
-            (sys.executable, "-I", "-S", sleeper.__file__, name, seconds, "there", beside),
-            directory=tmp_path,
-            count=1,
-        )
-        for name, (beside, seconds) in truth.items()
-    ]
+    there = tmp_path / "there"
+    there.mkdir()
+    jobs = [sleeping("a", 0.5, there, 1, b=0.3), sleeping("b", 0.6, there, 1, a=0.1)]
     settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
     measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
     before = profiles(tmp_path / "lab.db").estimates.estimates
-    (tmp_path / "queue.toml").write_text(
-        "".join(
-            f'[[job]]\nname = "{job.name}-{number}"\ntype = "{job.name}"\nrerun = "yes"\n'
-            f"command = {json.dumps(job.command)}\n"
-            for number in range(4)
-            for job in jobs
-        )
-    )
-    words = ["run", str(tmp_path / "queue.toml"), "--store", str(tmp_path / "lab.db")]
+    names = [(f"{job.name}-{number}", job.name, job.command) for number in range(4) for job in jobs]
+    path = write_queue(there, ((*job, "yes") for job in names))
+    words = ["run", path, "--store", str(tmp_path / "lab.db")]
     words += ["--local", "1", "--pressure", "1", "--other-machine", "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import sqlite3
 import sys
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
+from support.processes import needs_two_cpus, write_queue
 from support.running_cases import Begin, measured_lab, runs_on_the_store, store_copied  # noqa: F401
 from support.terminal import run
 
@@ -308,10 +308,7 @@ def test_seats_and_methods_that_do_not_fit_are_refused_before_any_job(tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
-    reason="needs Linux and two CPUs",
-)
+@needs_two_cpus
 def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_measured(
     tmp_path: Path,
 ) -> None:
@@ -331,15 +328,11 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
         jobs.append(Job(name, command, directory=tmp_path))
     settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
     measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
-    (tmp_path / "queue.toml").write_text(
-        "".join(
-            f'[[job]]\nname = "{job.name}-{number}"\ntype = "{job.name}"\nrerun = "yes"\n'
-            f"command = {json.dumps(job.command)}\n"
-            for number in range(12)
-            for job in jobs
-        )
-    )
-    words = ["run", str(tmp_path / "queue.toml"), "--store", str(tmp_path / "lab.db"), "--json"]
+    names = [
+        (f"{job.name}-{number}", job.name, job.command) for number in range(12) for job in jobs
+    ]
+    path = write_queue(tmp_path, ((*job, "yes") for job in names))
+    words = ["run", path, "--store", str(tmp_path / "lab.db"), "--json"]
     words += ["--local", "2", "--seats", "3", "--overlap", "--pressure", "1", "--other-machine"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr

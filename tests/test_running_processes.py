@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from support.processes import PATIENCE, carrying, cotenant_process, needs_two_cpus, sleeping, until
 
-from cotenant.running.lab import command, sleeper, supervisor
+from cotenant.running.lab import command, supervisor
 from cotenant.running.lab.command import TOKEN, Computer, kill_leftovers
 from cotenant.running.lab.jobs import Job, read_jobs
 from cotenant.running.lab.measure import measure
@@ -28,12 +28,7 @@ from cotenant.running.lab.store import opened
 from cotenant.running.lab.topology import Seats
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2,
-    reason="needs Linux and two CPUs",
-)
-
-PATIENCE = 30.0  # seconds that a loaded machine may take for what is done at once
+pytestmark = needs_two_cpus
 
 
 def seats() -> Seats:
@@ -51,31 +46,10 @@ def shell(text: str, folder: Path, name: str = "a") -> Job:
     return Job(name, ("sh", "-c", text), directory=folder)
 
 
-def sleeping(name: str, seconds: float, folder: Path, count: int = 2, **beside: float) -> Job:
-    """A job of known penalties."""
-    others = [f"{other}={penalty}" for other, penalty in beside.items()]
-    words = (sys.executable, "-I", "-S", sleeper.__file__, name, str(seconds), str(folder))
-    return Job(name, (*words, *others), count=count)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def carrying(token: str) -> list[int]:
-    """The processes that carry a store's token."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(TOKEN) == token and process.status() != "zombie":
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
+def visited(machine: Computer, *members: Job | None, limit: float = 60.0) -> Measurement:
+    """What comes of running jobs at the same time; None is the control."""
+    limits = [limit, *(60.0 for _ in members[1:])]
+    return machine.visit(MeasurementRequest(members, limits, keep_errors=True))
 
 
 def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
@@ -98,18 +72,18 @@ def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
 ) -> None:
     short = shell("echo >> starts; sleep 0.2", tmp_path)
     long = shell("sleep 1", tmp_path, "b")
-    visit = computer.visit(MeasurementRequest([short, long], [60.0, 60.0]))
+    visit = visited(computer, short, long)
     one, other = visit.members
     assert visit.error == ""
     assert 1 <= len(one.runs) < (tmp_path / "starts").read_text().count("\n") + 1 <= 7
     assert len(other.runs) == 1
     assert 0.5 < other.runs[0].covered <= 1
     assert one.runs[0].covered > 0.8
-    assert not carrying(computer._token)
+    assert not carrying(TOKEN, computer._token)
 
 
 def test_the_control_spins_beside_and_is_no_run(computer: Computer, tmp_path: Path) -> None:
-    visit = computer.visit(MeasurementRequest([shell("sleep 0.3", tmp_path), None], [60.0, 60.0]))
+    visit = visited(computer, shell("sleep 0.3", tmp_path), None)
     assert visit.error == ""
     assert len(visit.members[0].runs) == 1
     assert visit.members[0].runs[0].covered > 0.8
@@ -132,25 +106,20 @@ def test_a_run_that_fails_is_told_voids_both_and_leaves_nothing(
     computer: Computer, tmp_path: Path, text: str, limit: float, says: str
 ) -> None:
     job, other = shell(text, tmp_path), shell("sleep 2", tmp_path, "b")
-    visit = computer.visit(MeasurementRequest([job, other], [limit, 60.0], keep_errors=True))
+    visit = visited(computer, job, other, limit=limit)
     assert visit.error.startswith(says)
     assert visit.members[0].runs == ()
-    assert not carrying(computer._token)
+    assert not carrying(TOKEN, computer._token)
 
 
 def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: Path) -> None:
-    gone = Job("a", ("./gone",), directory=tmp_path)
-    assert (
-        computer.visit(MeasurementRequest([gone], [60.0])).error
-        == "cannot be started: No such file or directory"
-    )
-    elsewhere = Job("a", ("true",), directory=tmp_path / "gone")
-    assert "cannot be started" in computer.visit(MeasurementRequest([elsewhere], [60.0])).error
+    gone = visited(computer, Job("a", ("./gone",), directory=tmp_path))
+    assert gone.error == "cannot be started: No such file or directory"
+    elsewhere = visited(computer, Job("a", ("true",), directory=tmp_path / "gone"))
+    assert elsewhere.error.startswith("cannot be started")
     with Computer(Seats(((4000,), (4001,)), "L3")) as other:
-        assert (
-            "cannot be pinned to CPUs [4000]"
-            in other.visit(MeasurementRequest([shell("", tmp_path)], [9.0])).error
-        )
+        error = visited(other, shell("", tmp_path)).error
+        assert error.startswith("cannot be pinned to CPUs [4000]")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +139,7 @@ def test_benchexecs_own_measurement_takes_the_place_of_ours(
     meter.write_text(f"#!/bin/sh\necho \"$@\" > asked\nprintf '{said}\\n'\n")
     meter.chmod(0o755)
     with Computer(seats(), meter=[str(meter)]) as metered:
-        (member,) = metered.visit(MeasurementRequest([shell("true", tmp_path)], [60.0])).members
+        (member,) = visited(metered, shell("true", tmp_path)).members
     assert member.error == error
     assert [run.wall for run in member.runs] == ([] if wall is None else [pytest.approx(wall)])
     assert all(run.cpu == 0.75 for run in member.runs)
@@ -242,10 +211,9 @@ def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
     computer: Computer, tmp_path: Path
 ) -> None:
     kill = "kill -9 $PPID; sleep 60 & setsid sleep 60 & sleep 60"
-    visit = computer.visit(MeasurementRequest([shell(kill, tmp_path)], [60.0]))
-    assert visit.error.startswith("the supervisor ended")
-    until(lambda: not carrying(computer._token))
-    assert computer.visit(MeasurementRequest([shell("sleep 0.1", tmp_path)], [60.0])).error == ""
+    assert visited(computer, shell(kill, tmp_path)).error.startswith("the supervisor ended")
+    until(lambda: not carrying(TOKEN, computer._token))
+    assert visited(computer, shell("sleep 0.1", tmp_path)).error == ""
 
 
 def harness(folder: Path, *options: str) -> subprocess.Popen[bytes]:
@@ -254,12 +222,8 @@ def harness(folder: Path, *options: str) -> subprocess.Popen[bytes]:
         '[[job]]\nname = "a"\ncommand = ["sh", "-c", "sleep 0.12; true"]\n'
         '[[job]]\nname = "b"\ncommand = ["sh", "-c", "echo >> started; sleep 0.15; true"]\n'
     )
-    words = [sys.executable, "-m", "cotenant", "measure", "jobs.toml", "--store", "lab.db"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(
-        [*words, "--time", "wall", "--pressure", "1", *options],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    words = ("measure", "jobs.toml", "--store", "lab.db", "--time", "wall", "--pressure", "1")
+    return cotenant_process(folder, *words, *options)
 
 
 def rows_of(store: Path) -> int:
@@ -284,7 +248,7 @@ def test_a_killed_harness_loses_one_run_leaves_no_process_and_is_gone_on_with(
         supervisor = psutil.Process(first.pid).children()
         first.send_signal(number)
         first.wait(PATIENCE)
-        until(lambda: not carrying(token))
+        until(lambda: not carrying(TOKEN, token))
         until(lambda: not any(process.is_running() for process in supervisor))
     before = rows_of(store)
     assert before > 0
@@ -332,42 +296,39 @@ def test_leftovers_of_a_store_are_found_by_their_token_alone() -> None:
         subprocess.Popen(words, env={**os.environ, TOKEN: "of this test"}) as ours,
         subprocess.Popen(words) as others,
     ):
-        until(lambda: carrying("of this test") == [ours.pid])
+        until(lambda: [one.pid for one in carrying(TOKEN, "of this test")] == [ours.pid])
         assert kill_leftovers("of this test") == 1
         assert ours.wait(PATIENCE) == -signal.SIGKILL
         assert others.poll() is None
         others.kill()
 
 
-def held(jobs: list[Job], truth: np.ndarray, store: Path, **options: object) -> None:
-    """Measure sleeping jobs, and find their penalties: within two points, or as near as the
-    interval says where this machine is too loaded for that.
-    """
-    measure(jobs, store, time="wall", pressure=1.0, control=False, **options)
-    found = profiles(store).estimates.estimates
-    assert found
-    for entry, guess in found.items():
-        assert abs(guess.mid - truth[entry]) <= max(0.02, guess.half), (entry, guess)
-
-
-def test_known_penalties_of_sleeping_jobs_come_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "truth"),
+    [
+        ((0.25, 0.3), [[0, 0.3], [0.1, 0]]),
+        pytest.param(
+            (0.7, 0.8, 0.9), [[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]],
+            marks=pytest.mark.slow,
+        ),
+    ],
+)  # fmt: skip
+def test_known_penalties_of_sleeping_jobs_come_back(
+    tmp_path: Path, seconds: tuple[float, ...], truth: list[list[float]]
+) -> None:
+    """Within two points, or as near as the interval says where this machine is too loaded."""
     (tmp_path / "there").mkdir()
-    there = tmp_path / "there"
+    names = "abc"[: len(truth)]
     jobs = [
-        sleeping("a", 0.25, there, count=1, b=0.3),
-        sleeping("b", 0.3, there, count=1, a=0.1),
+        sleeping(
+            name, each, tmp_path / "there", len(truth) - 1, **dict(zip(names, row, strict=True))
+        )
+        for name, each, row in zip(names, seconds, truth, strict=True)
     ]
-    held(jobs, np.array([[0, 0.3], [0.1, 0]]), tmp_path / "lab.db", half_width=0.5)
-
-
-@pytest.mark.slow
-def test_a_matrix_of_sleeping_jobs_comes_back_within_a_minute(tmp_path: Path) -> None:
-    (tmp_path / "there").mkdir()
-    there = tmp_path / "there"
-    jobs = [
-        sleeping("a", 0.7, there, a=0.1, b=0.3, c=0.02),
-        sleeping("b", 0.8, there, a=0.05, b=0.2, c=0.01),
-        sleeping("c", 0.9, there, a=0.0, b=0.15, c=0.05),
-    ]
-    truth = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
-    held(jobs, truth, tmp_path / "lab.db", half_width=0.5)
+    store = tmp_path / "lab.db"
+    measure(jobs, store, time="wall", pressure=1.0, control=False, half_width=0.5)
+    estimates = profiles(store).estimates.estimates
+    assert len(estimates) == {2: 2, 3: 9}[len(truth)]
+    for entry, guess in estimates.items():
+        true = truth[entry[0]][entry[1]]
+        assert abs(guess.mid - true) <= max(0.02, guess.half), (entry, guess)

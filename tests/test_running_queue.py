@@ -271,23 +271,19 @@ def test_saturated_machines_refer_at_once_where_asked_to(begin: Begin) -> None:
     assert [len(kinds) for _, kinds in machines.begun] == [1, 1, 2]
 
 
-def test_files_of_a_command_that_is_like_no_other_stay_unread(
-    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    monkeypatch.setattr("cotenant.running.lab.jobs._content", lambda path: read.append(path) or "")
-    (tmp_path / "input").write_text("much")
-    jobs = [
-        QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True)
-        for place, word in enumerate(["input", "other", "input"])
-    ]
+def test_files_of_a_command_that_is_like_no_other_stay_unread(begin: Begin, tmp_path: Path) -> None:
+    jobs = []
+    for place, word in enumerate(["input", "other", "input"]):
+        (tmp_path / word).write_text("much")
+        jobs.append(QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True))
     machines = SimulatedMachines(1)
     machines.clock += 1e5
     run = begin(jobs, machines, references="hourly")
     assert run.whole().states == {"done": 3}
     assert [len(kinds) for _, kinds in machines.begun] == [2, 1]  # alone, like the first one
-    assert str(tmp_path / "input") in read
-    assert str(tmp_path / "other") not in read
+    fingerprints = {row[0] for row in run.rows.rows("SELECT fingerprint FROM job")}
+    assert {jobs[0].job.fingerprint, jobs[1].job.words_fingerprint} <= fingerprints
+    assert jobs[1].job.fingerprint not in fingerprints
     assert len([name for name in run.rows.names().values() if name == "0"]) == 4
 
 

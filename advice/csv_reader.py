@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ..instances.problem.base import repeated
 from ..instances.problem.errors import InvalidFile
+from ..instances.problem.fields import repeated
 from ..instances.problem.tables import AMOUNT, CsvRow, CsvTable
 from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from ..instances.problem.base import repeated
 from ..instances.problem.errors import InvalidFile
+from ..instances.problem.fields import repeated
 from ..instances.problem.tables import LARGEST
 from .fields import Fields
 from .quantities import amount, quantity

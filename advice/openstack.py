@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..instances.problem.base import repeated
 from ..instances.problem.errors import InvalidFile
+from ..instances.problem.fields import repeated
 from ..instances.problem.json_detection import looks_like
 from .fields import Fields
 from .state import ClusterState, Expression, Node, NodeTerm, Pod, Role

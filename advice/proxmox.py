@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..instances.problem.base import repeated
 from ..instances.problem.errors import InvalidFile
+from ..instances.problem.fields import repeated
 from .fields import Fields
 from .state import ClusterState, Node, Pod, Role
 

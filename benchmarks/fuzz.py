@@ -32,7 +32,8 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Allocation, Market
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities, user_utilities
-from cotenant.instances.problem.base import Instance, to_json_value
+from cotenant.instances.problem.base import Instance
+from cotenant.instances.problem.documents import to_json_value
 from cotenant.instances.problem.errors import InvalidInstance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

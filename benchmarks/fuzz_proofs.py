@@ -36,7 +36,7 @@ import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
-from cotenant.instances.problem.base import to_json_value
+from cotenant.instances.problem.documents import to_json_value
 from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.problem.files import bundled, instance_of, locate
 from cotenant.instances.problem.reading import read_bytes

@@ -25,7 +25,7 @@ from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.generators import cluster
 from cotenant.instances.packing.placement_constraints import present_counts
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
-from cotenant.instances.problem.base import to_json_value
+from cotenant.instances.problem.documents import to_json_value
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
 from cotenant.verify.packing import Packing as CheckedPacking

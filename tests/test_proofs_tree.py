@@ -16,7 +16,7 @@ from support.proof_cases import drawn_with_types
 from support.proved import proved
 
 from cotenant.instances.colocation import Colocation
-from cotenant.instances.problem.base import to_json_value
+from cotenant.instances.problem.documents import to_json_value
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import colocation as producers
 from cotenant.solvers.proofs import patience, tree

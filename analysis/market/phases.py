@@ -20,8 +20,8 @@ from ...instances.market.equilibrium import money_spent
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.sharing import static_utilities
 from ...instances.market.utility import user_utilities
-from ...instances.problem.base import frozen_array
 from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.fields import frozen_array
 from ...solvers.market.fisher import fisher
 from ...solvers.outcome import Outcome, Status
 

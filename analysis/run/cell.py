@@ -12,7 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from ...instances.problem.base import Instance, to_json_value
+from ...instances.problem.base import Instance
+from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import CotenantError, InvalidOption
 from ...instances.problem.options import accepts
 from ...solvers.interrupts import deferred

@@ -17,14 +17,8 @@ from typing import Any, ClassVar, Generic
 import numpy as np
 
 from ...instances.problem.answer_table import KEPT, AnswerTable, answer_table
-from ...instances.problem.base import (
-    NO_CONTENT_WHEN_ABSENT,
-    Answer,
-    Instance,
-    Solution,
-    to_json_value,
-)
-from ...instances.problem.documents import shortened
+from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Answer, Instance, Solution
+from ...instances.problem.documents import shortened, to_json_value
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.json_detection import document_kind

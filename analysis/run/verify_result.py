@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from ...catalog import Method, find
 from ...instances.problem.answer_table import KEPT
-from ...instances.problem.base import Instance, to_json_value
+from ...instances.problem.base import Instance
+from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import (
     CotenantError,
     InfeasibleSolution,

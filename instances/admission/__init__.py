@@ -14,7 +14,6 @@ PROBLEM = Problem(
     instance=Admission,
     solution=Assignment,
     check=check,
-    document="instances.admission.document:AdmissionDocument",
     answer_table="instances.admission.answer_table:answer_table",
     generators={
         "table-i": "instances.admission.generators:table_i",

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, set_field, to_json_value
-from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, raise_first_invalid, set_array, set_names
-from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
-from ..problem.option_types import validate_options
+from ..problem.base import Instance, Solution
+from ..problem.errors import InfeasibleSolution
+from ..problem.fields import (
+    Axes,
+    Json,
+    Names,
+    set_array,
+    set_fields,
+)
+from ..problem.frames import (
+    axis_labels,
+    from_labels,
+)
+from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
 from ..problem.renamed import old_attributes
 
 if TYPE_CHECKING:
@@ -31,6 +41,8 @@ SMALLEST, LARGEST = 1e-9, 1e12
 """Speeds and lengths lie between these: what is beyond is a matter of units, and sums and quotients
 must stay finite.
 """
+
+IN_UNITS = Between(SMALLEST, LARGEST, "a number of units", cure="Choose another unit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,53 +71,33 @@ class Admission(Instance["Assignment"]):
 
     problem: ClassVar[str] = "admission"
 
-    cores: Integers
-    threads: Integers
-    speed: Floats
-    length: Floats | None = None
-    names: tuple[str, ...] = ()
-    machine_names: tuple[str, ...] = ()
+    counted: ClassVar[Mapping[str, str]] = {"machines": "VM", "types": "core type", "jobs": "job"}
+
+    cores: Annotated[
+        Integers,
+        Axes("machines types"),
+        AtLeast(0, "a number of cores", cure="Write 0 where a VM has no core of a type"),
+        Range(below=LARGEST_COUNT, what="a number"),
+    ]
+    threads: Annotated[
+        Integers,
+        Axes("jobs"),
+        AtLeast(1, "a number of threads", cure="A job without threads cannot run: leave it out"),
+        Range(below=LARGEST_COUNT, what="a number"),
+    ]
+    speed: Annotated[Floats, Axes("jobs types"), Above(0, "a speed on one core"), IN_UNITS]
+    length: Annotated[
+        Floats | None,
+        Axes("jobs"),
+        Above(0, "an amount of work"),
+        IN_UNITS,
+        Json(null="absent"),
+    ] = None
+    names: Annotated[tuple[str, ...], Names("jobs")] = ()
+    machine_names: Annotated[tuple[str, ...], Names("machines")] = ()
 
     def __post_init__(self) -> None:
-        if hasattr(self.cores, "__len__") and len(self.cores) == 0:
-            set_field(self, "cores", np.zeros((0, 0)))
-        cores = set_array(self, "cores", np.int64, 2)
-        if cores.size == 0:
-            raise InvalidInstance(
-                "cores", "empty", "at least one VM with at least one core type", "One row per VM"
-            )
-        _counts(
-            "cores",
-            cores,
-            0,
-            "a number of cores, 0 or more",
-            "Write 0 where a VM has no core of a type",
-        )
-        threads = set_array(self, "threads", np.int64)
-        if len(threads) == 0:
-            raise InvalidInstance("threads", "empty", "at least one job")
-        _counts(
-            "threads",
-            threads,
-            1,
-            "a number of threads, at least 1",
-            "A job without threads cannot run: leave it out",
-        )
-        speed = set_array(self, "speed", float, 2)
-        if speed.shape != (len(threads), cores.shape[1]):
-            raise InvalidInstance(
-                "speed", f"of shape {speed.shape}", f"shape {(len(threads), cores.shape[1])}",
-                "One row per entry of threads, one column per column of cores",
-            )  # fmt: skip
-        _positive("speed", speed, "a speed on one core, above 0")
-        if self.length is not None:
-            _positive(
-                "length",
-                set_array(self, "length", float, 1, len(threads), "one per job"),
-                "an amount of work, above 0",
-            )
-        set_names(self, "names", self.jobs, "job")
-        set_names(self, "machine_names", self.machines, "VM")
+        set_fields(self)
 
     @classmethod
     @validate_options
@@ -132,27 +124,9 @@ class Admission(Instance["Assignment"]):
         InvalidInstance
             A label is missing or unknown, or a value is wrong.
         """
-        require_frame(speed, "speed")
-        require_frame(cores, "cores")
-        jobs = labels_of(speed.index, "speed.index")
-        types = labels_of(speed.columns, "speed.columns")
-        machines = labels_of(cores.index, "cores.index")
-        work = None if length is None else aligned(length, jobs, "length")
-        speeds, machine_cores = (
-            table(speed, jobs, types, "speed"),
-            table(cores, machines, types, "cores"),
-        )
-        wanted = aligned(threads, jobs, "threads")
-        with by_label(cores=[machines, types], speed=[jobs, types], threads=[jobs], length=[jobs]):
-            return cls(
-                cores=machine_cores,
-                threads=wanted,  # type: ignore[arg-type]
-                speed=speeds,
-                length=work,  # type: ignore[arg-type]
-                names=names(jobs),
-                machine_names=names(machines),
-                **fields,
-            )
+        labels = axis_labels(cls, {"speed": speed, "cores": cores})
+        given = {"speed": speed, "cores": cores, "threads": threads, "length": length}
+        return from_labels(cls, labels, given, fields)
 
     @property
     def machines(self) -> int:
@@ -208,15 +182,6 @@ class Admission(Instance["Assignment"]):
         if self.length is not None:
             facts["lengths"] = f"{self.length.min():g} to {self.length.max():g}"
         return facts
-
-    def document(self) -> dict[str, Any]:
-        """The fields as JSON values; `length` is absent when there is none."""
-        content = {
-            name: to_json_value(getattr(self, name)) for name in ("cores", "threads", "speed")
-        }
-        if self.length is not None:
-            content["length"] = to_json_value(self.length)
-        return content | given_names(self, "names", "machine_names")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,14 +285,3 @@ def _refuse(broken: Booleans, value: Integers, text: str) -> None:
     if broken.any():
         j = int(np.argmax(broken))
         raise InfeasibleSolution(f"job {j} {text.format(value[j])}")
-
-
-def _counts(field: str, values: Integers, least: int, expected: str, cure: str) -> None:
-    raise_first_invalid(field, values, values < least, expected, cure)
-    raise_first_invalid(field, values, values >= LARGEST_COUNT, f"a number below {LARGEST_COUNT}")
-
-
-def _positive(field: str, values: Floats, expected: str) -> None:
-    raise_first_invalid(field, values, ~(values > 0), expected)  # NaN is wrong too
-    unit = f"Choose a unit in which it lies between {SMALLEST:g} and {LARGEST:g}"
-    raise_first_invalid(field, values, (values < SMALLEST) | (values > LARGEST), expected, unit)

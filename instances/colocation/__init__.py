@@ -12,7 +12,6 @@ PROBLEM = Problem(
     instance=Colocation,
     solution=Pairing,
     check=check,
-    document="instances.colocation.document:ColocationDocument",
     answer_table="instances.colocation.answer_table:answer_table",
     generators={
         "population": "instances.colocation.generators:population",

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import (
-    NO_CONTENT_WHEN_ABSENT,
-    Instance,
-    Solution,
+from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import (
+    WHOLE,
+    Axes,
+    Json,
+    Names,
     frozen_array,
     set_field,
-    to_json_value,
+    set_fields,
 )
-from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import as_number, names_of, raise_first_invalid, set_array
-from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
-from ..problem.option_types import validate_options
-from .intervals import valid_intervals, valid_looks, valid_statement
+from ..problem.frames import (
+    axis_labels,
+    from_labels,
+)
+from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
+from .intervals import valid_intervals
 
 if TYPE_CHECKING:
     import pandas
@@ -109,47 +114,70 @@ class Colocation(Instance["Pairing"]):
 
     problem: ClassVar[str] = "colocation"
 
-    penalty: Floats
-    count: Integers
-    bandwidth: Floats | None = None
-    names: tuple[str, ...] = ()
-    machines: float | None = None
-    unpaired: float | None = None
-    low: Floats | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
-    high: Floats | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
-    looks: Integers | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
-    confidence: float | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    counted: ClassVar[Mapping[str, str]] = {"types": "type"}
+
+    penalty: Annotated[
+        Floats,
+        Axes("types types", where="looked_at"),
+        Range(
+            most=1,
+            what="a fraction of throughput lost",
+            infinite=True,
+            cure="Write null (inf) to forbid the pair; divide percentages by 100",
+        ),
+        Range(
+            least=LEAST_PENALTY,
+            most=1,
+            what="a fraction of throughput lost",
+            infinite=True,
+            cure=_WHY_NO_LESS,
+        ),
+    ]
+    count: Annotated[Integers, Axes("types"), AtLeast(0, "a number of agents")]
+    bandwidth: Annotated[Floats | None, Axes("types"), AtLeast(0, "a number of GB/s")] = None
+    names: Annotated[tuple[str, ...], Names("types", filled=True)] = ()
+    machines: Annotated[
+        float | None,
+        WHOLE,
+        Range(what="a whole number of processors", infinite=True),
+        Json(null="infinity"),
+    ] = None
+    unpaired: Annotated[float | None, Between(LEAST_PENALTY, 1, "a penalty", cure=_WHY_NO_LESS)] = (
+        None
+    )
+    low: Annotated[Floats | None, Axes("types types"), Json(nulls=True)] = field(
+        default=None, metadata=NO_CONTENT_WHEN_ABSENT
+    )
+    high: Annotated[Floats | None, Axes("types types"), Json(nulls=True)] = field(
+        default=None, metadata=NO_CONTENT_WHEN_ABSENT
+    )
+    looks: Annotated[
+        Integers | None, Axes("types types"), AtLeast(0, "how often the entry was measured")
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    confidence: Annotated[
+        float | None,
+        Above(
+            0,
+            "a probability",
+            most=1,
+            cure="0.95: all true penalties lie in their intervals together with 95 %",
+        ),
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
     intervals: str = field(default="", metadata=NO_CONTENT_WHEN_ABSENT)
 
     allowed: Booleans = field(init=False, repr=False, compare=False)
     """(T, T): whether two different agents of these types may share a processor."""
 
     def __post_init__(self) -> None:
-        penalty = frozen_array("penalty", self.penalty, float, 2)
-        if penalty.shape[0] != penalty.shape[1]:
-            raise InvalidInstance(
-                "penalty",
-                f"of shape {penalty.shape}",
-                "a square matrix, one row and column per type",
-            )
-        types = len(penalty)
-        if types == 0:
-            raise InvalidInstance("penalty", "empty", "at least one type")
-        count = set_array(self, "count", np.int64, 1, types, "one per type")
-        raise_first_invalid("count", count, count < 0, "a number of agents, 0 or more")
-        penalty = _valid_penalty(penalty, count)
-        set_field(self, "penalty", penalty)
-        if self.bandwidth is not None:
-            bandwidth = set_array(self, "bandwidth", float, 1, types, "one per type")
-            raise_first_invalid(
-                "bandwidth",
-                bandwidth,
-                ~np.isfinite(bandwidth) | (bandwidth < 0),
-                "a number of GB/s, 0 or more",
-            )
-        set_field(self, "names", names_of("names", self.names, types, "type"))
+        set_fields(self)
+        penalty, types = self.penalty, self.types
+        ignored = ~self.looked_at() & ~np.isfinite(penalty)
+        if ignored.any():  # of entries that nobody looks at only NaN cannot stay: it is no JSON
+            penalty = np.where(ignored, np.inf, penalty)
+            penalty.flags.writeable = False
+            set_field(self, "penalty", penalty)
         allowed = np.isfinite(penalty) & np.isfinite(penalty.T)
-        allowed[np.diag_indices(types)] &= count >= 2
+        allowed[np.diag_indices(types)] &= self.count >= 2
         allowed.flags.writeable = False
         set_field(self, "allowed", allowed)
         self._validate_intervals()
@@ -177,22 +205,15 @@ class Colocation(Instance["Pairing"]):
         InvalidInstance
             A label is missing or unknown, or a value is wrong.
         """
-        require_frame(penalty, "penalty")
-        types = labels_of(penalty.index, "penalty.index")
-        for name in ("low", "high", "looks"):
-            if hasattr(fields.get(name), "columns"):
-                fields[name] = table(fields[name], types, types, name)
-        loads = None if bandwidth is None else aligned(bandwidth, types, "bandwidth")
-        values, counts = table(penalty, types, types, "penalty"), aligned(count, types, "count")
-        square = dict.fromkeys(("penalty", "low", "high", "looks"), (types, types))
-        with by_label(count=[types], bandwidth=[types], **square):
-            return cls(
-                penalty=values,
-                count=counts,  # type: ignore[arg-type]
-                bandwidth=loads,  # type: ignore[arg-type]
-                names=names(types),
-                **fields,
-            )
+        labels = axis_labels(cls, {"penalty": penalty})
+        given = {"penalty": penalty, "count": count, "bandwidth": bandwidth}
+        return from_labels(cls, labels, given, fields)
+
+    def looked_at(self) -> Booleans:
+        """(T, T) whether a penalty is of two agents: not the diagonal entry of a type with one."""
+        looked_at = np.ones((self.types, self.types), dtype=np.bool_)
+        looked_at[np.diag_indices(self.types)] = self.count >= 2
+        return looked_at
 
     @property
     def types(self) -> int:
@@ -288,26 +309,6 @@ class Colocation(Instance["Pairing"]):
             facts["bandwidth [GB/s]"] = f"{self.bandwidth.min():g} to {self.bandwidth.max():g}"
         return facts
 
-    def document(self) -> dict[str, Any]:
-        """The fields as JSON values; `machines` is absent for None and null for infinity."""
-        content = {
-            "penalty": to_json_value(self.penalty),
-            "count": to_json_value(self.count),
-            "names": list(self.names),
-        }
-        if self.bandwidth is not None:
-            content["bandwidth"] = to_json_value(self.bandwidth)
-        if self.machines is not None:
-            content["machines"] = to_json_value(self.machines)
-        if self.unpaired is not None:
-            content["unpaired"] = self.unpaired
-        for name in ("low", "high", "looks", "confidence"):
-            if getattr(self, name) is not None:
-                content[name] = to_json_value(getattr(self, name))
-        if self.intervals:
-            content["intervals"] = self.intervals
-        return content
-
     def _interval_facts(self) -> dict[str, object]:
         """The intervals in a few words, nothing where there are none."""
         if self.low is None or self.high is None:
@@ -318,15 +319,20 @@ class Colocation(Instance["Pairing"]):
         return {"intervals": f"{width}widest +-{half.max(initial=0.0):.3g}{level}"}
 
     def _validate_intervals(self) -> None:
+        if self.low is None and self.high is None:
+            for name in ("confidence", "intervals"):
+                if value := getattr(self, name):
+                    raise InvalidInstance(
+                        name,
+                        f"{value!r} without low and high",
+                        "low and high as well, whose intervals it describes",
+                    )
+            return
         low, high = valid_intervals(
             self.penalty, self.low, self.high, self.count, self.allowed, LEAST_PENALTY
         )
         set_field(self, "low", low)
         set_field(self, "high", high)
-        set_field(self, "looks", valid_looks(self.looks, self.penalty))
-        level, intervals = valid_statement(self.confidence, self.intervals, low is not None)
-        set_field(self, "confidence", level)
-        set_field(self, "intervals", intervals)
 
     def _validate_capacity(self) -> None:
         agents = sum(self.count.tolist())
@@ -347,7 +353,7 @@ class Colocation(Instance["Pairing"]):
                     "so that one may run alone",
                 )  # fmt: skip
             return
-        machines = as_number("machines", self.machines)
+        machines = self.machines
         if self.unpaired is not None:
             raise InvalidInstance(
                 "machines", f"{machines:g} beside unpaired = {self.unpaired:g}",
@@ -355,10 +361,6 @@ class Colocation(Instance["Pairing"]):
                 "With machines, jobs may run alone at penalty 0; with unpaired, jobs may be left "
                 "out",
             )  # fmt: skip
-        if machines != np.inf and machines != np.floor(machines):
-            raise InvalidInstance(
-                "machines", machines, "a whole number of processors, or infinity (null)"
-            )
         if 2 * machines < agents:
             raise InvalidInstance(
                 "machines", f"{machines:g} for {agents} agents",
@@ -366,18 +368,11 @@ class Colocation(Instance["Pairing"]):
                 "Give more machines, or run the jobs in batches "
                 "(cotenant.analysis.colocation.epochs)",
             )  # fmt: skip
-        set_field(self, "machines", machines)
 
     def _validate_unpaired(self) -> None:
         if self.unpaired is None:
             return
-        unpaired = as_number("unpaired", self.unpaired)
-        if not np.isfinite(unpaired) or unpaired > 1:
-            raise InvalidInstance("unpaired", unpaired, "a penalty, at most 1")
-        if unpaired < LEAST_PENALTY:
-            raise InvalidInstance(
-                "unpaired", f"{unpaired:g}", f"a penalty from {LEAST_PENALTY:g} to 1", _WHY_NO_LESS
-            )
+        unpaired = self.unpaired
         field_of, highest = ("penalty", self.penalty) if self.high is None else ("high", self.high)
         worst = np.where(self.allowed, highest, -np.inf)
         if (worst > unpaired).any():
@@ -388,7 +383,6 @@ class Colocation(Instance["Pairing"]):
                 "a penalty at least as high as every allowed one, since a job likes it least to "
                 "be left out",
             )  # fmt: skip
-        set_field(self, "unpaired", unpaired)
 
     def _validate_partners(self) -> None:
         present = self.count > 0
@@ -561,35 +555,3 @@ def check(instance: Colocation, pairing: Pairing) -> None:
 def has_bandwidth(instance: Colocation) -> bool:
     """Whether the demands are given by which some policies order the types."""
     return instance.bandwidth is not None
-
-
-def _valid_penalty(penalty: Floats, count: Integers) -> Floats:
-    """Refuse NaN and values below -1 or above 1; a diagonal entry nobody looks at is left as it is,
-    NaN there becomes inf.
-    """
-    looked_at = np.ones_like(penalty, dtype=bool)
-    looked_at[np.diag_indices(len(penalty))] = count >= 2
-    wrong = looked_at & (
-        np.isnan(penalty) | (penalty < LEAST_PENALTY) | ((penalty > 1) & (penalty != np.inf))
-    )
-    if wrong.any():
-        x, y = (int(i) for i in np.argwhere(wrong)[0])
-        place, value = f"penalty[{x}, {y}]", f"{penalty[x, y]:g}"
-        if -np.inf < penalty[x, y] < LEAST_PENALTY:
-            raise InvalidInstance(
-                place,
-                value,
-                f"a fraction of throughput lost, from {LEAST_PENALTY:g} to 1",
-                _WHY_NO_LESS,
-            )
-        raise InvalidInstance(
-            place,
-            value,
-            "a fraction of throughput lost, at most 1",
-            "Write null (inf) to forbid the pair; divide percentages by 100",
-        )
-    ignored = ~looked_at & ~np.isfinite(penalty)
-    if ignored.any():
-        penalty = np.where(ignored, np.inf, penalty)
-        penalty.flags.writeable = False
-    return penalty

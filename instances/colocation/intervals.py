@@ -6,14 +6,10 @@ entry is one number for all agents of its two types.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import frozen_array
 from ..problem.errors import InvalidInstance
-from ..problem.fields import as_number
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -21,14 +17,19 @@ Booleans = npt.NDArray[np.bool_]
 
 
 def valid_intervals(
-    penalty: Floats, low: Any, high: Any, count: Integers, allowed: Booleans, least: float
-) -> tuple[Floats | None, Floats | None]:
-    """The ends of the intervals as read-only arrays, or None twice where none are given.
+    penalty: Floats,
+    low: Floats | None,
+    high: Floats | None,
+    count: Integers,
+    allowed: Booleans,
+    least: float,
+) -> tuple[Floats, Floats]:
+    """The ends of the intervals as read-only arrays.
 
     Parameters
     ----------
     penalty : (T, T) the measured penalties.
-    low, high : (T, T) the ends, as given.
+    low, high : (T, T) the ends, as given; not both None.
     count : (T,) agents of each type.
     allowed : (T, T) where they are looked at; elsewhere what is not finite becomes inf.
     least : the lowest penalty there is.
@@ -36,21 +37,15 @@ def valid_intervals(
     Raises
     ------
     InvalidInstance
-        One end without the other, a shape or a value that is wrong, a penalty outside its interval.
+        One end without the other, a value that is wrong, a penalty outside its interval.
     """
-    if low is None and high is None:
-        return None, None
     if low is None or high is None:
         given, missing = ("high", "low") if low is None else ("low", "high")
         raise InvalidInstance(
             missing, f"absent beside {given}", "both ends of the intervals",
             f"Give {missing} too, or leave out {given}",
         )  # fmt: skip
-    ends = {
-        "low": _matrix("low", low, float, penalty),
-        "high": _matrix("high", high, float, penalty),
-    }
-    for name, end in ends.items():
+    for name, end in (("low", low), ("high", high)):
         wrong = allowed & ~(np.isfinite(end) & (end >= least) & (end <= 1))
         if wrong.any():
             x, y = _first(wrong)
@@ -58,7 +53,7 @@ def valid_intervals(
                 f"{name}[{x}, {y}]", f"{end[x, y]:g}", f"a penalty from {least:g} to 1",
                 "Every allowed pair has both ends; an entry known exactly has low = high = penalty",
             )  # fmt: skip
-    below, above = ends["low"], ends["high"]
+    below, above = low, high
     looked_at = ~np.diag(count < 2)
     wrong = looked_at & ~np.isfinite(penalty) & (np.isfinite(below) | np.isfinite(above))
     if wrong.any():
@@ -81,50 +76,6 @@ def valid_intervals(
                 expected,
             )
     return _finite_or_inf(below), _finite_or_inf(above)
-
-
-def valid_looks(looks: Any, penalty: Floats) -> Integers | None:
-    """How often each entry was measured as a read-only array, or None."""
-    if looks is None:
-        return None
-    found: Integers = _matrix("looks", looks, np.int64, penalty)
-    if (found < 0).any():
-        x, y = _first(found < 0)
-        raise InvalidInstance(
-            f"looks[{x}, {y}]", found[x, y], "how often the entry was measured, 0 or more"
-        )
-    return found
-
-
-def valid_statement(confidence: Any, intervals: Any, given: bool) -> tuple[float | None, str]:
-    """The level at which all intervals hold together, and how they were made."""
-    if not isinstance(intervals, str):
-        raise InvalidInstance("intervals", repr(intervals), "a text: how low and high were made")
-    for name, value in (("confidence", confidence), ("intervals", intervals or None)):
-        if value is not None and not given:
-            raise InvalidInstance(
-                name,
-                f"{value!r} without low and high",
-                "low and high as well, whose intervals it describes",
-            )
-    if confidence is None:
-        return None, intervals
-    level = as_number("confidence", confidence)
-    if not 0 < level <= 1:
-        raise InvalidInstance(
-            "confidence", f"{level:g}", "a probability above 0 and at most 1",
-            "0.95: all true penalties lie in their intervals together with 95 %",
-        )  # fmt: skip
-    return level, intervals
-
-
-def _matrix(name: str, value: Any, dtype: Any, penalty: Floats) -> Any:
-    found = frozen_array(name, value, dtype, 2)
-    if found.shape != penalty.shape:
-        raise InvalidInstance(
-            name, f"of shape {found.shape}", f"shape {penalty.shape}, an entry for each penalty"
-        )
-    return found
 
 
 def _finite_or_inf(end: Floats) -> Floats:

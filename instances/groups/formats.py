@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..problem.base import repeated
 from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.fields import repeated
 from ..problem.files import read
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike

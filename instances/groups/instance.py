@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from numbers import Real
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, set_field, to_json_value
+from ..problem.base import Instance, Solution
 from ..problem.errors import InvalidInstance
-from ..problem.fields import names_of, raise_first_invalid, set_array
+from ..problem.fields import (
+    WHOLE,
+    Axes,
+    Index,
+    Json,
+    Names,
+    frozen_array,
+    raise_first_invalid,
+    set_field,
+    set_fields,
+)
 from ..problem.frames import (
     aligned,
-    by_label,
     columns_of,
+    from_labels,
     labels_of,
     names,
     places,
     require_frame,
     table,
 )
-from ..problem.option_types import validate_options
+from ..problem.option_types import AtLeast, Between, Range, validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +52,8 @@ FORBIDDEN = 1 << 52
 """The penalty, in units, of every member of a group that may not be formed."""
 
 MOST_JOBS, MOST_SEATS = 10**9, 64
-_LEAST = -1.0
+LEAST = -1.0
+A_PENALTY = "a fraction of throughput lost"
 _MODELS: dict[Model, tuple[str, ...]] = {
     "additive": ("penalty",),
     "pressure": ("knots", "sensitivity"),
@@ -87,41 +100,64 @@ class Groups(Instance["Grouping"]):
 
     problem: ClassVar[str] = "groups"
 
-    count: Integers
-    seats: Integers
-    machines: Floats | None = None
-    penalty: Floats | None = None
-    pressure: Floats | None = None
-    knots: Floats | None = None
-    sensitivity: Floats | None = None
-    members: Integers | None = None
-    losses: Floats | None = None
-    where: Integers | None = None
-    names: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
+    counted: ClassVar[Mapping[str, str]] = {
+        "types": "type",
+        "classes": "class",
+        "knots": "knot",
+        "groups": "group",
+        "members": "member",
+    }
+
+    count: Annotated[Integers, Axes("types"), AtLeast(0, "a number of jobs")]
+    seats: Annotated[Integers, Axes("classes"), Between(1, MOST_SEATS, "jobs")]
+    machines: Annotated[
+        Floats | None,
+        Axes("classes"),
+        WHOLE,
+        AtLeast(0, "a whole number of machines", infinite=True),
+    ] = None
+    penalty: Annotated[
+        Floats | None,
+        Axes("types types", also="classes"),
+        Range(least=LEAST, most=1, what=A_PENALTY, infinite=True),
+    ] = None
+    pressure: Annotated[Floats | None, Axes("types"), Range(0, below=1e5, what="a pressure")] = None
+    knots: Annotated[Floats | None, Axes("knots"), Between(0, 8e6, "a pressure")] = None
+    sensitivity: Annotated[
+        Floats | None, Axes("types knots", also="classes"), Between(LEAST, 1, A_PENALTY)
+    ] = None
+    members: Annotated[
+        Integers | None, Axes("groups members"), Index("types", least=-1), Json(hidden=True)
+    ] = None
+    losses: Annotated[
+        Floats | None,
+        Axes("groups members", where="taken_seats"),
+        Between(LEAST, 1, A_PENALTY),
+        Json(hidden=True),
+    ] = None
+    where: Annotated[
+        Integers | None, Axes("groups"), Index("classes", least=-1), Json(hidden=True)
+    ] = None
+    names: Annotated[tuple[str, ...], Names("types", filled=True)] = ()
+    classes: Annotated[tuple[str, ...], Names("classes", filled=True)] = ()
 
     model: Model = field(init=False, repr=False, compare=False)
     """Which of the three."""
 
     def __post_init__(self) -> None:
-        count = set_array(self, "count", np.int64)
-        raise_first_invalid("count", count, count < 0, "a number of jobs, 0 or more")
-        if not 0 < sum(count.tolist()) <= MOST_JOBS:
+        for name in ("seats", "machines"):
+            if isinstance(number := getattr(self, name), Real):
+                set_field(self, name, [number])
+        self._choose_model()
+        set_fields(self)
+        if not 0 < sum(self.count.tolist()) <= MOST_JOBS:
             raise InvalidInstance(
-                "count", f"{sum(count.tolist())} jobs in all", f"from 1 to {MOST_JOBS}"
+                "count", f"{sum(self.count.tolist())} jobs in all", f"from 1 to {MOST_JOBS}"
             )
-        set_field(self, "names", names_of("names", self.names, len(count), "type"))
-        if np.ndim(self.seats) == 0:
-            set_field(self, "seats", [self.seats])
-        seats = set_array(self, "seats", np.int64)
-        raise_first_invalid(
-            "seats", seats, (seats < 1) | (seats > MOST_SEATS), f"1 to {MOST_SEATS} jobs"
-        )
-        if len(seats) == 0:
-            raise InvalidInstance("seats", "empty", "at least one class of machines")
-        set_field(self, "classes", names_of("classes", self.classes, len(seats), "class"))
         self._set_machines()
-        self._set_model()
+        {"additive": self._set_additive, "pressure": self._set_curves, "table": self._set_table}[
+            self.model
+        ]()
 
     @classmethod
     @validate_options
@@ -158,20 +194,9 @@ class Groups(Instance["Grouping"]):
             types, data = _measured(frame, listed, fields.get("classes", ()))
         else:
             types, data = cls._labeled(frame, pressure)
-        loads = None if pressure is None else aligned(pressure, types, "pressure")
-        counts, across = aligned(count, types, "count"), data.get("knots", ())
-        with by_label(
-            count=[types], pressure=[types], penalty=[types, types], sensitivity=[types, across]
-        ):
-            return cls(
-                count=counts,  # type: ignore[arg-type]
-                seats=seats,
-                machines=machines,
-                pressure=loads,  # type: ignore[arg-type]
-                names=names(types),
-                **data,
-                **fields,
-            )
+        labels = {"types": types, "knots": data.get("knots", ())}
+        given = {"count": count, "pressure": pressure, **data}
+        return from_labels(cls, labels, given, {"seats": seats, "machines": machines, **fields})
 
     @staticmethod
     def _labeled(frame: pandas.DataFrame, pressure: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -206,6 +231,11 @@ class Groups(Instance["Grouping"]):
     def spare(self) -> int:
         """Seats that stay empty when every machine is used."""
         return int((self.limits * self.seats).sum()) - self.jobs
+
+    def taken_seats(self) -> Booleans:
+        """(G, S) which seats of a table's groups a job takes."""
+        assert self.members is not None
+        return self.members >= 0
 
     def curves(self, place: int) -> Floats:
         """(T, T) or (T, K), the additive penalties or the sensitivities on a class of machines."""
@@ -244,12 +274,7 @@ class Groups(Instance["Grouping"]):
 
     def document(self) -> dict[str, Any]:
         """The fields as JSON values, those that are given; null stands for infinity."""
-        content: dict[str, Any] = {
-            name: to_json_value(getattr(self, name))
-            for name in ("count", "seats", "machines", "penalty", "pressure", "knots",
-                         "sensitivity")
-            if getattr(self, name) is not None
-        }  # fmt: skip
+        content = super().document()
         if self.members is not None and self.losses is not None and self.where is not None:
             content["table"] = [
                 {"members": types[: (used := sum(t >= 0 for t in types))], "penalty": lost[:used]}
@@ -258,7 +283,7 @@ class Groups(Instance["Grouping"]):
                     self.members.tolist(), self.losses.tolist(), self.where.tolist(), strict=True
                 )
             ]
-        return content | {"names": list(self.names), "classes": list(self.classes)}
+        return content
 
     def _same(self, one: int, other: int) -> bool:
         if self.where is not None:
@@ -272,23 +297,15 @@ class Groups(Instance["Grouping"]):
                 raise InvalidInstance(
                     "machines", "not given", "how many machines of each class there are"
                 )
-            set_field(self, "machines", [-(-jobs // int(seats[0]))])
-        elif np.ndim(self.machines) == 0:
-            set_field(self, "machines", [self.machines])
-        number = set_array(self, "machines", float, 1, len(seats), "one per class")
-        raise_first_invalid(
-            "machines",
-            number,
-            np.isnan(number) | (number < 0) | (np.isfinite(number) & (number != np.floor(number))),
-            "a whole number of machines, or inf (null)",
-        )
+            fewest = np.full(1, float(-(-jobs // int(seats[0]))))
+            set_field(self, "machines", frozen_array("machines", fewest, float, 1))
         if self.spare < 0:
             raise InvalidInstance(
                 "machines", f"{int((self.limits * seats).sum())} seats in all for {jobs} jobs",
                 "a seat for every job", "Give more machines or seats, or run the jobs in batches",
             )  # fmt: skip
 
-    def _set_model(self) -> None:
+    def _choose_model(self) -> None:
         given = [m for m, fields in _MODELS.items() if getattr(self, fields[0]) is not None]
         if len(given) != 1:
             raise InvalidInstance(
@@ -304,52 +321,19 @@ class Groups(Instance["Grouping"]):
                     raise InvalidInstance(name, word, f"the fields of the {given[0]} model alone")
         if self.where is not None and given[0] != "table":
             raise InvalidInstance("where", f"given beside {given[0]} data", "a table's classes")
-        if self.pressure is not None:
-            load = set_array(self, "pressure", float, 1, self.types, "one per type")
-            raise_first_invalid(
-                "pressure", load, ~((load >= 0) & (load < 1e5)), "a pressure from 0 to 1e5"
-            )
-        {"additive": self._set_additive, "pressure": self._set_curves, "table": self._set_table}[
-            self.model
-        ]()
-
-    def _per_class(self, name: str, last: int) -> Floats:
-        """A field that is (T, last), or (C, T, last)."""
-        value = getattr(self, name)
-        try:
-            depth = np.ndim(value)
-        except ValueError:  # ragged, as the next line says
-            depth = 2
-        value = frozen_array(name, value, float, 3 if depth == 3 else 2)
-        wanted = (self.types, last) if depth < 3 else (len(self.seats), self.types, last)
-        if value.shape != wanted:
-            raise InvalidInstance(
-                name, f"of shape {value.shape}",
-                f"{wanted}, or {(len(self.seats), self.types, last)} for each class its own",
-            )  # fmt: skip
-        return cast("Floats", value)
 
     def _set_additive(self) -> None:
-        penalty = self._per_class("penalty", self.types)
-        wrong = ~((penalty >= _LEAST) & ((penalty <= 1) | (penalty == np.inf)))
-        raise_first_invalid(
-            "penalty", penalty, wrong, "a fraction of throughput lost, from -1 to 1, or inf"
-        )
-        set_field(self, "penalty", _rounded(penalty))
+        assert self.penalty is not None
+        set_field(self, "penalty", _rounded(self.penalty))
 
     def _set_curves(self) -> None:
         if self.pressure is None:
             raise InvalidInstance("pressure", "not given", "what each type puts on the others")
-        knots = set_array(self, "knots", float)
-        raise_first_invalid(
-            "knots", knots, ~((knots >= 0) & (knots <= 8e6)), "a pressure, from 0 to 8e6"
-        )
+        knots, curve = self.knots, self.sensitivity
+        assert knots is not None
+        assert curve is not None
         if len(knots) == 0 or (np.diff(knots) <= 0).any():
             raise InvalidInstance("knots", knots.tolist()[:5], "pressures that rise, one or more")
-        curve = self._per_class("sensitivity", len(knots))
-        raise_first_invalid(
-            "sensitivity", curve, ~((curve >= _LEAST) & (curve <= 1)), "from -1 to 1"
-        )
         fall = np.diff(curve, axis=-1, prepend=-np.inf) < 0
         raise_first_invalid(
             "sensitivity", curve, fall, "no less than at the knot before it",
@@ -359,16 +343,12 @@ class Groups(Instance["Grouping"]):
         set_field(self, "sensitivity", _rounded(curve))
 
     def _set_table(self) -> None:
-        members = frozen_array("members", self.members, np.int64, 2)
-        losses = frozen_array("losses", self.losses, float, 2)
-        if members.shape != losses.shape or not members.size:
-            raise InvalidInstance(
-                "losses", f"of shape {losses.shape}", f"a penalty for each member, {members.shape}"
-            )
-        types, size = self.types, members.shape[1]
-        raise_first_invalid(
-            "members", members, (members < -1) | (members >= types), f"a type, 0 to {types - 1}"
-        )
+        members, losses, types = self.members, self.losses, self.types
+        assert members is not None
+        assert losses is not None
+        if not members.size:
+            raise InvalidInstance("members", "empty", "at least one group")
+        size = members.shape[1]
         if float(types + 1) ** size >= 2.0**62:
             raise InvalidInstance(
                 "members", f"groups of {size} of {types} types", "a table of fewer types or seats"
@@ -378,8 +358,6 @@ class Groups(Instance["Grouping"]):
             raise InvalidInstance(
                 f"members[{int(np.argmin(taken.any(axis=1)))}]", "empty", "at least one job"
             )
-        wrong = taken & ~((losses >= _LEAST) & (losses <= 1))
-        raise_first_invalid("losses", losses, wrong, "a fraction of throughput lost, from -1 to 1")
         # members ascend, empty seats last
         order = np.argsort(np.where(taken, members, types), axis=1, kind="stable")
         members = np.take_along_axis(members, order, 1)
@@ -391,13 +369,7 @@ class Groups(Instance["Grouping"]):
             raise InvalidInstance(
                 f"losses[{place}]", losses[place].tolist(), "one penalty for jobs of one type"
             )
-        where = np.full(len(members), -1) if self.where is None else self.where
-        set_field(self, "where", where)
-        place_of = set_array(self, "where", np.int64, 1, len(members), "one per group")
-        classes = len(self.seats)
-        raise_first_invalid(
-            "where", place_of, (place_of < -1) | (place_of >= classes), f"-1 to {classes - 1}"
-        )
+        place_of = np.full(len(members), -1) if self.where is None else self.where
         keys = np.column_stack([place_of, members])
         order = np.lexsort(keys.T[::-1])
         twice = (np.diff(keys[order], axis=0) == 0).all(axis=1)

@@ -13,7 +13,6 @@ PROBLEM = Problem(
     instance=Market,
     solution=Allocation,
     check=check,
-    document="instances.market.document:MarketDocument",
     answer_table="instances.market.answer_table:answer_table",
     generators={"population": "instances.market.generators:population"},
     formats={"jobs-csv": "instances.market.formats:jobs_csv"},

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, to_json_value
-from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, raise_first_invalid, require_length, set_array, set_names
-from ..problem.frames import aligned, by_label, columns_of, labels_of, names, places
-from ..problem.option_types import validate_options
+from ..problem.base import Instance, Solution
+from ..problem.errors import InfeasibleSolution
+from ..problem.fields import (
+    Axes,
+    Index,
+    Json,
+    Names,
+    set_array,
+    set_fields,
+)
+from ..problem.frames import columns_of, from_labels, labels_of, places
+from ..problem.option_types import Above, AtLeast, Between, validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -30,6 +38,8 @@ LARGEST_WORTH = 1e50
 """Budgets and works at most, and the inverse at least (or 0): products and squares of them are then
 finite floats.
 """
+
+NEAR_ONE = "Use a unit in which the numbers are near 1"
 
 CAPACITY_TOLERANCE = 1e-9
 """A server may be overfilled by this fraction of its capacity: the rounding of sums of floats."""
@@ -84,49 +94,37 @@ class Market(Instance["Allocation"]):
 
     problem: ClassVar[str] = "market"
 
-    capacity: Floats
-    budget: Floats
-    user: Integers
-    server: Integers
-    parallel_fraction: Floats
-    work: Floats
-    names: tuple[str, ...] = ()
-    server_names: tuple[str, ...] = ()
+    counted: ClassVar[Mapping[str, str]] = {"servers": "server", "users": "user", "jobs": "job"}
+
+    capacity: Annotated[
+        Floats,
+        Axes("servers"),
+        Above(0, "cores of a server", cure="Leave the server out"),
+        Between(1 / LARGEST_CAPACITY, LARGEST_CAPACITY, cure=NEAR_ONE),
+    ]
+    budget: Annotated[
+        Floats,
+        Axes("users"),
+        Above(0, "a user's money", cure="Leave the user out"),
+        Between(1 / LARGEST_WORTH, LARGEST_WORTH, cure=NEAR_ONE),
+    ]
+    user: Annotated[Integers, Axes("jobs"), Index("users"), Json(under="job")]
+    server: Annotated[Integers, Axes("jobs"), Index("servers"), Json(under="job")]
+    parallel_fraction: Annotated[
+        Floats, Axes("jobs"), Between(0, 1, "a fraction"), Json(under="job")
+    ]
+    work: Annotated[
+        Floats,
+        Axes("jobs", where="any_work"),
+        AtLeast(0, "work on one core"),
+        Between(1 / LARGEST_WORTH, LARGEST_WORTH, "0, or a number", cure=NEAR_ONE),
+        Json(under="job"),
+    ]
+    names: Annotated[tuple[str, ...], Names("users")] = ()
+    server_names: Annotated[tuple[str, ...], Names("servers")] = ()
 
     def __post_init__(self) -> None:
-        for name, expected in (("capacity", "cores of a server"), ("budget", "a user's money")):
-            values = set_array(self, name, float)
-            if len(values) == 0:
-                raise InvalidInstance(name, "empty", "at least one entry")
-            cure = f"Leave the {'server' if name == 'capacity' else 'user'} out"
-            raise_first_invalid(
-                name,
-                values,
-                ~((values > 0) & (values < np.inf)),
-                f"{expected}, a number above 0",
-                cure,
-            )
-        _set_index(self, "user", self.users, "users, one per budget")
-        _set_index(self, "server", self.servers, "servers, one per capacity")
-        fraction, work = set_array(self, "parallel_fraction", float), set_array(self, "work", float)
-        if self.jobs == 0:
-            raise InvalidInstance("user", "empty", "at least one job")
-        for name in ("server", "parallel_fraction", "work"):
-            require_length(name, getattr(self, name), self.jobs, "one per job as in user")
-        raise_first_invalid(
-            "parallel_fraction",
-            fraction,
-            ~((fraction >= 0) & (fraction <= 1)),
-            "a fraction from 0 to 1",
-        )
-        raise_first_invalid(
-            "work", work, ~((work >= 0) & (work < np.inf)), "a finite number, 0 or more"
-        )
-        _in_range("capacity", self.capacity, LARGEST_CAPACITY)
-        _in_range("budget", self.budget, LARGEST_WORTH)
-        _in_range("work", np.where(work > 0, work, 1.0), LARGEST_WORTH)
-        set_names(self, "names", self.users, "user")
-        set_names(self, "server_names", self.servers, "server")
+        set_fields(self)
 
     @classmethod
     @validate_options
@@ -152,19 +150,16 @@ class Market(Instance["Allocation"]):
         )
         servers = labels_of(getattr(capacity, "index", capacity), "capacity")
         users = labels_of(getattr(budget, "index", dict.fromkeys(user)), "budget")
-        rows = list(jobs.index)
-        with by_label(capacity=[servers], budget=[users], parallel_fraction=[rows], work=[rows]):
-            return cls(
-                capacity=aligned(capacity, servers, "capacity"),  # type: ignore[arg-type]
-                budget=aligned(budget, users, "budget"),  # type: ignore[arg-type]
-                user=places(user, users, "jobs.user"),  # type: ignore[arg-type]
-                server=places(server, servers, "jobs.server"),  # type: ignore[arg-type]
-                parallel_fraction=fraction,
-                work=work,
-                names=names(users),
-                server_names=names(servers),
-                **fields,
-            )
+        labels = {"users": users, "servers": servers, "jobs": list(jobs.index)}
+        given = {
+            "capacity": capacity,
+            "budget": budget,
+            "user": places(user, users, "jobs.user"),
+            "server": places(server, servers, "jobs.server"),
+            "parallel_fraction": fraction,
+            "work": work,
+        }
+        return from_labels(cls, labels, given, fields)
 
     @property
     def users(self) -> int:
@@ -193,6 +188,10 @@ class Market(Instance["Allocation"]):
         """
         return self.work > 0
 
+    def any_work(self) -> Booleans:
+        """(k,) whether a job's work is not 0."""
+        return self.work != 0
+
     @property
     def active(self) -> Booleans:
         """(n,) whether a user has a useful job; others are left out of every index and spend
@@ -215,19 +214,6 @@ class Market(Instance["Allocation"]):
             "work": f"{self.work.min():g} to {self.work.max():g}",
             "budget": f"{self.budget.min():g} to {self.budget.max():g}",
         }
-
-    def document(self) -> dict[str, Any]:
-        """The fields as JSON values, the jobs' four lists under `job`."""
-        jobs = {
-            name: to_json_value(getattr(self, name))
-            for name in ("user", "server", "parallel_fraction", "work")
-        }
-        content = {
-            "capacity": to_json_value(self.capacity),
-            "budget": to_json_value(self.budget),
-            "job": jobs,
-        }
-        return content | given_names(self, "names", "server_names")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,24 +278,3 @@ def check(instance: Market, allocation: Allocation) -> None:
         raise InfeasibleSolution(
             f"price[{place}] is {allocation.price[place]}; expected a finite number, 0 or more"
         )
-
-
-def _in_range(name: str, values: Floats, most: float) -> None:
-    wrong = (values > most) | (values < 1 / most)
-    raise_first_invalid(
-        name,
-        values,
-        wrong,
-        f"a number from {1 / most:g} to {most:g}",
-        "Use a unit in which the numbers are near 1",
-    )
-
-
-def _set_index(market: Market, name: str, number: int, what: str) -> None:
-    values = set_array(market, name, np.int64)
-    raise_first_invalid(
-        name,
-        values,
-        (values < 0) | (values >= number),
-        f"0 to {number - 1}, since there are {number} {what}",
-    )

@@ -14,7 +14,6 @@ PROBLEM = Problem(
     instance=Numa,
     solution=(Simulation, Flow),
     check=check,
-    document="instances.numa.document:NumaDocument",
     answer_table="instances.numa.answer_table:answer_table",
     generators={"blade-server": "instances.numa.generators:blade_server"},
     formats={"classes-csv": "instances.numa.formats:classes_csv"},

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Solution, set_field
+from ..problem.base import Solution
 from ..problem.errors import InvalidInstance
-from ..problem.fields import as_number, set_array
+from ..problem.fields import as_number, set_array, set_field
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

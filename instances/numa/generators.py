@@ -9,7 +9,7 @@ import numpy as np
 from ..problem.errors import InvalidInstance, InvalidOption, suggest
 from ..problem.option_types import Above, AtLeast, Between, validate_options
 from .bounds import Throughput
-from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues, whole_size
+from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues
 from .technology import THESIS
 from .workloads import BENCHMARKS, Benchmark
 
@@ -68,9 +68,7 @@ def blade_server(
         Naming what is out of range.
     """
     chosen = chosen_benchmarks(benchmark)
-    blades, rows, columns = (
-        whole_size(*size) for size in (("blades", blades), ("rows", rows), ("columns", columns))
-    )
+    blades, rows, columns = int(blades), int(rows), int(columns)
     if blades * rows * columns > MOST_PROCESSORS:
         raise InvalidInstance(
             "blades",

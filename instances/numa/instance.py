@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, set_field, to_json_value
+from ..problem.base import Instance
 from ..problem.errors import InvalidInstance
-from ..problem.fields import as_number, names_of, raise_first_invalid, set_array
-from ..problem.frames import by_label, columns_of, labels_of, names
-from ..problem.option_types import validate_options
+from ..problem.fields import (
+    WHOLE,
+    Axes,
+    Json,
+    Names,
+    require_length,
+    set_field,
+    set_fields,
+)
+from ..problem.frames import columns_of, from_labels, labels_of
+from ..problem.option_types import Above, AtLeast, Between, validate_options
 from .technology import EXTRA_HOP
 
 if TYPE_CHECKING:
@@ -27,14 +36,20 @@ Booleans = npt.NDArray[np.bool_]
 
 Law = Literal["deterministic", "exponential", "gamma", "lognormal"]
 Queues = Literal["one", "per-processor"]
-LAWS: tuple[str, ...] = ("deterministic", "exponential", "gamma", "lognormal")
-QUEUES: tuple[str, ...] = ("one", "per-processor")
 _FIXED_SCV = {"deterministic": 0.0, "exponential": 1.0}
 
 MOST_CORES, MOST_PROCESSORS = 100_000, 2000
 """More than any blade server has; beyond them a size is a slip of the pen, and distances would fill
 the memory.
 """
+
+A_SIZE = Between(
+    1, MOST_CORES, cure="A blade is a mesh of rows x columns processors; a row of them is rows 1"
+)
+AN_EXTENSION = AtLeast(
+    1, "a service time over the local one", cure="A penalty of 1 means that distance costs nothing"
+)
+A_VARIATION = "a squared coefficient of variation"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,24 +93,31 @@ class Numa(Instance["Simulation | Flow"]):
 
     problem: ClassVar[str] = "numa"
 
-    blades: int
-    rows: int
-    columns: int
-    cores: int
-    location_share: Floats
-    class_share: Floats
-    service_mean: Floats
-    ht1: Floats
-    pcie: Floats
-    bandwidth: Floats
-    rate: float
-    refusal_limit: float = 100.0
+    counted: ClassVar[Mapping[str, str]] = {"memories": "memory", "classes": "class"}
+
+    blades: Annotated[int, A_SIZE]
+    rows: Annotated[int, A_SIZE]
+    columns: Annotated[int, A_SIZE]
+    cores: Annotated[int, A_SIZE]
+    location_share: Annotated[Floats, Axes("memories"), AtLeast(0, "a share")]
+    class_share: Annotated[Floats, Axes("classes"), AtLeast(0, "a share")]
+    service_mean: Annotated[Floats, Axes("classes"), Above(0, "seconds")]
+    ht1: Annotated[Floats, Axes("classes"), AN_EXTENSION]
+    pcie: Annotated[Floats, Axes("classes"), AN_EXTENSION]
+    bandwidth: Annotated[Floats, Axes("classes"), AtLeast(0, "a number of MB/s")]
+    rate: Annotated[float, Above(0, "tasks a second")]
+    refusal_limit: Annotated[
+        float,
+        WHOLE,
+        AtLeast(0, "a whole number of refusals", infinite=True),
+        Json(null="infinity"),
+    ] = 100.0
     law: Law = "exponential"
-    scv: float | None = None
+    scv: Annotated[float | None, AtLeast(0, A_VARIATION), Json(null="absent")] = None
     queues: Queues = "one"
     arrival_law: Law = "exponential"
-    arrival_scv: float | None = None
-    names: tuple[str, ...] = ()
+    arrival_scv: Annotated[float | None, AtLeast(0, A_VARIATION), Json(null="absent")] = None
+    names: Annotated[tuple[str, ...], Names("classes", filled=True)] = ()
 
     distance: Integers = field(init=False, repr=False, compare=False)
     """(L, P) from memory to processor: hops, or `blade_distance` when they are on different
@@ -105,8 +127,7 @@ class Numa(Instance["Simulation | Flow"]):
     """(K, D) service time at each distance over the local one."""
 
     def __post_init__(self) -> None:
-        for name in ("blades", "rows", "columns", "cores"):
-            set_field(self, name, whole_size(name, getattr(self, name)))
+        set_fields(self)
         if self.processors * self.cores > MOST_CORES:
             raise InvalidInstance(
                 "cores", f"{self.processors * self.cores} in all", f"at most {MOST_CORES} in all"
@@ -117,30 +138,17 @@ class Numa(Instance["Simulation | Flow"]):
                 f"{self.processors} processors in all",
                 f"at most {MOST_PROCESSORS} in all",
             )
-        _set_shares(
-            self,
-            "location_share",
-            self.processors,
-            "one memory per processor: blades x rows x columns",
-        )
-        if len(set_array(self, "class_share", float)) == 0:
-            raise InvalidInstance("class_share", "empty", "at least one class of tasks")
-        _set_shares(self, "class_share", self.classes, "one per class")
-        self._set_per_class("service_mean", "seconds, above 0", above=0.0)
-        for name in ("ht1", "pcie"):
-            cure = "A penalty of 1 means that distance costs nothing"
-            self._set_per_class(
-                name, "a service time over the local one, at least 1", least=1.0, cure=cure
-            )
-        self._set_per_class("bandwidth", "a number of MB/s, 0 or more", least=0.0)
-        set_field(self, "rate", _above_zero("rate", self.rate, "tasks a second, above 0"))
-        set_field(self, "refusal_limit", _limit(self.refusal_limit))
+        memories = "one memory per processor: blades x rows x columns"
+        require_length("location_share", self.location_share, self.processors, memories)
+        for name in ("location_share", "class_share"):
+            total = getattr(self, name).sum()
+            if abs(total - 1) > 1e-9:
+                raise InvalidInstance(
+                    name, f"of sum {total:.12g}", "shares that sum to 1", "Divide each by their sum"
+                )
         for prefix in ("", "arrival_"):
             law, scv = getattr(self, f"{prefix}law"), getattr(self, f"{prefix}scv")
-            set_field(self, f"{prefix}scv", _valid_law(f"{prefix}law", law, f"{prefix}scv", scv))
-        if self.queues not in QUEUES:
-            raise InvalidInstance("queues", repr(self.queues), " or ".join(QUEUES))
-        set_field(self, "names", names_of("names", self.names, self.classes, "class"))
+            set_field(self, f"{prefix}scv", _valid_scv(law, f"{prefix}scv", scv))
         set_field(self, "distance", _locked(mesh_distance(self.blades, self.rows, self.columns)))
         set_field(self, "slowdown", _locked(self._slowdown()))
 
@@ -163,9 +171,8 @@ class Numa(Instance["Simulation | Flow"]):
         """
         wanted = ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
         values = dict(zip(wanted, columns_of(classes, wanted, "classes"), strict=True))
-        labels = labels_of(classes.index, "classes.index")
-        with by_label(**{name: [labels] for name in wanted}):
-            return cls(**values, names=names(labels), **fields)
+        labels = {"classes": labels_of(classes.index, "classes.index")}
+        return from_labels(cls, labels, values, fields)
 
     @property
     def processors(self) -> int:
@@ -230,52 +237,10 @@ class Numa(Instance["Simulation | Flow"]):
             "queues": self.queues,
         }
 
-    def document(self) -> dict[str, Any]:
-        """The fields as JSON values; no refusal limit is null, and `scv` is absent where the law
-        fixes it.
-        """
-        names = (
-            "blades",
-            "rows",
-            "columns",
-            "cores",
-            "location_share",
-            "class_share",
-            "service_mean",
-            "ht1",
-            "pcie",
-        )
-        content = {
-            name: to_json_value(getattr(self, name))
-            for name in (*names, "bandwidth", "rate", "refusal_limit")
-        }
-        for prefix in ("", "arrival_"):
-            content[f"{prefix}law"] = getattr(self, f"{prefix}law")
-            if getattr(self, f"{prefix}scv") is not None:
-                content[f"{prefix}scv"] = getattr(self, f"{prefix}scv")
-        return {**content, "queues": self.queues, "names": list(self.names)}
-
     def _slowdown(self) -> Floats:
         hops = np.arange(1, self.blade_distance)
         within = 1 + (self.ht1[:, None] - 1) * (1 + EXTRA_HOP * (hops - 1))
         return np.hstack([np.ones((self.classes, 1)), within, self.pcie[:, None]])
-
-    def _set_per_class(
-        self,
-        name: str,
-        expected: str,
-        least: float = -np.inf,
-        above: float = -np.inf,
-        cure: str = "",
-    ) -> None:
-        values = set_array(self, name, float, 1, self.classes, "one per class")
-        raise_first_invalid(
-            name,
-            values,
-            ~(np.isfinite(values) & (values >= least) & (values > above)),
-            expected,
-            cure,
-        )
 
 
 def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
@@ -286,64 +251,22 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
     return np.where(blade[:, None] == blade, hops, rows + columns - 1)
 
 
-def whole_size(name: str, given: object) -> int:
-    """A validated count of blades, rows, columns or cores; raises InvalidInstance."""
-    cure = "A blade is a mesh of rows x columns processors; a row of them is rows 1"
-    value = as_number(name, given, "a whole number, at least 1", cure)
-    if value % 1 or not 1 <= value <= MOST_CORES:
-        raise InvalidInstance(name, f"{value:g}", f"a whole number from 1 to {MOST_CORES}", cure)
-    return int(value)
-
-
-def _set_shares(instance: Numa, name: str, length: int, what: str) -> None:
-    values = set_array(instance, name, float, 1, length, what)
-    raise_first_invalid(name, values, ~(np.isfinite(values) & (values >= 0)), "a share, 0 or more")
-    if abs(values.sum() - 1) > 1e-9:
-        raise InvalidInstance(
-            name, f"of sum {values.sum():.12g}", "shares that sum to 1", "Divide each by their sum"
-        )
-
-
-def _above_zero(name: str, value: object, expected: str) -> float:
-    found = as_number(name, value, expected)
-    if not 0 < found < np.inf:
-        raise InvalidInstance(name, repr(value), expected)
-    return found
-
-
-def _limit(value: object) -> float:
-    expected = "a whole number of refusals, 0 or more, or infinity (null) for no limit"
-    limit = as_number("refusal_limit", value, expected)
-    if not (limit == np.inf or (limit >= 0 and limit % 1 == 0)):
-        raise InvalidInstance("refusal_limit", repr(value), expected)
-    return limit
-
-
-def _valid_law(name: str, law: object, scv_name: str, scv: object) -> float | None:
+def _valid_scv(law: str, name: str, scv: float | None) -> float | None:
     """The variance to keep: None where the law fixes it, so that `replace` may change the law
     alone.
     """
-    if law not in LAWS:
-        raise InvalidInstance(name, repr(law), f"one of {', '.join(LAWS)}")
-    fixed = _FIXED_SCV.get(str(law))
-    if fixed is not None:
-        if scv is not None and as_number(scv_name, scv) != fixed:
-            raise InvalidInstance(
-                scv_name,
-                repr(scv),
-                f"{fixed:g} or nothing beside the law {law}",
-                "Use gamma or lognormal for another variance",
-            )
-        return None
-    if scv is None:
+    fixed = _FIXED_SCV.get(law)
+    if fixed is not None and scv not in (None, fixed):
         raise InvalidInstance(
-            scv_name,
-            "missing",
-            f"a squared coefficient of variation, above 0, beside the law {law}",
+            name,
+            repr(scv),
+            f"{fixed:g} or nothing beside the law {law}",
+            "Use gamma or lognormal for another variance",
         )
-    return _above_zero(
-        scv_name, scv, f"a squared coefficient of variation, above 0, beside the law {law}"
-    )
+    if fixed is None and not scv:
+        seen = "missing" if scv is None else repr(scv)
+        raise InvalidInstance(name, seen, f"{A_VARIATION}, above 0, beside the law {law}")
+    return None if fixed is not None else scv
 
 
 def _law_text(law: str, scv: float | None) -> str:

@@ -13,7 +13,6 @@ PROBLEM = Problem(
     instance=Packing,
     solution=Placement,
     check=check,
-    document="instances.packing.document:PackingDocument",
     answer_table="instances.packing.answer_table:answer_table",
     generators={
         "vm-types": "instances.packing.generators:vm_types",

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution, frozen_array, set_field, to_json_value
+from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, names_of, raise_first_invalid, set_array, set_names
-from ..problem.frames import aligned, by_label, labels_of, names, require_frame, table
-from ..problem.option_types import validate_options
+from ..problem.fields import (
+    WHOLE,
+    Axes,
+    Index,
+    Json,
+    Names,
+    frozen_array,
+    set_field,
+    set_fields,
+)
+from ..problem.frames import (
+    axis_labels,
+    from_labels,
+)
+from ..problem.option_types import AtLeast, Range, validate_options
 from ..problem.renamed import old_attributes
 from .placement_constraints import (
     Limit,
@@ -22,7 +34,6 @@ from .placement_constraints import (
     check_rules,
     cordoned_fields,
     given_rules,
-    rules_document,
     rules_of,
     set_rules,
 )
@@ -37,6 +48,12 @@ LARGEST = 2**53
 """No total of this package's integer arithmetic may reach it: exact in int64, and exact when
 divided as floats.
 """
+
+AN_AMOUNT = AtLeast(0, "a whole amount")
+OPTIONAL = Json(null="absent")
+OPTIONAL_INTEGERS = Json(null="absent", integers=True)
+BELOW_LARGEST = Range(below=LARGEST, what="a number", cure="Use a larger unit")
+BELOW_LARGEST_OR_INFINITE = replace(BELOW_LARGEST, infinite=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,62 +118,73 @@ class Packing(Instance["Placement"]):
 
     problem: ClassVar[str] = "packing"
 
-    capacity: Integers
-    demand: Integers
-    request: Floats | None = None
-    servers: Floats | None = None
-    initial: Integers | None = None
-    cost: Integers | None = None
+    counted: ClassVar[Mapping[str, str]] = {
+        "classes": "server class",
+        "types": "type of VM",
+        "resources": "resource",
+        "pairs": "pair",
+        "2": "type of the pair",
+        "rows": "server and VM type",
+        "3": "number of it",
+    }
+
+    capacity: Annotated[Integers, Axes("classes resources"), AN_AMOUNT, BELOW_LARGEST]
+    demand: Annotated[Integers, Axes("types resources"), AN_AMOUNT, BELOW_LARGEST]
+    request: Annotated[
+        Floats | None,
+        Axes("types", fill=np.inf),
+        WHOLE,
+        AtLeast(0, "a whole number of VMs", infinite=True),
+        BELOW_LARGEST_OR_INFINITE,
+        OPTIONAL_INTEGERS,
+    ] = None
+    servers: Annotated[
+        Floats | None,
+        Axes("classes", fill=np.inf),
+        WHOLE,
+        AtLeast(0, "a whole number of servers", infinite=True),
+        BELOW_LARGEST_OR_INFINITE,
+        OPTIONAL_INTEGERS,
+    ] = None
+    initial: Annotated[
+        Integers | None, Axes("classes resources"), AN_AMOUNT, BELOW_LARGEST, OPTIONAL
+    ] = None
+    cost: Annotated[
+        Integers | None,
+        Axes("classes", fill=1),
+        AtLeast(1, "a whole price of one server"),
+        OPTIONAL,
+    ] = None
     partial: bool = False
-    resources: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    class_names: tuple[str, ...] = ()
-    allowed: npt.NDArray[np.bool_] | None = None
-    most_per_server: Floats | None = None
-    apart: Integers | None = None
-    zone: tuple[str, ...] = ()
-    skew: Floats | None = None
+    resources: Annotated[tuple[str, ...], Names("resources", filled=True)] = ()
+    names: Annotated[tuple[str, ...], Names("types", filled=True)] = ()
+    class_names: Annotated[tuple[str, ...], Names("classes")] = ()
+    allowed: Annotated[npt.NDArray[np.bool_] | None, Axes("types classes"), OPTIONAL] = None
+    most_per_server: Annotated[
+        Floats | None,
+        Axes("types"),
+        WHOLE,
+        AtLeast(1, "a whole number of VMs on one server", infinite=True),
+        OPTIONAL_INTEGERS,
+    ] = None
+    apart: Annotated[Integers | None, Axes("pairs 2"), Index("types"), OPTIONAL] = None
+    zone: Annotated[tuple[str, ...], Names("classes", distinct=False)] = ()
+    skew: Annotated[
+        Floats | None,
+        Axes("types"),
+        WHOLE,
+        AtLeast(1, "a whole number of VMs of skew", infinite=True),
+        OPTIONAL_INTEGERS,
+    ] = None
     limits: tuple[Limit, ...] = ()
     spreads: tuple[Spread, ...] = ()
-    placed: Integers | None = None
-    server_names: tuple[str, ...] = ()
+    placed: Annotated[Integers | None, Axes("rows 3"), OPTIONAL] = None
+    server_names: Annotated[tuple[str, ...], Names("all servers")] = ()
 
     def __post_init__(self) -> None:
-        capacity, demand = _set_amounts(self, "capacity"), _set_amounts(self, "demand")
-        if len(capacity) == 0:
-            raise InvalidInstance(
-                "capacity",
-                "empty",
-                "at least one class of servers",
-                "Give the cluster at least one server",
-            )
-        if capacity.shape[1] == 0:
-            raise InvalidInstance(
-                "capacity", "without resources", "at least one column per resource"
-            )
-        if len(demand) == 0:
-            raise InvalidInstance("demand", "empty", "at least one type of VM")
-        if demand.shape[1] != capacity.shape[1]:
-            raise InvalidInstance(
-                "demand", f"given for {demand.shape[1]} resources",
-                f"{capacity.shape[1]} of them, as in capacity",
-                "Give every VM type one amount per resource, 0 where it needs none",
-            )  # fmt: skip
-        set_field(
-            self, "resources", names_of("resources", self.resources, capacity.shape[1], "resource")
-        )
-        set_field(self, "names", names_of("names", self.names, len(demand), "type of VM"))
-        set_names(self, "class_names", len(capacity), "class of servers")
-        _set_numbers(self, "request", len(demand), "VMs", "one per type of VM")
-        _set_numbers(self, "servers", len(capacity), "servers", "one per server class")
+        set_fields(self)
         self._validate_amounts()
         self._set_initial()
-        if self.cost is None:
-            set_field(self, "cost", np.ones(self.classes))
-        cost = set_array(self, "cost", np.int64, 1, self.classes, "one per server class")
-        raise_first_invalid("cost", cost, cost < 1, "a whole price of one server, at least 1")
-        if not isinstance(self.partial, bool | np.bool_):
-            raise InvalidInstance("partial", repr(self.partial), "true or false")
         set_rules(self)
         self._validate_items()
         self._validate_totals()
@@ -187,30 +215,9 @@ class Packing(Instance["Placement"]):
         InvalidInstance
             A label is missing or unknown, or a value is wrong.
         """
-        require_frame(demand, "demand")
-        require_frame(capacity, "capacity")
-        resources = labels_of(demand.columns, "demand.columns")
-        types = labels_of(demand.index, "demand.index")
-        classes = labels_of(capacity.index, "capacity.index")
-        sizes = table(demand, types, resources, "demand")
-        limits = table(capacity, classes, resources, "capacity")
-        wanted, offered = aligned(request, types, "request"), aligned(servers, classes, "servers")
-        with by_label(
-            demand=[types, resources],
-            capacity=[classes, resources],
-            request=[types],
-            servers=[classes],
-        ):
-            return cls(
-                demand=sizes,
-                capacity=limits,
-                request=wanted,  # type: ignore[arg-type]
-                servers=offered,  # type: ignore[arg-type]
-                resources=names(resources),
-                names=names(types),
-                class_names=names(classes),
-                **fields,
-            )
+        labels = axis_labels(cls, {"demand": demand, "capacity": capacity})
+        given = {"demand": demand, "capacity": capacity, "request": request, "servers": servers}
+        return from_labels(cls, labels, given, fields)
 
     if not TYPE_CHECKING:
         __getattr__ = old_attributes(
@@ -343,20 +350,10 @@ class Packing(Instance["Placement"]):
         """The fields as JSON values; what equals its default beside the issue's six fields is left
         out.
         """
-        content = {
-            "capacity": to_json_value(self.capacity),
-            "initial": to_json_value(self.initial_capacity),
-            "servers": _whole_or_null(self.server_count),
-            "demand": to_json_value(self.demand),
-            "request": _whole_or_null(self.requested),
-            "resources": list(self.resources),
-            "names": list(self.names),
-        }
-        if (self.server_cost != 1).any():
-            content["cost"] = to_json_value(self.server_cost)
-        if self.partial:
-            content["partial"] = True
-        return content | given_names(self, "class_names") | rules_document(self)
+        content = super().document()
+        if (self.server_cost == 1).all():
+            del content["cost"]
+        return content
 
     def _validate_amounts(self) -> None:
         hollow = ~(self.capacity > 0).any(axis=1)
@@ -398,13 +395,7 @@ class Packing(Instance["Placement"]):
         if self.initial is None:
             set_field(self, "initial", self.capacity)
             return
-        initial = _set_amounts(self, "initial")
-        if initial.shape != self.capacity.shape:
-            raise InvalidInstance(
-                "initial",
-                f"of shape {initial.shape}",
-                f"the shape of capacity, {self.capacity.shape}",
-            )
+        initial = self.initial
         if (initial < self.capacity).any():
             m, j = (int(i) for i in np.argwhere(initial < self.capacity)[0])
             raise InvalidInstance(
@@ -645,35 +636,3 @@ def _total(numbers: Floats, amounts: Integers) -> int:
         return int(rough)
     pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
     return sum(int(number) * amount for number, amount in pairs)
-
-
-def _set_amounts(instance: Packing, name: str) -> Integers:
-    """A (rows, resources) matrix of whole numbers, 0 or more."""
-    amounts: Integers = set_array(instance, name, np.int64, 2)
-    raise_first_invalid(name, amounts, amounts < 0, "a whole amount, 0 or more")
-    if amounts.size and amounts.max() >= LARGEST:
-        raise InvalidInstance(
-            name, f"as large as {amounts.max()}", "amounts below 2**53", "Use a larger unit"
-        )
-    return amounts
-
-
-def _set_numbers(instance: Packing, name: str, length: int, what: str, per: str) -> None:
-    """(length,) whole numbers, 0 or more, or infinity; all infinite when not given."""
-    if getattr(instance, name) is None:
-        set_field(instance, name, np.full(length, np.inf))
-    numbers = set_array(instance, name, float, 1, length, per)
-    finite = np.isfinite(numbers)
-    wrong = np.isnan(numbers) | (numbers < 0) | (finite & (numbers != np.floor(numbers)))
-    raise_first_invalid(
-        name, numbers, wrong, f"a whole number of {what}, 0 or more, or infinity (null)"
-    )
-    raise_first_invalid(
-        name, numbers, finite & (numbers >= LARGEST), "below 2**53, or infinity (null)"
-    )
-
-
-def _whole_or_null(numbers: Floats) -> list[int | None]:
-    if np.isinf(numbers).any():
-        return [None if np.isinf(number) else int(number) for number in numbers]
-    return cast("list[int | None]", numbers.astype(np.int64).tolist())

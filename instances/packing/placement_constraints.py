@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import repeated, set_field, to_json_value
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import given_names, raise_first_invalid, set_array, set_names
+from ..problem.fields import (
+    raise_first_invalid,
+    repeated,
+    set_field,
+    set_names,
+)
+from ..problem.option_types import AtLeast
 
 Integers = npt.NDArray[np.int64]
 Within = Literal["server", "zone"]
@@ -36,7 +41,7 @@ class Limit:
     """
 
     types: tuple[int, ...]
-    most: int
+    most: Annotated[int, AtLeast(1, "a number of VMs")]
     within: Within = "server"
 
 
@@ -53,7 +58,7 @@ class Spread:
     """
 
     types: tuple[int, ...]
-    skew: int
+    skew: Annotated[int, AtLeast(1, "a number of VMs")]
     zones: tuple[str, ...] = ()
 
 
@@ -141,27 +146,10 @@ def set_rules(instance: Any) -> None:
     InvalidInstance
         Naming the field, the value seen, and the cure.
     """
-    types, classes = instance.types, instance.classes
-    _set_zone(instance, classes)
-    if instance.allowed is not None:
-        _set_allowed(instance, types, classes)
-    for name, what in (("most_per_server", "VMs on one server"), ("skew", "VMs of skew")):
-        if getattr(instance, name) is None:
-            continue
-        values = set_array(instance, name, float, 1, types, "one per type of VM")
-        wrong = ~(values >= 1) | (np.isfinite(values) & (values != np.floor(values)))
-        raise_first_invalid(
-            name, values, wrong, f"a whole number of {what}, at least 1, or infinity (null)"
-        )
-    if instance.apart is not None:
-        pairs = set_array(instance, "apart", np.int64, 2)
-        if pairs.shape[1:] != (2,) and pairs.size:
-            raise InvalidInstance(
-                "apart", f"of shape {pairs.shape}", "pairs of types, two numbers each"
-            )
+    types, pairs = instance.types, instance.apart
+    if pairs is not None:
         if not pairs.size:
             set_field(instance, "apart", None)
-        _refuse_numbers("apart", pairs, types, "a VM type")
         if (same := np.flatnonzero((pairs[:, :1] == pairs[:, 1:]).all(axis=1))).size:
             raise InvalidInstance(
                 f"apart[{same[0]}]", str(pairs[same[0]].tolist()), "two different types",
@@ -189,28 +177,6 @@ def set_rules(instance: Any) -> None:
             "Give zone, or drop the rule",
         )  # fmt: skip
     _set_placed(instance, types)
-
-
-def rules_document(instance: Any) -> dict[str, Any]:
-    """The fields that are given, as JSON values."""
-    content: dict[str, Any] = {}
-    for name in ("allowed", "most_per_server", "apart", "skew", "placed"):
-        if (values := getattr(instance, name)) is not None:
-            content[name] = to_json_value(values)
-    for name in ("most_per_server", "skew"):
-        if name in content:
-            content[name] = [None if v is None else int(v) for v in content[name]]
-    if instance.limits:
-        content["limits"] = [
-            {"types": list(rule.types), "most": rule.most, "within": rule.within}
-            for rule in instance.limits
-        ]
-    if instance.spreads:
-        content["spreads"] = [
-            {"types": list(rule.types), "skew": rule.skew, "zones": list(rule.zones)}
-            for rule in instance.spreads
-        ]
-    return content | given_names(instance, "zone", "server_names")
 
 
 def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
@@ -379,34 +345,6 @@ def cordoned_fields(instance: Any, servers: Iterable[str | int]) -> dict[str, An
     return {key: value for key, value in found.items() if key not in ("name", "source")}
 
 
-def _set_zone(instance: Any, classes: int) -> None:
-    given = instance.zone
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInstance("zone", repr(given), "a list of names, one per server class")
-    zone = tuple(given)
-    if zone and len(zone) != classes:
-        raise InvalidInstance(
-            "zone", f"of length {len(zone)}", f"{classes} entries, one per server class"
-        )
-    for place, name in enumerate(zone):
-        if not isinstance(name, str):
-            raise InvalidInstance(
-                f"zone[{place}]", repr(name), "a name, or an empty one for a class in no zone"
-            )
-    set_field(instance, "zone", zone if any(zone) else ())
-
-
-def _set_allowed(instance: Any, types: int, classes: int) -> None:
-    raw = set_array(instance, "allowed", float, 2)
-    if raw.shape != (types, classes):
-        raise InvalidInstance(
-            "allowed", f"of shape {raw.shape}",
-            f"({types}, {classes}), a row per VM type and an entry per server class",
-        )  # fmt: skip
-    raise_first_invalid("allowed", raw, (raw != 0) & (raw != 1), "true or false")
-    set_array(instance, "allowed", np.bool_, 2)
-
-
 def _groups(instance: Any, name: str, made: type[Group], number: str, types: int) -> Any:
     """The rules of a list: made of mappings, or as they are."""
     given = getattr(instance, name)
@@ -457,14 +395,7 @@ def _set_placed(instance: Any, types: int) -> None:
     set_names(instance, "server_names", servers, "server")
     if instance.placed is None:
         return
-    placed = set_array(instance, "placed", np.int64, 2)
-    if placed.size == 0:
-        placed = placed.reshape(0, 3)
-        set_field(instance, "placed", placed)
-    if placed.shape[1] != 3:
-        raise InvalidInstance(
-            "placed", f"of shape {placed.shape}", "three numbers a row: server, VM type, VMs"
-        )
+    placed = instance.placed
     _refuse_numbers("placed", placed[:, 0], servers, "a server", ", 0")
     _refuse_numbers("placed", placed[:, 1], types, "a VM type", ", 1")
     raise_first_invalid(

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .base import Instance, Solution
-from .registry import check, problem_named, resolve
+from .lookup import resolve
+from .registry import check, problem_named
 
 if TYPE_CHECKING:
     import pandas

@@ -7,20 +7,20 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import time
-from collections.abc import Hashable, Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
-from .documents import shortened
+from .documents import from_json_value, to_json_value, whole_json_numbers
 from .errors import InvalidInstance, InvalidOption
+from .fields import COUNTED, field_types
+from .lookup import resolve
 from .option_types import misfit
-from .text import html_facts, without_unit
+from .text import html_facts
 
 Made = TypeVar("Made")
-Value = TypeVar("Value", bound=Hashable)
 
 if TYPE_CHECKING:
     import pandas
@@ -119,6 +119,9 @@ class Instance(_Record, Generic[Answer]):
     problem: ClassVar[str] = ""
     cure_for_others: ClassVar[str] = "cotenant.read returns one"
 
+    counted: ClassVar[Mapping[str, str]] = COUNTED
+    """What its axes count, in words: "jobs" -> "job"."""
+
     name: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
 
@@ -143,8 +146,18 @@ class Instance(_Record, Generic[Answer]):
         return {name: facts[name] for name in shown[:_MAX_REPR_ITEMS]}
 
     def document(self) -> dict[str, Any]:
-        """The problem's own fields as plain JSON values, infinity written as None (JSON null)."""
-        raise NotImplementedError
+        """The problem's own fields as JSON values, those that are given; null is infinity."""
+        content: dict[str, Any] = {}
+        for kind in field_types(type(self)):
+            value = getattr(self, kind.name)
+            if kind.json.hidden or value is None or value is False:
+                continue
+            if isinstance(value, str | tuple) and not value:
+                continue
+            value = to_json_value(value)
+            place = content.setdefault(kind.json.under, {}) if kind.json.under else content
+            place[kind.name] = whole_json_numbers(value) if kind.json.integers else value
+        return content
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,8 +175,7 @@ class Solution(_Record):
         InfeasibleSolution
             It is no answer to this instance.
         """
-        tables = import_module(".answer_table", __package__)  # it stands on this module
-        frame: pandas.DataFrame = tables.to_frame(instance, self)
+        frame: pandas.DataFrame = resolve("instances.problem.answer_table:to_frame")(instance, self)
         return frame
 
     def document(self) -> dict[str, Any]:
@@ -179,123 +191,6 @@ class Solution(_Record):
                 "solution", f"given the field {min(unknown)!r}", f"only {', '.join(sorted(known))}"
             )
         return cls(**{key: from_json_value(value) for key, value in document.items()})
-
-
-def frozen_array(
-    owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True
-) -> np.ndarray[Any, Any]:
-    """A read-only copy of `value` with the given type and number of dimensions, or a clear
-    error; an empty list is one without rows and columns. Without `copy` it may be `value` itself,
-    for a caller that copies it.
-    """
-    try:
-        raw = np.asarray(value)
-        if raw.dtype.kind == "c":
-            raise TypeError
-        if raw.dtype == object or (raw.dtype.kind not in "biuf" and raw.size):
-            raw = np.asarray(value, dtype=float)
-    except OverflowError:
-        raise InvalidInstance(owner, "a number beyond every float", "numbers below 1e308") from None
-    except (ValueError, TypeError):
-        _refuse_entry(owner, value)
-        raise InvalidInstance(
-            owner,
-            "ragged or not numeric",
-            f"a {_shape_word(ndim)} of numbers",
-            "Give every row the same length",
-        ) from None
-    if raw.shape == (0,):  # an array without rows, whatever its columns were, from a file
-        raw = raw.reshape((0,) * ndim)
-    if raw.ndim != ndim:
-        raise InvalidInstance(
-            owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers"
-        )
-    if (
-        np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu"
-    ):  # an unsigned number would turn round
-        broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
-        if broken.any():
-            place = tuple(int(i) for i in np.argwhere(broken)[0])
-            raise InvalidInstance(
-                f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number"
-            )
-    if not copy:
-        return raw.astype(dtype, copy=False)
-    array = np.array(raw, dtype=dtype)
-    array.flags.writeable = False
-    return array
-
-
-def _refuse_entry(owner: str, value: Any) -> None:
-    """Raise InvalidInstance for the first entry of a regular array that is no number."""
-    try:
-        entries = np.array(value, dtype=object)
-    except (ValueError, TypeError):
-        return
-    for place, entry in np.ndenumerate(entries) if entries.ndim else ():
-        try:
-            float(entry)
-        except (ValueError, TypeError):
-            if isinstance(entry, list | tuple):
-                return
-            cure = without_unit(entry) if isinstance(entry, str) else ""
-            raise InvalidInstance(
-                f"{owner}[{', '.join(map(str, place))}]",
-                shortened(entry),
-                "a number",
-                cure.capitalize(),
-            ) from None
-
-
-def to_json_value(value: Any) -> Any:
-    """JSON values of numpy arrays and scalars; infinity becomes None, NaN is refused."""
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind == "f":
-            if np.isnan(value).any():
-                raise ValueError("NaN has no JSON form")
-            if np.isinf(value).any():
-                return to_json_value(value.tolist())
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return to_json_value(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        if np.isnan(value) or value < 0:
-            raise ValueError(f"{value} has no JSON form")
-        return None
-    if isinstance(value, dict):
-        return {str(key): to_json_value(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        if _PLAIN.issuperset(map(type, value)):  # millions of numbers, at once
-            return list(value)
-        return [to_json_value(entry) for entry in value]
-    return value
-
-
-_PLAIN = frozenset((int, str, bool, type(None)))
-
-
-def from_json_value(value: Any) -> Any:
-    """The inverse of `to_json_value` for the fields of a solution: None inside lists becomes
-    infinity.
-    """
-    if isinstance(value, list):
-        return [np.inf if entry is None else from_json_value(entry) for entry in value]
-    return value
-
-
-def repeated(values: Iterable[Value]) -> Value | None:
-    """The first value that has been there before; None when all differ."""
-    seen: set[Value] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
-
-
-def set_field(instance: object, name: str, value: object) -> None:
-    """Assign to a field of a frozen dataclass while it validates itself."""
-    object.__setattr__(instance, name, value)
 
 
 def _fields(record: object) -> tuple[dataclasses.Field[Any], ...]:
@@ -330,7 +225,3 @@ _MAX_IN_REPR = 6
 
 def _hashable(value: Any) -> Any:
     return value.tobytes() if isinstance(value, np.ndarray) else value
-
-
-def _shape_word(ndim: int) -> str:
-    return {0: "single number", 1: "list", 2: "matrix"}.get(ndim, f"{ndim}-dimensional array")

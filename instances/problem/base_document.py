@@ -1,18 +1,28 @@
-"""What the JSON documents of all instances have in common (pydantic lives only at this edge)."""
+"""The JSON documents of instances, made of the fields that their classes declare (pydantic lives
+only at this edge).
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+import dataclasses
+import functools
+import inspect
+import typing
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .base import Instance
+from .documents import Entries
+from .fields import FieldType, field_types
+from .option_types import meanings
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class InstanceDocument(BaseModel):
-    """The document of an instance: its problem's own declares the fields and names the class."""
+    """The document of an instance: the fields of its class, and what all documents begin with."""
 
     model_config = STRICT
 
@@ -24,10 +34,112 @@ class InstanceDocument(BaseModel):
     source: str = Field(default="", description="where the numbers come from")
 
     def content(self) -> dict[str, Any]:
-        """The instance's fields by name, those of `job` beside the others."""
-        fields = {name: value for name, value in self if name not in ("cotenant", "problem")}
-        return fields | dict(fields.pop("job", {}))
+        """The instance's fields by name, those of inner objects beside the others; null becomes
+        infinity where it means that.
+        """
+        found: dict[str, Any] = {}
+        for name, value in self:
+            if name not in ("cotenant", "problem"):
+                found |= dict(value) if isinstance(value, BaseModel) else {name: value}
+        for field in field_types(self.instance_type):
+            value, name = found.get(field.name), field.name
+            if value is None:
+                if field.json.null == "infinity" and name in self.model_fields_set:
+                    found[name] = np.inf
+            elif isinstance(value, list) and field.infinite:
+                found[name] = infinite(value)
+            elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
+                found[name] = [dict(entry) for entry in value]
+        return found
 
     def build(self) -> Instance:
         """The validated instance."""
         return self.instance_type(**self.content())
+
+
+@functools.cache
+def document_of(instance_type: type[Instance]) -> type[InstanceDocument]:
+    """The document of a class of instances, by the annotations and the docstring of the class."""
+
+    class Titled(InstanceDocument):
+        model_config = ConfigDict(title=f"cotenant {instance_type.problem} instance")
+
+    inner = _entries(instance_type)
+    own = inner.pop("") | {"problem": (Literal[instance_type.problem], ...)}
+    for name, entries in inner.items():
+        made = create_model(f"{name.capitalize()}Document", __config__=STRICT, **entries)
+        own[name] = (made, ...)
+    made = create_model(f"{instance_type.__name__}Document", __base__=Titled, **own)
+    made.__doc__ = (instance_type.__doc__ or "").partition("\n")[0]
+    made.instance_type = instance_type
+    return made
+
+
+def _entries(record: type) -> dict[str, dict[str, Any]]:
+    """The fields of a document as pydantic takes them, by the object that they are in."""
+    found: dict[str, dict[str, Any]] = {"": {}}
+    meaning = meanings(inspect.getdoc(record) or "")
+    for field in field_types(record):
+        if not field.json.hidden:
+            entry = Field(description=meaning.get(field.name), **_default(field))
+            found.setdefault(field.json.under, {})[field.name] = (_json_type(field), entry)
+    return found
+
+
+def _json_type(field: FieldType) -> Any:
+    """The type of a field in JSON."""
+    if field.axes is None:
+        kind: Any = field.hint
+        if typing.get_origin(kind) is tuple:
+            entry = typing.get_args(kind)[0]
+            if dataclasses.is_dataclass(entry):
+                entry = create_model(
+                    f"{entry.__name__}Document", __config__=STRICT, **_entries(entry)[""]
+                )
+            kind = Entries[entry]
+        elif kind in (int, float):
+            kind = _bounded(kind, field)
+        return kind | None if field.json.null else kind
+    kinds = {np.int64: int, np.bool_: bool}
+    kind = int if field.json.integers else kinds.get(field.dtype, float)
+    kind = _bounded(kind, field)
+    kind = kind | None if field.infinite else kind
+    for _ in field.axes.names.split():
+        kind = Entries[kind]
+    kind = kind | Entries[kind] if field.axes.also else kind
+    return kind | None if field.json.null else kind
+
+
+def _bounded(kind: Any, field: FieldType) -> Any:
+    """A type of numbers whose ranges the schema names; the instance refuses what is outside."""
+    ends: dict[str, Any] = {"multipleOf": 1} if field.whole and kind is float else {}
+    for limits in field.limits:
+        for name, end in (
+            ("minimum", limits.least),
+            ("maximum", limits.most),
+            ("exclusiveMinimum", limits.above),
+            ("exclusiveMaximum", limits.below),
+        ):
+            if end is not None:
+                ends[name] = end
+    return Annotated[kind, Field(json_schema_extra=ends)] if ends else kind
+
+
+def _default(field: FieldType) -> dict[str, Any]:
+    """What stands for an absent field: without a default it must be there, and not be empty."""
+    if field.names is not None or field.default == ():
+        return {"default_factory": list}
+    if field.required or (field.default is not None and field.json.null):
+        lists = field.axes is not None or typing.get_origin(field.hint) is tuple
+        return {"min_length": 1} if lists else {}
+    if field.default is None and field.json.null != "absent":
+        # absent and null are two things: no tool that fills in defaults may turn one into the other
+        return {"default_factory": lambda: None}
+    return {"default": field.default}
+
+
+def infinite(value: Any) -> Any:
+    """Lists of JSON numbers with infinity for null."""
+    if isinstance(value, list):
+        return [infinite(entry) for entry in value]
+    return np.inf if value is None else value

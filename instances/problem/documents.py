@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import reprlib
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pydantic
@@ -19,6 +22,51 @@ class _FirstOnly:
 Entry = TypeVar("Entry")
 Entries = Annotated[list[Entry], _FirstOnly()]
 """A list of which the first wrong entry is told and no other: a file may hold millions of them."""
+
+
+def to_json_value(value: Any) -> Any:
+    """JSON values of numpy arrays and scalars; infinity becomes None, NaN is refused."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "f":
+            if np.isnan(value).any():
+                raise ValueError("NaN has no JSON form")
+            if np.isinf(value).any():
+                return to_json_value(value.tolist())
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return to_json_value(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        if np.isnan(value) or value < 0:
+            raise ValueError(f"{value} has no JSON form")
+        return None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return to_json_value(dataclasses.asdict(value))
+    if isinstance(value, dict):
+        return {str(key): to_json_value(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        if _PLAIN.issuperset(map(type, value)):  # millions of numbers, at once
+            return list(value)
+        return [to_json_value(entry) for entry in value]
+    return value
+
+
+_PLAIN = frozenset((int, str, bool, type(None)))
+
+
+def whole_json_numbers(value: Any) -> Any:
+    """Numbers that are whole as JSON writes those: without a decimal point."""
+    if isinstance(value, list):
+        return [whole_json_numbers(entry) for entry in value]
+    return None if value is None else int(value)
+
+
+def from_json_value(value: Any) -> Any:
+    """The inverse of `to_json_value` for the fields of a solution: None inside lists becomes
+    infinity.
+    """
+    if isinstance(value, list):
+        return [np.inf if entry is None else from_json_value(entry) for entry in value]
+    return value
 
 
 def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, str]:

@@ -1,17 +1,311 @@
-"""Fields of instances and answers: turned into read-only arrays, numbers and names, and refused
-with the place that is wrong.
+"""Fields of instances and answers: declared in their annotations, turned into read-only arrays,
+numbers and names, and refused with the place that is wrong.
+
+`cores: Annotated[Integers, Axes("machines types"), AtLeast(0, "a number of cores")]` in a class is
+all there is to say of a field, but for its meaning, which its docstring has. `set_fields` checks
+it, `base_document` makes its JSON schema and reads it, `Instance.document` writes it, and
+`frames.from_labels` takes it from labeled tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import dataclasses
+import functools
+import typing
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .base import frozen_array, repeated, set_field
+from .documents import shortened
 from .errors import InvalidInstance
+from .option_types import OptionType, Range
+from .text import without_unit
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+COUNTED: Mapping[str, str] = MappingProxyType({})
+"""What an instance's axes count, in words, where none is said."""
+
+WHOLE = "whole numbers"
+"""Mark of a field of floats that are whole numbers, or infinite."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What an array has along its axes.
+
+    The first field with an axis says how long it is; the fields with that axis that follow have
+    that length. An array that must be given is not empty.
+
+    Attributes
+    ----------
+    names : of the axes, such as "jobs types"; a number is a length. The class's `counted` has the
+        words for messages.
+    also : an axis that the array may have in front of the others.
+    fill : every entry where the field is not given.
+    where : a method of the instance that says which entries are looked at; all when "".
+    """
+
+    names: str
+    also: str = ""
+    fill: float | None = None
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of what an axis has, all of them or none.
+
+    Attributes
+    ----------
+    axis : whose entries they name.
+    filled : whether "0", "1", ... are the names where none are given.
+    distinct : whether each is given once, and none is empty.
+    """
+
+    axis: str
+    filled: bool = False
+    distinct: bool = True
+
+
+@dataclass(frozen=True)
+class Index:
+    """Places on an axis, from 0, or from `least` where a smaller number stands for none or all."""
+
+    axis: str
+    least: int = 0
+
+
+@dataclass(frozen=True)
+class Json:
+    """How a field stands in a JSON document, where that is not as in Python.
+
+    Attributes
+    ----------
+    under : the object of the document that it is in.
+    null : what a null in its place means; it is refused when "".
+    nulls : whether a null among its entries means infinity, though no range of its has it.
+    integers : whether its whole numbers stand there without a decimal point, though they are
+        floats here.
+    hidden : whether the document has it in a form of its own.
+    """
+
+    under: str = ""
+    null: Literal["", "absent", "infinity"] = ""
+    nulls: bool = False
+    integers: bool = False
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class FieldType:
+    """What one field of an instance takes.
+
+    Attributes
+    ----------
+    name, default : as the class has them.
+    hint : its plain type, without None.
+    limits : ranges in which its numbers lie, all of them.
+    whole : whether its floats are whole numbers, or infinite.
+    axes, names, index, json : the marks of its annotation.
+    """
+
+    name: str
+    default: Any
+    hint: Any
+    limits: tuple[Range, ...]
+    whole: bool
+    axes: Axes | None
+    names: Names | None
+    index: Index | None
+    json: Json
+
+    @property
+    def required(self) -> bool:
+        """Whether an instance cannot be made without it."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def dtype(self) -> Any:
+        """The type of an array's entries."""
+        return typing.get_args(typing.get_args(self.hint)[1])[0]
+
+    @property
+    def infinite(self) -> bool:
+        """Whether its numbers may be infinite: null in JSON."""
+        return self.json.nulls or any(limits.infinite for limits in self.limits)
+
+
+@functools.cache
+def field_types(record: type) -> tuple[FieldType, ...]:
+    """What the fields of an instance's class take, in order, by their annotations."""
+    hints = typing.get_type_hints(record, include_extras=True)
+    found = []
+    for entry in dataclasses.fields(record):
+        if not entry.init or entry.kw_only:
+            continue
+        hint, *marks = (
+            typing.get_args(hints[entry.name])
+            if typing.get_origin(hints[entry.name]) is typing.Annotated
+            else [hints[entry.name]]
+        )
+        plain = [part for part in typing.get_args(hint) if part is not type(None)]
+        if len(plain) == 1 and type(None) in typing.get_args(hint):
+            hint = plain[0]
+        of_kind = {type(mark): mark for mark in marks}
+        found.append(
+            FieldType(
+                name=entry.name,
+                default=entry.default,
+                hint=hint,
+                limits=tuple(mark for mark in marks if isinstance(mark, Range)),
+                whole=WHOLE in marks,
+                axes=of_kind.get(Axes),
+                names=of_kind.get(Names),
+                index=of_kind.get(Index),
+                json=of_kind.get(Json, Json()),
+            )
+        )
+    return tuple(found)
+
+
+def set_fields(instance: Any) -> dict[str, int]:
+    """Turn the fields of an instance into the arrays, numbers and names that they are declared as.
+
+    Returns
+    -------
+    The length of each axis.
+
+    Raises
+    ------
+    InvalidInstance
+        A field is of another type or shape; where all are as declared, a number is out of its
+        range.
+    """
+    lengths: dict[str, int] = {}
+    types, counted = field_types(type(instance)), type(instance).counted
+    for field in types:
+        value = getattr(instance, field.name)
+        if field.axes is not None:
+            value = _array(field, field.axes, value, lengths, counted)
+        elif typing.get_origin(field.hint) is not tuple and not (
+            value is None and field.default is None
+        ):
+            value = _scalar(field, value)
+        set_field(instance, field.name, value)
+    for field in types:
+        value = getattr(instance, field.name)
+        if field.names is not None and field.names.axis in lengths:
+            of, length = counted[field.names.axis], lengths[field.names.axis]
+            set_names(instance, field.name, length, of, field.names)
+        elif field.axes is not None and value is not None:
+            looked_at = getattr(instance, field.axes.where)() if field.axes.where else True
+            check_range(field, value, looked_at)
+            if field.index is not None:
+                least, most = field.index.least, lengths[field.index.axis] - 1
+                what = f"{with_article(counted[field.index.axis])}, {least} to {most}"
+                raise_first_invalid(field.name, value, (value < least) | (value > most), what)
+    return lengths
+
+
+def _array(
+    field: FieldType, axes: Axes, value: Any, lengths: dict[str, int], counted: Mapping[str, str]
+) -> Any:
+    """The array of a field; the axes that no field before it has get their lengths from it."""
+    name, wanted = field.name, axes.names.split()
+    if value is None and axes.fill is not None:
+        value = np.full([lengths[axis] for axis in wanted], axes.fill)
+    if value is None and not field.required:
+        return None
+    if axes.also and _depth(value) > len(wanted):
+        wanted.insert(0, axes.also)
+    array = frozen_array(
+        name, value, float if field.dtype is np.bool_ else field.dtype, len(wanted)
+    )
+    if field.required and not array.size:
+        missing = counted[wanted[array.shape.index(0)]]
+        raise InvalidInstance(name, "empty", f"at least one {missing}")
+    if not array.size and wanted[-1].isdecimal():
+        array = array.reshape(0, int(wanted[-1]))
+    shape = tuple(
+        int(axis) if axis.isdecimal() else lengths.setdefault(axis, length)
+        for axis, length in zip(wanted, array.shape, strict=True)
+    )
+    per = [counted.get(axis, axis) for axis in wanted]
+    if len(shape) == 1:
+        require_length(name, array, shape[0], f"one per {per[0]}")
+    elif array.shape != shape:
+        expected = f"shape {shape}, a row per {per[-2]} and a column per {per[-1]}"
+        if per[-2] == per[-1]:
+            expected = f"a square matrix, one row and column per {per[-1]}"
+        raise InvalidInstance(name, f"of shape {array.shape}", expected)
+    if field.dtype is np.bool_:
+        raise_first_invalid(name, array, (array != 0) & (array != 1), "true or false")
+        return frozen_array(name, array, np.bool_, len(wanted))
+    return array
+
+
+def _depth(value: Any) -> int:
+    """The number of dimensions of what may be ragged."""
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 0
+
+
+def _scalar(field: FieldType, value: Any) -> Any:
+    """A number in its range, a word or a truth value of those that a field takes."""
+    if field.hint not in (int, float):
+        kind = OptionType.of(field.hint)
+        if not kind.takes(value):
+            raise InvalidInstance(field.name, shortened(value), kind.words)
+        return bool(value) if field.hint is bool else value
+    first = field.limits[0] if field.limits else Range()
+    expected = _expected(field, first)
+    number = as_number(field.name, value, expected, first.cure)
+    if field.hint is int and number % 1:  # of infinity NaN
+        raise InvalidInstance(field.name, repr(value), expected, first.cure)
+    check_range(field, np.asarray(value if abs(number) < 2**62 else number))
+    return int(number) if field.hint is int else number
+
+
+def check_range(field: FieldType, values: npt.NDArray[Any], looked_at: Any = True) -> None:
+    """Raise InvalidInstance for the first of the values that is not in the ranges of its field."""
+    for limits in field.limits:
+        wrong = np.zeros(values.shape, dtype=np.bool_)
+        if values.dtype.kind == "f":
+            wrong |= ~np.isfinite(values)
+        if field.whole:
+            wrong |= values != np.floor(values)
+        for end, beyond in (
+            (limits.least, np.less),
+            (limits.most, np.greater),
+            (limits.above, np.less_equal),
+            (limits.below, np.greater_equal),
+        ):
+            if end is not None:
+                wrong |= beyond(values, end)
+        if limits.infinite:
+            wrong &= values != np.inf
+        raise_first_invalid(
+            field.name, values, wrong & looked_at, _expected(field, limits), limits.cure
+        )
+
+
+def _expected(field: FieldType, limits: Range) -> str:
+    kind = int if field.hint is int else float
+    words = OptionType(((kind, limits),)).values
+    return f"{words}, or infinity (null)" if limits.infinite else words
+
+
+def with_article(noun: str) -> str:
+    """A noun with "a" or "an" before it."""
+    return f"a{'n' * (noun[0] in 'aeio')} {noun}"
 
 
 def set_array(
@@ -54,35 +348,24 @@ def raise_first_invalid(
     """Raise InvalidInstance for the first of the values that is wrong, if any is."""
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise InvalidInstance(
-            f"{name}[{', '.join(map(str, place))}]", values[place], expected, cure
-        )
+        where = f"[{', '.join(map(str, place))}]" if place else ""
+        raise InvalidInstance(f"{name}{where}", values[place], expected, cure)
 
 
-def names_of(name: str, names: Any, length: int, of: str) -> tuple[str, ...]:
-    """Distinct names, one for each of so many things; "0", "1", ... when none are given."""
+def set_names(instance: object, name: str, length: int, of: str, kind: Names = Names("")) -> None:
+    """Set a field of names, one for each of so many things."""
+    names = getattr(instance, name)
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInstance(name, repr(names), f"a list of strings, one per {of}")
-    values = tuple(names) or tuple(map(str, range(length)))
-    require_length(name, values, length, f"one per {of}")
+        raise InvalidInstance(name, shortened(names), f"a list of strings, one per {of}")
+    values = tuple(names) or (tuple(map(str, range(length))) if kind.filled else ())
+    if values:
+        require_length(name, values, length, f"one per {of}")
     for place, value in enumerate(values):
         if not isinstance(value, str):
-            raise InvalidInstance(f"{name}[{place}]", repr(value), "a string")
-    if (twice := repeated(values)) is not None:
+            raise InvalidInstance(f"{name}[{place}]", shortened(value), "a string")
+    if kind.distinct and (twice := repeated(values)) is not None:
         raise InvalidInstance(name, f"{twice!r} given twice", f"a name of its own for every {of}")
-    return values
-
-
-def set_names(instance: object, name: str, length: int, of: str) -> None:
-    """Set a field of optional names: distinct ones, one for each of so many things, or none."""
-    given = getattr(instance, name)
-    nothing = isinstance(given, tuple | list) and not given
-    set_field(instance, name, () if nothing else names_of(name, given, length, of))
-
-
-def given_names(instance: object, *names: str) -> dict[str, list[str]]:
-    """The fields of optional names that were given, as JSON values."""
-    return {name: list(getattr(instance, name)) for name in names if getattr(instance, name)}
+    set_field(instance, name, values if kind.distinct or any(values) else ())
 
 
 def as_number(name: str, value: Any, expected: str = "a number", cure: str = "") -> float:
@@ -97,3 +380,88 @@ def as_number(name: str, value: Any, expected: str = "a number", cure: str = "")
         return float(value)
     except OverflowError:
         raise InvalidInstance(name, "a number beyond every float", expected, cure) from None
+
+
+def frozen_array(
+    owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True
+) -> np.ndarray[Any, Any]:
+    """A read-only copy of `value` with the given type and number of dimensions, or a clear
+    error; an empty list is one without rows and columns. Without `copy` it may be `value` itself,
+    for a caller that copies it.
+    """
+    try:
+        raw = np.asarray(value)
+        if raw.dtype.kind == "c":
+            raise TypeError
+        if raw.dtype == object or (raw.dtype.kind not in "biuf" and raw.size):
+            raw = np.asarray(value, dtype=float)
+    except OverflowError:
+        raise InvalidInstance(owner, "a number beyond every float", "numbers below 1e308") from None
+    except (ValueError, TypeError):
+        _refuse_entry(owner, value)
+        raise InvalidInstance(
+            owner,
+            "ragged or not numeric",
+            f"a {_shape_word(ndim)} of numbers",
+            "Give every row the same length",
+        ) from None
+    if raw.shape == (0,):  # an array without rows, whatever its columns were, from a file
+        raw = raw.reshape((0,) * ndim)
+    if raw.ndim != ndim:
+        raise InvalidInstance(
+            owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers"
+        )
+    if (
+        np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu"
+    ):  # an unsigned number would turn round
+        broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
+        if broken.any():
+            place = tuple(int(i) for i in np.argwhere(broken)[0])
+            raise InvalidInstance(
+                f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number"
+            )
+    if not copy:
+        return raw.astype(dtype, copy=False)
+    array = np.array(raw, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _refuse_entry(owner: str, value: Any) -> None:
+    """Raise InvalidInstance for the first entry of a regular array that is no number."""
+    try:
+        entries = np.array(value, dtype=object)
+    except (ValueError, TypeError):
+        return
+    for place, entry in np.ndenumerate(entries) if entries.ndim else ():
+        try:
+            float(entry)
+        except (ValueError, TypeError):
+            if isinstance(entry, list | tuple):
+                return
+            cure = without_unit(entry) if isinstance(entry, str) else ""
+            raise InvalidInstance(
+                f"{owner}[{', '.join(map(str, place))}]",
+                shortened(entry),
+                "a number",
+                cure.capitalize(),
+            ) from None
+
+
+def repeated(values: Iterable[Value]) -> Value | None:
+    """The first value that has been there before; None when all differ."""
+    seen: set[Value] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+def set_field(instance: object, name: str, value: object) -> None:
+    """Assign to a field of a frozen dataclass while it validates itself."""
+    object.__setattr__(instance, name, value)
+
+
+def _shape_word(ndim: int) -> str:
+    return {0: "single number", 1: "list", 2: "matrix"}.get(ndim, f"{ndim}-dimensional array")

@@ -12,13 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from .base import Instance, to_json_value
-from .documents import in_words, shortened, wrong_field
+from .base import Instance
+from .documents import in_words, shortened, to_json_value, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
 from .json_detection import document_kind, hint
+from .lookup import resolve
 from .option_types import validate_options
 from .reading import is_standard_input, is_version, parse_json, read_text
-from .registry import PROBLEM_NAMES, problem_named, resolve
+from .registry import PROBLEM_NAMES, problem_named
 
 if TYPE_CHECKING:
     import pydantic
@@ -258,7 +259,12 @@ def _keep_mode(path: Path, before: os.stat_result) -> None:
 
 
 def _document_type(problem: str) -> type[pydantic.BaseModel]:
-    document: type[pydantic.BaseModel] = resolve(problem_named(problem).document)
+    from .base_document import document_of
+
+    entry = problem_named(problem)
+    document: type[pydantic.BaseModel] = (
+        resolve(entry.document) if entry.document else document_of(entry.instance)
+    )
     return document
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .documents import shortened
 from .errors import InvalidInstance, suggest
+from .fields import field_types
 
 if TYPE_CHECKING:
     import pandas
+
+Record = TypeVar("Record")
 
 MOST_LABELS = 5
 """Labels of a list that an error tells."""
@@ -88,6 +91,56 @@ def by_label(**labels: Sequence[Sequence[Any]]) -> Iterator[None]:
             raise
         inside = ", ".join(repr(axis[place]) for axis, place in zip(axes, places, strict=False))
         raise error.of(f"{field}[{inside}]") from None
+
+
+def axis_labels(kind: type, frames: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The labels of the axes of some fields, of the first of their frames that has each axis."""
+    found: dict[str, list[Any]] = {}
+    fields = {field.name: field.axes for field in field_types(kind)}
+    for name, frame in frames.items():
+        require_frame(frame, name)
+        rows, columns = fields[name].names.split()
+        for axis, index in ((rows, "index"), (columns, "columns")):
+            if axis not in found:
+                found[axis] = labels_of(getattr(frame, index), f"{name}.{index}")
+    return found
+
+
+def from_labels(
+    kind: type[Record],
+    labels: Mapping[str, Sequence[Any]],
+    values: Mapping[str, Any],
+    fields: Mapping[str, Any],
+) -> Record:
+    """An instance of a class, with the values of fields in the order of the labels of their axes.
+
+    Parameters
+    ----------
+    labels : of axes; they become the names of what the axes have.
+    values : of fields, by label: a frame, a Series or a mapping, a list in order, a number for all.
+    fields : the others, as the class takes them, or frames.
+
+    Raises
+    ------
+    InvalidInstance
+        A label is missing or unknown, or a value is wrong: by its labels.
+    """
+    given, places = {**values, **fields}, {}
+    types = {field.name: field for field in field_types(kind)}
+    for name in dict.fromkeys((*values, *types)):
+        field, value = types[name], given.get(name)
+        if field.names is not None and field.names.axis in labels:
+            given.setdefault(name, names(labels[field.names.axis]))
+        axes = field.axes.names.split() if field.axes is not None else []
+        if not axes or not labels.keys() >= set(axes):
+            continue
+        places[name] = [labels[axis] for axis in axes]
+        if hasattr(value, "columns"):
+            given[name] = table(value, *places[name], name)
+        elif name in values and value is not None and len(axes) == 1:
+            given[name] = aligned(value, places[name][0], name)
+    with by_label(**places):
+        return kind(**given)
 
 
 def columns_of(frame: pandas.DataFrame, names: Sequence[str], owner: str) -> list[Any]:

@@ -159,13 +159,17 @@ class OptionType:
         """Whether it refuses anything at all: what is no type of its own (a Protocol, an object)
         is left to the function to check.
         """
-        return not any(_takes(hint, limits, self) for hint, limits in self.branches)
+        return not self.takes(self)
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value is one of the rule's."""
+        return any(_takes(hint, limits, value) for hint, limits in self.branches)
 
     def check(self, name: str, value: Any) -> None:
         """Raise InvalidOption with the name, the value and what was expected, unless the value is
         one of the rule's.
         """
-        if not any(_takes(hint, limits, value) for hint, limits in self.branches):
+        if not self.takes(value):
             offers = getattr(type(value), "offers", "")
             raise InvalidOption(
                 f"{name} is {shortened(value)}; expected {self.words}{offers and f'; {offers}'}"
@@ -481,6 +485,8 @@ def meanings(text: str) -> dict[str, str]:
 
 
 def _number(value: float) -> str:
+    if value >= 2**31 and math.log2(value) % 1 == 0:
+        return f"2**{math.log2(value):.0f}"
     return f"{value:g}" if value % 1 or abs(value) >= 1e15 else f"{value:.0f}"
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .base import repeated
 from .errors import InvalidFile, InvalidOption
+from .fields import repeated
 from .json_detection import hint, instead_of_json
 
 FILE_LIMIT = 64_000_000

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from .base import Instance, Solution
 from .errors import InfeasibleSolution, UnknownName
+from .lookup import resolve as resolve
 from .option_types import validate_options
 
 PROBLEM_NAMES: tuple[str, ...] = (
@@ -58,7 +59,8 @@ class Problem:
     without `answer` holds.
     """
     check: Callable[[Any, Any], None]
-    document: str
+    document: str = ""
+    """the model of its JSON documents, where its fields alone do not make it."""
     generators: Mapping[str, str] = field(default_factory=dict)
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -94,15 +96,6 @@ def problem_named(name: str) -> Problem:
     problem = import_module(f"..{name}", __package__).PROBLEM
     assert isinstance(problem, Problem)
     return problem
-
-
-def resolve(path: str) -> Any:
-    """The object that a text such as "instances.colocation.formats:penalty_csv" names inside the
-    package.
-    """
-    module, _, attribute = path.partition(":")
-    root = __package__.rpartition(".instances")[0]
-    return getattr(import_module(f"{root}.{module}"), attribute)
 
 
 @validate_options

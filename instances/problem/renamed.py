@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .registry import resolve
+from .lookup import resolve
 
 
 def old_module(

@@ -15,9 +15,9 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from .base import repeated
 from .documents import shortened
 from .errors import InvalidFile, explain
+from .fields import repeated
 from .option_types import AtLeast, OptionType, Range
 from .reading import csv_rows, read_text
 from .text import without_unit

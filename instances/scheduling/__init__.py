@@ -15,7 +15,6 @@ PROBLEM = Problem(
     instance=Scheduling,
     solution=Schedule,
     check=check,
-    document="instances.scheduling.document:SchedulingDocument",
     answer_table="instances.scheduling.answer_table:answer_table",
     generators={
         "workload": "instances.scheduling.generators:workload",

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution, set_field, to_json_value
+from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution
 from ..problem.errors import InvalidInstance
-from ..problem.fields import as_number, names_of, raise_first_invalid, set_array
-from ..problem.frames import aligned, by_label, columns_of, labels_of, names, places
-from ..problem.option_types import validate_options
+from ..problem.fields import (
+    Axes,
+    Index,
+    Json,
+    Names,
+    raise_first_invalid,
+    require_length,
+    set_array,
+    set_field,
+    set_fields,
+)
+from ..problem.frames import columns_of, from_labels, labels_of, places
+from ..problem.option_types import AtLeast, Range, validate_options
 
 if TYPE_CHECKING:
     import pandas
@@ -80,21 +91,46 @@ class Scheduling(Instance["Schedule"]):
 
     problem: ClassVar[str] = "scheduling"
 
-    machines: Integers
-    organization: Integers
-    release: Integers
-    processing: Integers
-    horizon: int
-    names: tuple[str, ...] = ()
-    processors: Integers | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    counted: ClassVar[Mapping[str, str]] = {"organizations": "organization", "jobs": "job"}
+
+    machines: Annotated[Integers, Axes("organizations"), AtLeast(0, "a number of machines")]
+    organization: Annotated[Integers, Axes("jobs"), Index("organizations"), Json(under="job")]
+    release: Annotated[Integers, Axes("jobs"), AtLeast(0, "a time"), Json(under="job")]
+    processing: Annotated[
+        Integers,
+        Axes("jobs"),
+        AtLeast(1, "a length of time", cure="Leave out jobs that did not run"),
+        Json(under="job"),
+    ]
+    horizon: Annotated[int, AtLeast(1, "the time up to which work counts")]
+    names: Annotated[tuple[str, ...], Names("organizations", filled=True)] = ()
+    processors: Annotated[
+        Integers | None,
+        Axes("jobs"),
+        AtLeast(1, "a number of machines"),
+        Json(under="job", null="absent"),
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
     backfilling: bool = field(default=False, metadata=NO_CONTENT_WHEN_ABSENT)
-    speed: Integers | None = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    speed: Annotated[
+        Integers | None,
+        Axes("machines"),
+        Range(
+            least=1,
+            below=2**31,
+            what="a speed, a whole number",
+            cure="Measure work in a smaller unit: twice the processing makes speeds 1, 1.5 into "
+            "2, 3",
+        ),
+        Json(null="absent"),
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
 
     def __post_init__(self) -> None:
-        machines = set_array(self, "machines", np.int64)
-        if len(machines) == 0:
-            raise InvalidInstance("machines", "empty", "one entry per organization, at least one")
-        _at_least("machines", machines, 0, "a number of machines")
+        if isinstance(self.organization, Sized) and len(self.organization) == 0:
+            raise InvalidInstance(
+                "job", "empty", "at least one job", "Choose a window in which jobs are submitted"
+            )
+        set_fields(self)
+        machines = self.machines
         if (
             not 0 < float(machines.astype(float).sum()) <= MOST_MACHINES
             or len(machines) > MOST_MACHINES // 10
@@ -110,36 +146,6 @@ class Scheduling(Instance["Schedule"]):
                 "Give some organization a machine" if not machines.any()
                 else "Count in racks, or merge organizations",
             )  # fmt: skip
-        for name in ("organization", "release", "processing"):
-            set_array(
-                self,
-                name,
-                np.int64,
-                1,
-                None if name == "organization" else len(self.organization),
-                "one per job",
-            )
-        if self.jobs == 0:
-            raise InvalidInstance(
-                "job", "empty", "at least one job", "Choose a window in which jobs are submitted"
-            )
-        outside = (self.organization < 0) | (self.organization >= len(machines))
-        raise_first_invalid(
-            "organization", self.organization, outside, f"an index from 0 to {len(machines) - 1}"
-        )
-        _at_least("release", self.release, 0, "a time")
-        _at_least(
-            "processing", self.processing, 1, "a length of time", "Leave out jobs that did not run"
-        )
-        if as_number("horizon", self.horizon, "a whole number") % 1 != 0:
-            raise InvalidInstance("horizon", repr(self.horizon), "a whole number")
-        set_field(self, "horizon", int(self.horizon))
-        if self.horizon < 1:
-            raise InvalidInstance(
-                "horizon",
-                self.horizon,
-                "the time up to which work counts, a whole number of at least 1",
-            )
         self._set_processors()
         self._set_speed()
         busy = self.busy
@@ -155,39 +161,25 @@ class Scheduling(Instance["Schedule"]):
                 f"utilities below 2**61 ({busy} {what})",
                 "Measure time in a coarser unit",
             )  # fmt: skip
-        set_field(self, "names", names_of("names", self.names, len(machines), "organization"))
 
     def _set_processors(self) -> None:
-        if not isinstance(self.backfilling, bool | np.bool_):
-            raise InvalidInstance("backfilling", repr(self.backfilling), "true or false")
         if self.processors is not None:
-            need = set_array(self, "processors", np.int64, 1, self.jobs, "one per job")
-            _at_least("processors", need, 1, "a number of machines")
             raise_first_invalid(
                 "processors",
-                need,
-                need > self.total_machines,
+                self.processors,
+                self.processors > self.total_machines,
                 f"at most {self.total_machines}, the machines of all organizations",
                 "Leave the job out, or give an organization more machines",
             )
-            if (need == 1).all():
+            if (self.processors == 1).all():
                 set_field(self, "processors", None)
-        set_field(self, "backfilling", bool(self.backfilling) and self.processors is not None)
+        set_field(self, "backfilling", self.backfilling and self.processors is not None)
 
     def _set_speed(self) -> None:
         if self.speed is None:
             return
-        speed = set_array(
-            self, "speed", np.int64, 1, self.total_machines, "one per machine, by organization"
-        )
-        raise_first_invalid(
-            "speed",
-            speed,
-            (speed < 1) | (speed >= 2**31),
-            "a speed, a whole number from 1 to 2**31 - 1",
-            "Measure work in a smaller unit: twice the processing makes speeds 1, 1.5 into 2, 3",
-        )
-        if (speed == 1).all():
+        require_length("speed", self.speed, self.total_machines, "one per machine, by organization")
+        if (self.speed == 1).all():
             set_field(self, "speed", None)
         elif self.processors is not None:
             raise InvalidInstance(
@@ -223,17 +215,14 @@ class Scheduling(Instance["Schedule"]):
         organizations = labels_of(getattr(machines, "index", machines), "machines")
         if "processors" in jobs.columns:
             fields = {"processors": columns_of(jobs, ("processors",), "jobs")[0]} | fields
-        each = {name: [list(jobs.index)] for name in ("release", "processing", "processors")}
-        with by_label(machines=[organizations], **each):
-            return cls(
-                machines=aligned(machines, organizations, "machines"),  # type: ignore[arg-type]
-                organization=places(owner, organizations, "jobs.organization"),  # type: ignore[arg-type]
-                release=release,
-                processing=processing,
-                horizon=horizon,
-                names=names(organizations),
-                **fields,
-            )
+        labels = {"organizations": organizations, "jobs": list(jobs.index)}
+        given = {
+            "machines": machines,
+            "organization": places(owner, organizations, "jobs.organization"),
+            "release": release,
+            "processing": processing,
+        }
+        return from_labels(cls, labels, given, {"horizon": horizon, **fields})
 
     @property
     def organizations(self) -> int:
@@ -349,25 +338,6 @@ class Scheduling(Instance["Schedule"]):
             "time until the horizon",
         }
 
-    def document(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        job = {
-            name: to_json_value(getattr(self, name))
-            for name in ("organization", "release", "processing")
-        }
-        if self.processors is not None:
-            job["processors"] = to_json_value(self.processors)
-        optional: dict[str, Any] = {"backfilling": True} if self.backfilling else {}
-        if self.speed is not None:
-            optional["speed"] = to_json_value(self.speed)
-        return {
-            "machines": to_json_value(self.machines),
-            "job": job,
-            "horizon": self.horizon,
-            "names": list(self.names),
-            **optional,
-        }
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(Solution):
@@ -408,7 +378,3 @@ class Schedule(Solution):
     def started(self) -> Booleans:
         """(j,) whether a job was started."""
         return self.start >= 0
-
-
-def _at_least(field: str, values: Integers, least: int, what: str, cure: str = "") -> None:
-    raise_first_invalid(field, values, values < least, f"{what}, at least {least}", cure)

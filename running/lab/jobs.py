@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.base import repeated
 from ...instances.problem.errors import InvalidFile, InvalidInstance, suggest
+from ...instances.problem.fields import repeated
 from ...instances.problem.reading import read_text
 
 FIELDS = ("name", "command", "directory", "environment", "timeout", "count", "bandwidth")

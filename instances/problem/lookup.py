@@ -1,0 +1,15 @@
+"""Functions and classes by their names as texts: loaded when they are first asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def resolve(path: str) -> Any:
+    """The object that a text such as "instances.colocation.formats:penalty_csv" names inside the
+    package.
+    """
+    module, _, attribute = path.partition(":")
+    root = __package__.rpartition(".instances")[0]
+    return getattr(import_module(f"{root}.{module}"), attribute)

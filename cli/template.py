@@ -25,7 +25,6 @@ PROBLEM = Problem(
     instance=NewProblem,
     solution=Choice,
     check=check,
-    document="instances.newproblem.document:NewProblemDocument",
     generators={"random": "instances.newproblem.generators:random"},
     scale="instances.newproblem.instance:scale",
 )
@@ -37,53 +36,39 @@ __all__ = ["PROBLEM", "Choice", "NewProblem", "check"]
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.base import Instance, Solution
-from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.errors import InfeasibleSolution
+from ..problem.fields import Axes, set_fields
+from ..problem.option_types import AtLeast
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NewProblem(Instance["Choice"]):
     """Items with a value and a weight, of which some fit.
 
-    Attributes
+    Parameters
     ----------
-    value, weight : (n,) whole numbers above 0.
-    capacity : the weights that fit in all.
+    value, weight : (n,) of each item, whole numbers.
+    capacity : the weight that fits in all.
     """
 
     problem: ClassVar[str] = "newproblem"
-    value: npt.NDArray[np.int64] = field(default=None)  # type: ignore[assignment]
-    weight: npt.NDArray[np.int64] = field(default=None)  # type: ignore[assignment]
-    capacity: int = 0
+    counted: ClassVar[Mapping[str, str]] = {"items": "item"}
+
+    value: Annotated[npt.NDArray[np.int64], Axes("items"), AtLeast(1, "what an item is worth")]
+    weight: Annotated[npt.NDArray[np.int64], Axes("items"), AtLeast(1, "what an item weighs")]
+    capacity: Annotated[int, AtLeast(0, "the weight that fits")]
 
     def __post_init__(self) -> None:
         """Raise InvalidInstance, naming the field, the value and what was expected."""
-        for name in ("value", "weight"):
-            entries = np.array(getattr(self, name), dtype=np.int64)
-            if entries.ndim != 1 or (entries <= 0).any():
-                raise InvalidInstance(name, entries.tolist(), "a list of whole numbers above 0")
-            entries.flags.writeable = False
-            object.__setattr__(self, name, entries)
-        if self.value.shape != self.weight.shape:
-            raise InvalidInstance(
-                "weight", f"of {len(self.weight)} items", f"as many as values, {len(self.value)}"
-            )
-        if self.capacity < 0:
-            raise InvalidInstance("capacity", self.capacity, "0 or more")
-
-    def document(self) -> dict[str, Any]:
-        """Its fields as JSON has them."""
-        return {
-            "value": self.value.tolist(),
-            "weight": self.weight.tolist(),
-            "capacity": self.capacity,
-        }
+        set_fields(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,31 +101,6 @@ def check(instance: NewProblem, solution: Choice) -> None:
 def scale(instance: NewProblem, objective: str) -> float:
     """What the objective could be at most."""
     return float(instance.value.sum())
-''',
-    "instances/newproblem/document.py": '''\
-"""The JSON document of an instance (pydantic lives only at this edge)."""
-
-from __future__ import annotations
-
-from typing import Literal
-
-from pydantic import ConfigDict, Field
-
-from ..problem.base_document import InstanceDocument
-from ..problem.documents import Entries
-from .instance import NewProblem
-
-
-class NewProblemDocument(InstanceDocument):
-    """Items with a value and a weight, of which some fit."""
-
-    model_config = ConfigDict(title="cotenant newproblem instance")
-    instance_type = NewProblem
-
-    problem: Literal["newproblem"]
-    value: Entries[int] = Field(description="value of each item")
-    weight: Entries[int] = Field(description="weight of each item")
-    capacity: int = Field(description="weights that fit in all")
 ''',
     "instances/newproblem/generators.py": '''\
 """Generators."""

@@ -392,7 +392,7 @@ def test_every_problem_has_its_file_in_every_layer(name: str) -> None:
     problem = problem_named(name)
     assert problem.name == name == problem.instance.problem
     assert problem.generators
-    for path in [problem.document, *problem.generators.values(), *problem.formats.values()]:
+    for path in [*problem.generators.values(), *problem.formats.values()]:
         assert callable(resolve(path))
 
 

@@ -53,7 +53,7 @@ BAD = {
         {"capacity": [[4, 0], [6, 0]], "demand": [[1, 0], [3, 0]]},
         "capacity[:, 1] is zero of '1'",
     ),
-    "mismatched resources": ({"demand": [[1, 2, 3], [3, 1, 1]]}, "demand is given for 3 resources"),
+    "mismatched resources": ({"demand": [[1, 2, 3], [3, 1, 1]]}, "demand is of shape (2, 3)"),
     "no server classes": ({"capacity": np.zeros((0, 2))}, "capacity is empty"),
     "no servers": ({"servers": [0.0, 0.0]}, "servers is zero in every class"),
     "no VM types": ({"demand": np.zeros((0, 2))}, "demand is empty"),
@@ -69,7 +69,7 @@ BAD = {
     "initial below what is free": ({"initial": [[4, 7], [6, 6]]}, "initial[0, 1] is 7"),
     "a cost of nothing": ({"cost": [0, 1]}, "cost[0] is 0"),
     "totals that would overflow": ({"request": [2.0**52, 1.0]}, "totals below 2**53"),
-    "amounts that would overflow": ({"capacity": [[2**60, 8], [6, 6]]}, "amounts below 2**53"),
+    "amounts that would overflow": ({"capacity": [[2**60, 8], [6, 6]]}, "below 2**53"),
     "ragged rows": ({"capacity": [[4, 8], [6]]}, "capacity is ragged"),
     "a name given twice": ({"names": ("a", "a")}, "'a' given twice"),
 }
@@ -93,7 +93,7 @@ FROM_FILE = {
         "larger than every server for VM type '0'",
     ),
     "zero capacity": ("capacity", [[0, 0], [6, 6]], "capacity[0] is zero"),
-    "mismatched resources": ("demand", [[1], [3]], "given for 1 resources"),
+    "mismatched resources": ("demand", [[1], [3]], "of shape (2, 1)"),
     "an empty cluster": ("servers", [0, 0], "at least one server"),
     "an unknown field": ("request_", [1, 1], "unknown"),
 }

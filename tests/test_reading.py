@@ -34,6 +34,7 @@ from cotenant.instances.problem import (
     read_all,
     reading,
 )
+from cotenant.instances.problem.base_document import document_type
 from cotenant.instances.problem.files import write_bytes
 from cotenant.instances.problem.reading import csv_rows, parse_json, read_bytes, read_text
 from cotenant.instances.problem.registry import resolve
@@ -288,7 +289,7 @@ def test_of_very_many_wrong_entries_the_first_is_told(problem: str) -> None:
     """All of them would take a hundred times the memory of the file."""
     import pydantic
 
-    document = resolve(problem_named(problem).document)
+    document = document_type(problem)
 
     def spoilt(value: Any) -> Any:
         if isinstance(value, dict):

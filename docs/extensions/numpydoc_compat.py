@@ -17,7 +17,7 @@ _OURS = re.compile(r"^cotenant(\.\w+)+$")
 _AT = r"~?(?:\w+\.)*"
 _ARRAY = re.compile(rf"{_AT}ndarray\[tuple\[{_AT}Any, \.\.\.\], {_AT}dtype\[{_AT}(\w+)\]\]")
 _LIKE = re.compile(rf"{_AT}_Buffer \| .*?\| {_AT}_NestedSequence\[complex \| bytes \| str\]")
-_RANGE = re.compile(rf"{_AT}Annotated\[(\w+), {_AT}Range\(least=.*?, infinite=(?:True|False)\)\]")
+_ANNOTATED = re.compile(rf"{_AT}Annotated\[")
 _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
 
@@ -88,12 +88,20 @@ def _is_title(lines: list[str], place: int) -> bool:
 
 
 def short_types(text: str | None) -> str | None:
-    """A signature with array types as people write them, no ranges, and "..." for a default that is
+    """A signature with array types as people write them, no marks of `Annotated`, and "..." for a default that is
     made anew.
     """
     if text is None:
         return None
-    text = _RANGE.sub(r"\1", text)
+    while found := _ANNOTATED.search(text):
+        depth, ends = 0, []
+        for place in range(found.end(), len(text)):
+            if text[place] in ",]" and depth == 0:
+                ends.append(place)
+            if text[place] == "]" and depth == 0:
+                break
+            depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(text[place], 0)
+        text = text[: found.start()] + text[found.end() : ends[0]] + text[ends[-1] + 1 :]
     return _LIKE.sub("ArrayLike", _ARRAY.sub(r"ndarray[\1]", text)).replace("<factory>", "...")
 
 

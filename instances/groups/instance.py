@@ -186,9 +186,9 @@ class Groups(Instance["Grouping"]):
         """
         require_frame(frame, "frame")
         if hasattr(seats, "keys"):
-            fields["classes"] = names(labels := list(seats.keys()))
-            seats = aligned(seats, labels, "seats")
-            machines = None if machines is None else aligned(machines, labels, "machines")
+            fields["classes"] = names(classes := list(seats.keys()))
+            seats = aligned(seats, classes, "seats")
+            machines = None if machines is None else aligned(machines, classes, "machines")
         if {"group", "job"} <= set(frame.columns):
             listed = next((list(v.keys()) for v in (count, pressure) if hasattr(v, "keys")), None)
             types, data = _measured(frame, listed, fields.get("classes", ()))

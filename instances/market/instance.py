@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -190,7 +190,7 @@ class Market(Instance["Allocation"]):
 
     def any_work(self) -> Booleans:
         """(k,) whether a job's work is not 0."""
-        return self.work != 0
+        return cast("Booleans", self.work != 0)
 
     @property
     def active(self) -> Booleans:

@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from .base import Instance
 from .documents import Entries
 from .fields import FieldType, field_types
+from .lookup import resolve
 from .option_types import meanings
+from .registry import problem_named
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -57,6 +59,15 @@ class InstanceDocument(BaseModel):
         return self.instance_type(**self.content())
 
 
+def document_type(problem: str) -> type[InstanceDocument]:
+    """The document of a problem's instances."""
+    entry = problem_named(problem)
+    if entry.document:
+        found: type[InstanceDocument] = resolve(entry.document)
+        return found
+    return document_of(entry.instance)
+
+
 @functools.cache
 def document_of(instance_type: type[Instance]) -> type[InstanceDocument]:
     """The document of a class of instances, by the annotations and the docstring of the class."""
@@ -91,11 +102,10 @@ def _json_type(field: FieldType) -> Any:
     if field.axes is None:
         kind: Any = field.hint
         if typing.get_origin(kind) is tuple:
-            entry = typing.get_args(kind)[0]
-            if dataclasses.is_dataclass(entry):
-                entry = create_model(
-                    f"{entry.__name__}Document", __config__=STRICT, **_entries(entry)[""]
-                )
+            entry: Any = typing.get_args(kind)[0]
+            if isinstance(entry, type) and dataclasses.is_dataclass(entry):
+                name = f"{entry.__name__}Document"
+                entry = create_model(name, __config__=STRICT, **_entries(entry)[""])
             kind = Entries[entry]
         elif kind in (int, float):
             kind = _bounded(kind, field)

@@ -15,7 +15,7 @@ import typing
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -141,9 +141,13 @@ class FieldType:
         return self.json.nulls or any(limits.infinite for limits in self.limits)
 
 
-@functools.cache
 def field_types(record: type) -> tuple[FieldType, ...]:
     """What the fields of an instance's class take, in order, by their annotations."""
+    return _field_types(cast("Hashable", record))
+
+
+@functools.cache
+def _field_types(record: Any) -> tuple[FieldType, ...]:
     hints = typing.get_type_hints(record, include_extras=True)
     found = []
     for entry in dataclasses.fields(record):

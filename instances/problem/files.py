@@ -16,7 +16,6 @@ from .base import Instance
 from .documents import in_words, shortened, to_json_value, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
 from .json_detection import document_kind, hint
-from .lookup import resolve
 from .option_types import validate_options
 from .reading import is_standard_input, is_version, parse_json, read_text
 from .registry import PROBLEM_NAMES, problem_named
@@ -189,7 +188,9 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
 @validate_options
 def schema(problem: str) -> dict[str, Any]:
     """The JSON Schema of a problem's instance document."""
-    return _document_type(problem).model_json_schema()
+    from .base_document import document_type
+
+    return document_type(problem).model_json_schema()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -258,29 +259,22 @@ def _keep_mode(path: Path, before: os.stat_result) -> None:
     )  # what a program may do as another is not handed to other content
 
 
-def _document_type(problem: str) -> type[pydantic.BaseModel]:
-    from .base_document import document_of
-
-    entry = problem_named(problem)
-    document: type[pydantic.BaseModel] = (
-        resolve(entry.document) if entry.document else document_of(entry.instance)
-    )
-    return document
-
-
 def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Instance:
     import pydantic
 
-    _refuse_unknown(_document_type(name), content, text, path)  # a misspelt name first
+    from .base_document import document_type
+
+    kind = document_type(name)
+    _refuse_unknown(kind, content, text, path)  # a misspelt name first
     try:
-        document = _document_type(name).model_validate(content, strict=True)
+        document = kind.model_validate(content, strict=True)
     except pydantic.ValidationError as error:
         place, seen, expected = wrong_field(error)
         raise InvalidInstance(
             f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected
         ) from None
     try:
-        made = document.build()  # type: ignore[attr-defined]
+        made = document.build()
     except InvalidInstance as error:
         raise error.within(f"{path}{_line_of(text, [error.field.partition('[')[0]])}") from None
     assert isinstance(made, Instance)

@@ -96,11 +96,10 @@ def by_label(**labels: Sequence[Sequence[Any]]) -> Iterator[None]:
 def axis_labels(kind: type, frames: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The labels of the axes of some fields, of the first of their frames that has each axis."""
     found: dict[str, list[Any]] = {}
-    fields = {field.name: field.axes for field in field_types(kind)}
+    axes = {field.name: field.axes.names.split() for field in field_types(kind) if field.axes}
     for name, frame in frames.items():
         require_frame(frame, name)
-        rows, columns = fields[name].names.split()
-        for axis, index in ((rows, "index"), (columns, "columns")):
+        for axis, index in zip(axes[name], ("index", "columns"), strict=True):
             if axis not in found:
                 found[axis] = labels_of(getattr(frame, index), f"{name}.{index}")
     return found
@@ -135,8 +134,9 @@ def from_labels(
         if not axes or not labels.keys() >= set(axes):
             continue
         places[name] = [labels[axis] for axis in axes]
-        if hasattr(value, "columns"):
-            given[name] = table(value, *places[name], name)
+        if value is not None and hasattr(value, "columns"):
+            rows, columns = places[name]
+            given[name] = table(value, rows, columns, name)
         elif name in values and value is not None and len(axes) == 1:
             given[name] = aligned(value, places[name][0], name)
     with by_label(**places):

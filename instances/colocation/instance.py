@@ -171,9 +171,10 @@ class Colocation(Instance["Pairing"]):
     def __post_init__(self) -> None:
         set_fields(self)
         penalty, types = self.penalty, self.types
-        ignored = ~self.looked_at() & ~np.isfinite(penalty)
-        if ignored.any():  # of entries that nobody looks at only NaN cannot stay: it is no JSON
-            penalty = np.where(ignored, np.inf, penalty)
+        lonely = np.flatnonzero((self.count < 2) & ~np.isfinite(np.diag(penalty)))
+        if lonely.size:  # nobody looks at these entries, and NaN has no JSON form
+            penalty = penalty.copy()
+            penalty[lonely, lonely] = np.inf
             penalty.flags.writeable = False
             set_field(self, "penalty", penalty)
         allowed = np.isfinite(penalty) & np.isfinite(penalty.T)

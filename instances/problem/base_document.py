@@ -148,8 +148,8 @@ def _default(field: FieldType) -> dict[str, Any]:
     return {"default": field.default}
 
 
-def infinite(value: Any) -> Any:
+def infinite(value: list[Any]) -> list[Any]:
     """Lists of JSON numbers with infinity for null."""
-    if isinstance(value, list):
+    if value and isinstance(value[0], list):
         return [infinite(entry) for entry in value]
-    return np.inf if value is None else value
+    return [np.inf if entry is None else entry for entry in value]

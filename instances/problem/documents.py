@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import reprlib
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -35,18 +36,20 @@ def to_json_value(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, np.generic):
         return to_json_value(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        if np.isnan(value) or value < 0:
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        if math.isnan(value) or value < 0:
             raise ValueError(f"{value} has no JSON form")
         return None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return to_json_value(dataclasses.asdict(value))
     if isinstance(value, dict):
         return {str(key): to_json_value(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         if _PLAIN.issuperset(map(type, value)):  # millions of numbers, at once
             return list(value)
         return [to_json_value(entry) for entry in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return to_json_value(dataclasses.asdict(value))
     return value
 
 

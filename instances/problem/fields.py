@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
@@ -208,12 +208,14 @@ def set_fields(instance: Any) -> dict[str, int]:
             of, length = counted[field.names.axis], lengths[field.names.axis]
             set_names(instance, field.name, length, of, field.names)
         elif field.axes is not None and value is not None:
-            looked_at = getattr(instance, field.axes.where)() if field.axes.where else True
-            check_range(field, value, looked_at)
             if field.index is not None:
-                least, most = field.index.least, lengths[field.index.axis] - 1
-                what = f"{with_article(counted[field.index.axis])}, {least} to {most}"
-                raise_first_invalid(field.name, value, (value < least) | (value > most), what)
+                most = lengths[field.index.axis] - 1
+                place = with_article(counted[field.index.axis])
+                field = replace(field, limits=(Range(field.index.least, most, what=place),))
+            if field.axes.where:
+                check_range(field, value, getattr(instance, field.axes.where))
+            else:
+                check_range(field, value)
     return lengths
 
 
@@ -278,9 +280,21 @@ def _scalar(field: FieldType, value: Any) -> Any:
     return int(number) if field.hint is int else number
 
 
-def check_range(field: FieldType, values: npt.NDArray[Any], looked_at: Any = True) -> None:
-    """Raise InvalidInstance for the first of the values that is not in the ranges of its field."""
+def check_range(
+    field: FieldType, values: npt.NDArray[Any], looked_at: Callable[[], Any] = lambda: True
+) -> None:
+    """Raise InvalidInstance for the first of the values that is not in the ranges of its field.
+
+    Parameters
+    ----------
+    looked_at : which of them are, asked only where one of all values is out of a range.
+    """
+    if not values.size:
+        return
+    ends = values.min(), values.max()  # NaN where there is one
     for limits in field.limits:
+        if all(map(limits.holds, ends)) and not field.whole:
+            continue
         wrong = np.zeros(values.shape, dtype=np.bool_)
         if values.dtype.kind == "f":
             wrong |= ~np.isfinite(values)
@@ -296,9 +310,9 @@ def check_range(field: FieldType, values: npt.NDArray[Any], looked_at: Any = Tru
                 wrong |= beyond(values, end)
         if limits.infinite:
             wrong &= values != np.inf
-        raise_first_invalid(
-            field.name, values, wrong & looked_at, _expected(field, limits), limits.cure
-        )
+        if wrong.any():
+            wrong &= looked_at()
+            raise_first_invalid(field.name, values, wrong, _expected(field, limits), limits.cure)
 
 
 def _expected(field: FieldType, limits: Range) -> str:

@@ -52,6 +52,7 @@ from support import market_cases
 from support.oracles.placement import best as best_placements
 from support.oracles.placement import odd, state
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
+from support.proved import content_of
 from support.small_cases import reached, shares_of, tiny
 from support.small_groups import drawn as jobs_drawn
 from support.small_groups import every_cost
@@ -130,13 +131,13 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                 documents.append((document, content))
                 optima[content] = dict.fromkeys(["optimal", "fair", "fair-within", "stable"])
         elif problem == "market":
-            for document in map(market_cases.drawn, range(drawn)):
-                documents.append((document, json.dumps(document).encode()))
+            for seed in range(drawn):
+                content = content_of(market_cases.drawn(seed, twins=seed % 4 == 3))
+                documents.append((json.loads(content), content))
         else:
             for seed in range(drawn if problem in DRAWN else 0):
                 for instance, known in known_cases(problem, seed):
-                    head = {"cotenant": 1, "problem": problem, "name": instance.name}
-                    content = json.dumps({**head, **to_json_value(instance.document())}).encode()
+                    content = content_of(instance)
                     documents.append((json.loads(content), content))
                     optima[content] = known
             for name in bundled():
@@ -160,7 +161,9 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                                 instance_of(document, content.decode(), Path("a file"))
                             )
                         if problem == "market":
-                            found[-1].market = market_cases.MarketTruth(document)
+                            found[-1].market = market_cases.MarketTruth(
+                                instance_of(document, content.decode(), Path("a file"))
+                            )
     return found
 
 

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,21 @@ PARTS = 8
 """Equal parts of a server's cores in which they are divided."""
 
 
-def drawn(seed: int) -> dict[str, Any]:
-    """Three users with a job on each of two servers of four cores; some f = 0, f = 1 or work 0."""
-    rng = np.random.default_rng(seed)
-    market = population(users=3, servers=2, jobs=2, work="lognormal", low=0.1, cores=4.0, rng=rng)
-    fraction, work = market.parallel_fraction.round(2), market.work.round(2)
+def drawn(seed: int, twins: bool = False, **options: Any) -> Market:
+    """Three users with a job on each of two servers of four cores; some f = 0, f = 1 or work 0; of
+    twins all jobs are alike.
+    """
+    usual = {"users": 3, "servers": 2, "jobs": 2, "low": 0.1, "cores": 4.0}
+    market = drawer(**usual)(seed, **options)
+    fraction, work = market.parallel_fraction.round(3), market.work.round(2)
     if seed % 3 == 1:
         fraction[0] = 0.0
     if seed % 4 == 2:
         fraction[1], work[2] = 1.0, 0.0
-    if seed % 4 == 3:
+    if twins:
         fraction[:], work[:] = 0.75, 1.0
-    budget = 1.0 + np.arange(3) % 3 if seed % 2 else market.budget
-    market = market.replace(parallel_fraction=fraction, work=work, budget=budget)
-    document = {"cotenant": 1, "problem": "market", "name": "drawn", **market.document()}
-    made: dict[str, Any] = json.loads(json.dumps(document))
-    return made
+    budget = 1.0 + np.arange(market.users) % 3 if seed % 2 and not twins else market.budget
+    return market.replace(parallel_fraction=fraction, work=work, budget=budget)
 
 
 def drawer(**usual: Any) -> Callable[..., Market]:
@@ -60,9 +60,10 @@ def amdahl(x: float, f: float) -> float:
 
 
 class MarketTruth:
-    """A market by its definitions, in fractions, and every division of its cores in eighths."""
+    """A market by its definitions, in fractions."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, market: Market) -> None:
+        document = json.loads(json.dumps(market.document()))
         jobs = document["job"]
         self.user, self.server = jobs["user"], jobs["server"]
         self.fraction, self.work, self.capacity, self.budget = (
@@ -75,31 +76,40 @@ class MarketTruth:
             )
         )
         self.active = sorted({i for i, w in zip(self.user, self.work, strict=True) if w})
+        self.worth = cache(self._worth)
+        share = sum(self.budget[i] for i in self.active)
+        owners = zip(self.user, self.server, strict=True)
+        self.fair = self.utilities([self.capacity[j] * self.budget[i] / share for i, j in owners])
+
+    def divisions(self, parts: int) -> list[list[Fraction]]:
+        """Every division of the servers' cores in so many equal parts each."""
         choices = []
         for server, capacity in enumerate(self.capacity):
             own = [k for k, j in enumerate(self.server) if j == server]
-            splits = itertools.product(range(PARTS + 1), repeat=len(own))
-            part = capacity / PARTS
-            full = [split for split in splits if sum(split) == PARTS]
+            splits = itertools.product(range(parts + 1), repeat=len(own))
+            full = [split for split in splits if sum(split) == parts]
+            part = capacity / parts
             choices.append([[(k, n * part) for k, n in zip(own, s, strict=True)] for s in full])
-        self.answers = []
-        worth = {
-            (k, n): self.worth(k, n) for choice in choices for split in choice for k, n in split
-        }
+        every = []
         for choice in itertools.product(*choices):
-            flat = list(itertools.chain.from_iterable(choice))
-            utility = [Fraction(0)] * len(self.budget)
-            for k, n in flat:
-                utility[self.user[k]] += worth[k, n]
-            self.answers.append((all(n.denominator == 1 for _, n in flat), utility))
-        share = sum(self.budget[i] for i in self.active)
-        self.fair = self.utilities(
-            [self.capacity[j] * self.budget[i] / share for i,
-            j in zip(self.user, self.server, strict=True)]
-        )  # fmt: skip
-        self.ratios = [self.ratios_of(own) for whole, own in self.answers if whole]
+            cores = [Fraction(0)] * len(self.user)
+            for k, number in itertools.chain.from_iterable(choice):
+                cores[k] = number
+            every.append(cores)
+        return every
 
-    def worth(self, job: int, cores: Fraction) -> Fraction:
+    @cached_property
+    def answers(self) -> list[tuple[bool, list[Fraction]]]:
+        """Of divisions in eighths whether all cores are whole, and the utilities."""
+        every = self.divisions(PARTS)
+        return [(all(n.denominator == 1 for n in one), self.utilities(one)) for one in every]
+
+    @cached_property
+    def ratios(self) -> list[list[Fraction]]:
+        """Of the divisions of whole cores among these."""
+        return [self.ratios_of(own) for whole, own in self.answers if whole]
+
+    def _worth(self, job: int, cores: Fraction) -> Fraction:
         """What a job does with some cores."""
         f = self.fraction[job]
         return self.work[job] * cores / (f + (1 - f) * cores) if cores else Fraction(0)
@@ -129,9 +139,9 @@ class MarketTruth:
         claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
         made = proof["witness"]["cores"]
         cores = [Fraction(n, made["over"]) for n in made["numbers"]]
-        given = [sum(x for x,
-        j in zip(cores, self.server,
-        strict=True) if j == server) for server in range(len(self.capacity))]  # fmt: skip
+        given = [Fraction(0)] * len(self.capacity)
+        for x, j in zip(cores, self.server, strict=True):
+            given[j] += x
         if min(cores) < 0 or any(g > c for g, c in zip(given, self.capacity, strict=True)):
             return "that its cores are an answer"
         own = self.utilities(cores)

@@ -28,9 +28,9 @@ from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.groups.common import price_bound
-from cotenant.solvers.groups.core import _Search, core, least_alpha
+from cotenant.solvers.groups.core import CoreLimits, _Search, core, least_alpha
 from cotenant.solvers.groups.nogoods import Tree
-from cotenant.solvers.groups.optimal import optimal
+from cotenant.solvers.groups.optimal import GroupLimits, optimal
 from cotenant.solvers.outcome import Clock, Status
 
 EMPTY = Groups(
@@ -53,21 +53,16 @@ def test_every_answer_equals_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(12, 4))
-def test_programs_over_few_groups_prove_no_more_than_they_may(
-    monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    for module in ("optimal", "core"):
-        monkeypatch.setattr(f"cotenant.solvers.groups.{module}.NEAR", 1)
-    # else exchanges find the optimum before any program
-    monkeypatch.setattr(
-        "cotenant.solvers.groups.optimal.exchanged", lambda _, grouping, __: grouping
-    )
+def test_programs_over_few_groups_prove_no_more_than_they_may(number: int) -> None:
+    # exchanges would find the optimum before any program
+    few = GroupLimits(near=1, exchanges=False)
     for seed in range(100, 100 + number):
-        assert list(wrongs(seed)) == []
+        assert list(wrongs(seed, CoreLimits(near=1, relaxation=few))) == []
     for seed in range(number // 3):
         instance = drawn(6, 24, 3, seed)
         least = solve_program(columns_of(instance).program(instance)).objective
-        assert optimal(instance).bound * 24 == pytest.approx(least, abs=1e-9)
+        bound = optimal(instance, limits=few).bound
+        assert bound * 24 == pytest.approx(least, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,6 +13,9 @@ from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Inte
 from ...instances.groups.penalties import pressures, units
 from ...models.groups.columns import Columns
 
+NOISE = 1e-9
+"""What is taken off an engine's bound, relative to it and the largest cost."""
+
 
 def reduced_costs(columns: Columns, price: Integers) -> Integers:
     """(N,) what each group costs more than its members' prices, whole units."""
@@ -37,6 +40,14 @@ def price_bound(instance: Groups, columns: Columns, price: Integers) -> int:
     least = least_rests(columns, rest).tolist()
     total: int = paid + sum(a * b for a, b in zip(least, columns.limits.tolist(), strict=True))
     return -(-total // columns.step) * columns.step
+
+
+def engine_units(columns: Columns, bound: float) -> int:
+    """What an engine's bound on the sum of losses proves, in units: less what its tolerances let it
+    be off by, rounded up to a multiple of what divides every cost.
+    """
+    least = int(np.ceil((bound - NOISE * (columns.largest + abs(bound))) * UNIT))
+    return -(-least // columns.step) * columns.step
 
 
 def least_rests(columns: Columns, rest: Integers) -> Integers:

@@ -22,66 +22,75 @@ from ...instances.groups.stability import (
 )
 from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.registry import feasible
 from ...models.groups.columns import columns_of
 from ...models.groups.core import core_program
 from ..engines import EngineAnswer, EngineName, solve_program
-from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop, agree
-from .common import dealt, mean_of, prices_told
-from .feasible import holds, starting_grouping
-from .nogoods import Tree
-from .optimal import A_GROUP, NOISE, Search, too_large
-
-NEAR = 20
-"""So many columns a type, those of least reduced cost, are in the first program."""
-
-STEP_SECONDS = 10.0
-"""Time for a program that is not the last, without a limit."""
-
-QUICK = 5.0
-"""Time for HiGHS to say whether there is such a grouping, before CP-SAT is asked."""
-
-CONFIRM_SECONDS = 10.0
-"""Time for the other engine to confirm that there is none."""
-
-SECOND_LEVEL_SECONDS = 30.0
-"""Time for the least penalty without a limit, once the first level is settled."""
-
-
-SEARCH_SECONDS = 20.0
-"""Time for a search over limits of losses at one alpha."""
-
-MOST_SEARCHED = 20_000
-"""Groups that it may form at first; of more, those of least reduced cost."""
-
-A_LIMIT = 2e-5
-"""Seconds that it takes for each of them, and for each group that could block, before it looks at a
-clock.
-"""
+from ..incumbent import conclude
+from ..outcome import (
+    LEAST_SECONDS,
+    Clock,
+    Outcome,
+    Report,
+    Status,
+    Stop,
+    agree,
+    level,
+    raise_if_interrupted,
+)
+from .common import dealt, engine_units, mean_of, prices_told
+from .feasible import starting_grouping
+from .nogoods import TREE_LIMITS, Tree, TreeLimits
+from .optimal import GROUP_LIMITS, GroupLimits, Search, too_large
 
 BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
 BY_ENGINE = ", or in an integer program that has no point"
 
 OPEN = "whether some grouping has no blocking group was not settled"
 
-MOST_FULL = 4_000
-"""Kinds of full groups up to which engines are asked whether there is such a grouping."""
-
-MANY_PARTS = 1.25
-"""The search over limits has one such part of the time where there are more."""
-
-A_FULL = 1e-3
-"""Seconds that a full group takes in a program, before an engine looks at a clock."""
-
-COUNTS = 4
-"""So many times as long as listing the groups take the counts of those that block."""
-
 SORTED = "sorted by pressure, where no curve falls: no group blocks (baselines.groups.dealing)"
 
-PART = 6
-"""A part of the differences in question lies below the one that is tried, one in so many."""
 
-MANY = 10**6
-"""Differences of losses that are listed at once."""
+@dataclass(frozen=True)
+class CoreLimits:
+    """What steers `core` and `least_alpha`.
+
+    Attributes
+    ----------
+    near : so many columns a type, those of least reduced cost, are in the first program.
+    step_seconds : time for a program that is not the last, without a limit.
+    quick_seconds : for HiGHS to say whether there is such a grouping, before CP-SAT is asked.
+    confirm_seconds : for the other engine to confirm that there is none.
+    penalty_seconds : for the least penalty without a limit, once the first level is settled.
+    search_seconds : for a search over limits of losses at one alpha.
+    most_searched : groups that it may form at first; of more, those of least reduced cost.
+    limit_seconds : that it takes for each of them, and for each group that could block, before it
+        looks at a clock.
+    most_full, many_parts : kinds of full groups up to which engines are asked whether there is such
+        a grouping; the search over limits has one such part of the time where there are more.
+    full_seconds : that a full group takes in a program, before an engine looks at a clock.
+    counts : so many times as long as listing the groups take the counts of those that block.
+    part : a part of the differences in question lies below the one that is tried, one in so many.
+    differences : of losses that are listed at once.
+    relaxation : of `optimal`, which is asked first; tree : of the search over limits of losses.
+    """
+
+    near: int = 20
+    step_seconds: float = 10.0
+    quick_seconds: float = 5.0
+    confirm_seconds: float = 10.0
+    penalty_seconds: float = 30.0
+    search_seconds: float = 20.0
+    most_searched: int = 20_000
+    limit_seconds: float = 2e-5
+    most_full: int = 4_000
+    many_parts: float = 1.25
+    full_seconds: float = 1e-3
+    counts: float = 4
+    part: int = 6
+    differences: int = 10**6
+    relaxation: GroupLimits = GROUP_LIMITS
+    tree: TreeLimits = TREE_LIMITS
 
 
 @validate_options
@@ -93,6 +102,7 @@ def core(
     alpha: Alpha = 0.0,
     start: Solution | None = None,
     report: Report | None = None,
+    limits: CoreLimits | None = None,
 ) -> Outcome:
     """Least mean penalty such that no jobs would all gain more than `alpha` on a full machine of
     their own.
@@ -113,6 +123,7 @@ def core(
         points).
     start : a grouping to begin with.
     report : called with (seconds, blocking groups, bound, text).
+    limits : what steers the search.
 
     Returns
     -------
@@ -139,7 +150,14 @@ def core(
     >>> print(result.status, result.objective, round(result.metrics["penalty"], 4))
     optimal 0.0 0.075
     """
-    return _solved(instance, time_limit, start, report, whole_alpha(alpha), alpha)
+    return _solved(
+        instance,
+        Clock(time_limit, report),
+        start,
+        whole_alpha(alpha),
+        alpha,
+        limits or CoreLimits(),
+    )
 
 
 @validate_options
@@ -150,6 +168,7 @@ def least_alpha(
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
+    limits: CoreLimits | None = None,
 ) -> Outcome:
     """The least alpha at which no group blocks some grouping, proved on both sides.
 
@@ -167,6 +186,7 @@ def least_alpha(
         seconds at most.
     start : a grouping to begin with.
     report : called with (seconds, least alpha, bound, text).
+    limits : what steers the search.
 
     Returns
     -------
@@ -193,18 +213,18 @@ def least_alpha(
     >>> print(result.status, result.objective)
     optimal 0.0
     """
-    return _solved(instance, time_limit, start, report, None, None)
+    return _solved(instance, Clock(time_limit, report), start, None, None, limits or CoreLimits())
 
 
 def _solved(
-    instance: Groups, time_limit: float | None, start: Solution | None, report: Report | None,
-    least: int | None, alpha: float | None,
+    instance: Groups, clock: Clock, start: Solution | None, least: int | None,
+    alpha: float | None, limits: CoreLimits,
 ) -> Outcome:  # fmt: skip
     """Both methods: at an alpha, or None for the least."""
-    clock = Clock(time_limit, report)
-    if clock.left is not None and COUNTS * A_GROUP * groups_number(instance) > clock.left:
+    seconds = limits.counts * limits.relaxation.group_seconds * groups_number(instance)
+    if clock.left is not None and seconds > clock.left:
         found = dealt(instance, snake=False)
-        if instance.model == "pressure" and holds(instance, found):
+        if instance.model == "pressure" and feasible(instance, found):
             return Outcome(found, 0.0, Status.OPTIMAL, Stop.FINISHED, {"proof": SORTED})
         return too_large(instance, start, clock, bound=0.0)
     columns = columns_of(instance)
@@ -212,9 +232,8 @@ def _solved(
     if isinstance(begin, Outcome):
         return begin
     # the relaxation is told in penalties: its progress is not this method's
-    search = _Search(
-        Search(instance, columns, begin, Clock(clock.time_slice(4))), clock, least, alpha
-    )
+    relaxed = Search(instance, columns, begin, Clock(clock.time_slice(4)), limits.relaxation)
+    search = _Search(relaxed, clock, least, alpha, limits)
     try:
         search.run()
     except KeyboardInterrupt:
@@ -245,9 +264,15 @@ class _Search:
     """
 
     def __init__(
-        self, relaxed: Search, clock: Clock, least: int | None, alpha: float | None
+        self,
+        relaxed: Search,
+        clock: Clock,
+        least: int | None,
+        alpha: float | None,
+        limits: CoreLimits,
     ) -> None:
         self.relaxed, self.clock, self.least, self.alpha = relaxed, clock, least, alpha
+        self.limits = limits
         self.instance, self.columns = relaxed.instance, relaxed.columns
         self.best = relaxed.best
         self.enough = least_alpha_of(self.instance, self.best)
@@ -275,7 +300,7 @@ class _Search:
 
     def offer(self, found: Grouping) -> None:
         """Keep a grouping that is nearer to no blocking group, or as near at less penalty."""
-        if not holds(self.instance, found):  # no engine is believed on its word
+        if not feasible(self.instance, found):  # no engine is believed on its word
             return
         enough, value = least_alpha_of(self.instance, found), total_units(self.instance, found)
         goal = -1 if self.least is None else self.least
@@ -320,12 +345,12 @@ class _Search:
     @property
     def _many(self) -> bool:
         """Whether they are more than engines can say anything of."""
-        return self._full > MOST_FULL
+        return self._full > self.limits.most_full
 
     @property
     def _no_time(self) -> bool:
         """Whether the time is up, or would be before a program is made."""
-        least = A_FULL * self._full
+        least = self.limits.full_seconds * self._full
         return self.clock.expired or (self.clock.left is not None and least > self.clock.left)
 
     @property
@@ -337,7 +362,8 @@ class _Search:
         """Programs over the groups of least reduced cost, more and more, up to all that a better
         answer could hold.
         """
-        search, near = self.relaxed, NEAR * self.instance.types
+        limits = self.limits
+        search, near = self.relaxed, limits.near * self.instance.types
         begun = self.clock.seconds
         while True:
             have = self.enough <= least
@@ -352,13 +378,15 @@ class _Search:
             if have:
                 some = np.union1d(some, self.columns.find(self.instance, self.best))
             spent = self.clock.seconds - begun
-            late = have and self.clock.left is None and spent > SECOND_LEVEL_SECONDS
+            late = have and self.clock.left is None and spent > limits.penalty_seconds
             if late or self._no_time:
                 self.stop = Stop.TIME_LIMIT
                 return
-            seconds = self.clock.time_slice() if last else self.clock.time_slice(2, STEP_SECONDS)
+            seconds = self.clock.time_slice()
+            if not last:
+                seconds = self.clock.time_slice(2, limits.step_seconds)
             if have and self.clock.left is None:
-                seconds = min(seconds or SECOND_LEVEL_SECONDS, SECOND_LEVEL_SECONDS - spent)
+                seconds = min(seconds or limits.penalty_seconds, limits.penalty_seconds - spent)
             found = self._asked(least, some, "highs", seconds, costs=True)
             self._bounded(found, least, beyond, have)
             self.note(f"{len(some)} kinds of groups")
@@ -383,10 +411,7 @@ class _Search:
                 return
             reached = beyond
         elif found.answer.bound is not None and not found.none:
-            bound = found.answer.bound
-            step = self.columns.step
-            reached = int(np.ceil((bound - NOISE * (self.columns.largest + abs(bound))) * UNIT))
-            reached = -(-reached // step) * step
+            reached = engine_units(self.columns, found.answer.bound)
             reached = reached if beyond is None else min(reached, beyond)
         if reached is not None:
             self.stable_bound = max(self.stable_bound, reached)
@@ -396,14 +421,17 @@ class _Search:
         False when it did not say in time.
         """
         # programs of so many groups come to nothing: the search has nearly all the time
-        parts, most = (MANY_PARTS, None) if self._many else (2, SEARCH_SECONDS)
+        limits = self.limits
+        parts, most = (limits.many_parts, None) if self._many else (2, limits.search_seconds)
         clock = Clock(self.clock.time_slice(parts, most))
-        every, number = np.arange(len(self.columns)), MOST_SEARCHED
+        every, number = np.arange(len(self.columns)), limits.most_searched
         while self.enough > least and self.below < least:
             some = self.relaxed.nearest(every, number)
-            if clock.left is not None and clock.left < A_LIMIT * (self._full + len(some)):
+            seconds = limits.limit_seconds * (self._full + len(some))
+            if clock.left is not None and clock.left < seconds:
                 return False
-            tree = Tree(self.instance, self.columns.some(some), self.columns, least, clock)
+            part = self.columns.some(some)
+            tree = Tree(self.instance, part, self.columns, least, clock, limits.tree)
             try:
                 tree.run()
             finally:  # Ctrl-C leaves what was found
@@ -437,8 +465,7 @@ class _Search:
             number = np.rint(answer.point[: len(some)]).astype(np.int64)
             grouping = part.grouping(self.instance, number)
             self.offer(grouping)
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         return _Found(grouping, answer.status is Status.INFEASIBLE, answer)
 
     def bisect(self) -> None:
@@ -453,7 +480,7 @@ class _Search:
             if not between:
                 self.decided = tried == self.below
                 break
-            least = between[len(between) // PART]
+            least = between[len(between) // self.limits.part]
             if not self._tried(least):  # with a limit larger ones are tried, which are easier
                 if self.clock.left is None or self.clock.expired:
                     break
@@ -467,8 +494,7 @@ class _Search:
         if self._searched(least):
             return True
         every = np.arange(len(self.columns))
-        left = self.clock.time_slice()
-        quick = QUICK if left is None else min(QUICK, left)
+        left, quick = self.clock.time_slice(), self.clock.time_slice(1, self.limits.quick_seconds)
         tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
         for engine, seconds in tries:
             if self._many or self._no_time:
@@ -490,8 +516,7 @@ class _Search:
         """
         if self.below < 0 or self._many or self._no_time:
             return
-        left = self.clock.time_slice(2)
-        seconds = CONFIRM_SECONDS if left is None else min(CONFIRM_SECONDS, left)
+        seconds = self.clock.time_slice(2, self.limits.confirm_seconds)
         every = np.arange(len(self.columns))
         found = self._asked(self.below, every, "cp-sat", seconds, costs=False)
         self.confirmed = found.none
@@ -518,8 +543,8 @@ class _Search:
                 first = np.searchsorted(leaves, joins + low, side="right")
                 last = np.searchsorted(leaves, joins + high, side="left")
                 number = np.maximum(last - first, 0)
-                if number.sum() + len(found) > MANY:
-                    return [low + (high - low) // PART]
+                if number.sum() + len(found) > self.limits.differences:
+                    return [low + (high - low) // self.limits.part]
                 at = np.repeat(first, number) + np.arange(number.sum())
                 at -= np.repeat(np.cumsum(number) - number, number)
                 found |= set(np.unique(leaves[at] - np.repeat(joins, number)).tolist())
@@ -541,33 +566,25 @@ class _Search:
         check(instance, answer)
         enough = self.enough / UNIT
         goal = self.enough if self.least is None else self.least
-        if self.alpha is None:
-            value, bound = enough, self.bound / UNIT
-            settled = value <= bound
-        else:
+        value, bound = enough, self.bound / UNIT
+        if self.alpha is not None:
             value, bound = float(self.blocking), float(self._empty)
-            settled = value <= bound
+        settled = value <= bound
         penalty = total_units(instance, answer) / UNIT / instance.jobs
         # groupings that some group blocks are bounded by the relaxation alone
         stable = settled and self.enough <= goal
         least = mean_of(instance, self.stable_bound if stable else self.relaxed.bound)
         met = settled and (penalty <= least or agree(penalty, least, scale(instance, "penalty")))
         name = "least_alpha" if self.alpha is None else "blocking_groups"
-        status = Status.OPTIMAL if settled else Status.FEASIBLE
         certificate: dict[str, Any] = {
             "proof": self.proof or "a grouping that no group blocks is its own proof",
             **prices_told(self.instance, self.relaxed.price, self.relaxed.priced),
             "groups_listed": len(self.columns),
             "levels": [
-                {"objective": name, "value": value, "bound": bound, "status": status.value},
-                {
-                    "objective": "penalty",
-                    "value": penalty,
-                    "bound": min(least, penalty),
-                    "status": (Status.OPTIMAL if met else Status.FEASIBLE).value,
-                },
+                level(name, value, bound, settled),
+                level("penalty", penalty, min(least, penalty), met),
             ],
-        }  # fmt: skip
+        }
         if self.alpha is not None:
             certificate["alpha"] = self.alpha
         if self.below >= 0:
@@ -578,8 +595,4 @@ class _Search:
         if not settled and not self.proof:
             useless = ", and no useful answer" if self.alpha is not None else ""
             certificate["proof"] = f"none{useless}: {OPEN}; this is only the best at hand"
-        stop = self.stop
-        if settled and stop is Stop.TIME_LIMIT:
-            stop = Stop.FINISHED
-        self.clock.note(value, bound, "done")
-        return Outcome(answer, bound, status, stop, certificate, tuple(self.clock.trace))
+        return conclude(answer, value, bound, self.stop, certificate, self.clock)

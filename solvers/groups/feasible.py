@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.groups.feasible import check
 from ...instances.groups.instance import Grouping, Groups
 from ...instances.problem.base import Solution
-from ...instances.problem.errors import InfeasibleSolution, NoSolution
+from ...instances.problem.errors import NoSolution
+from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns, columns_of
 from ..engines import solve_program
 from ..outcome import Clock, Outcome, Status, Stop
@@ -26,7 +26,7 @@ def starting_grouping(
     columns : None where there is no time to list them.
     """
     for begin in (start, dealt(instance)):
-        if isinstance(begin, Grouping) and holds(instance, begin):
+        if isinstance(begin, Grouping) and feasible(instance, begin):
             return begin
     if columns is None:
         why = {"proof": "none: there is no time to list the kinds of groups"}
@@ -41,7 +41,7 @@ def starting_grouping(
     answer = solve_program(columns.program(instance), time_limit=clock.time_slice())
     if answer.point is not None:
         made = columns.grouping(instance, np.rint(answer.point).astype(np.int64))
-        if holds(instance, made):
+        if feasible(instance, made):
             return made
     if answer.status is Status.INFEASIBLE:
         why = {
@@ -60,7 +60,7 @@ def repaired(instance: Groups, found: Grouping) -> Grouping:
     NoSolution
         There is none, or none was found.
     """
-    if holds(instance, found):
+    if feasible(instance, found):
         return found
     other = starting_grouping(instance, columns_of(instance), None, Clock())
     if isinstance(other, Grouping):
@@ -70,12 +70,3 @@ def repaired(instance: Groups, found: Grouping) -> Grouping:
         if other.status is Status.INFEASIBLE
         else "no grouping was found among those that are not forbidden; try optimal"
     )
-
-
-def holds(instance: Groups, grouping: Grouping) -> bool:
-    """Whether a grouping is feasible."""
-    try:
-        check(instance, grouping)
-    except InfeasibleSolution:
-        return False
-    return True

@@ -15,17 +15,19 @@ numbers: multipliers of any kind prove what the sum says that they prove.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.stability import least_alpha_of, times_of
+from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns
 from ...models.groups.core import core_program
 from ...models.program import Floats, LinearProgram, ProgramBuilder
 from ..engines import EngineAnswer, WarmStartedProgram, solve_program
-from ..outcome import Clock, Status, Stop
-from .feasible import holds
+from ..outcome import Clock, Status, Stop, raise_if_interrupted
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -35,17 +37,27 @@ GRID = 2.0**30
 NOISE = 1e-7
 """Jobs more than a limit allows that an engine's point has by its tolerance."""
 
-LEAF_SECONDS = 2.0
-"""Time for the integer program of groups that are left when no group blocks the relaxation."""
 
-STABLE_SECONDS = 10.0
-"""Time for the program of those groups in which no group blocks."""
+@dataclass(frozen=True)
+class TreeLimits:
+    """What steers the search over limits of losses.
 
-DEEP = 400
-"""Limits one after the other, after which a branch is left open."""
+    Attributes
+    ----------
+    leaf_seconds : time for the integer program of groups that are left when no group blocks the
+        relaxation.
+    stable_seconds : time for the program of those groups in which no group blocks.
+    deep : limits one after the other, after which a branch is left open.
+    nogoods : that are kept.
+    """
 
-MOST_NOGOODS = 20_000
-"""Nogoods that are kept."""
+    leaf_seconds: float = 2.0
+    stable_seconds: float = 10.0
+    deep: int = 400
+    nogoods: int = 20_000
+
+
+TREE_LIMITS = TreeLimits()
 
 
 class _Found(Exception):
@@ -74,9 +86,11 @@ class Tree:
     """
 
     def __init__(
-        self, instance: Groups, columns: Columns, every: Columns, least: int, clock: Clock
-    ) -> None:
+        self, instance: Groups, columns: Columns, every: Columns, least: int, clock: Clock,
+        limits: TreeLimits = TREE_LIMITS,
+    ) -> None:  # fmt: skip
         self.instance, self.columns, self.least, self.clock = instance, columns, least, clock
+        self.limits = limits
         self.found: Grouping | None = None
         self.empty = self.engine = False
         self.programs = 0
@@ -183,8 +197,7 @@ class Tree:
         self._limit_rows(limits)
         self.programs += 1
         answer = self._program.solve(self.clock.time_slice())
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.status is Status.OPTIMAL and answer.point is not None:
             assert answer.objective is not None
             return (answer.objective, answer.point), limits
@@ -288,7 +301,7 @@ class Tree:
         return self._nogoods[hit[-1]] if len(hit) else None
 
     def _learn(self, nogood: Integers) -> None:
-        self._nogoods = np.concatenate([self._nogoods, nogood[None]])[-MOST_NOGOODS:]
+        self._nogoods = np.concatenate([self._nogoods, nogood[None]])[-self.limits.nogoods :]
 
     def _branch(self, limits: Integers, point: tuple[float, Floats], depth: int) -> Integers:
         """Search below limits; returns those of them that leave no grouping."""
@@ -301,7 +314,7 @@ class Tree:
             if number is None:
                 return limits.copy()
             over = np.where(settled, -1.0, self._over(number))
-        if depth > DEEP:
+        if depth > self.limits.deep:
             self._open = True
             return limits.copy()
         # few ways to settle a group are few branches
@@ -355,7 +368,7 @@ class Tree:
         some = np.flatnonzero(~self._shut(limits))
         part = self.columns.some(some)
         program = core_program(self.instance, part, self.columns, self.least, costs=False).program
-        seconds = self.clock.time_slice(2, STABLE_SECONDS)
+        seconds = self.clock.time_slice(2, self.limits.stable_seconds)
         answer = solve_program(program, engine="cp-sat", time_limit=seconds)
         self._number(some, answer)
         none = answer.status is Status.INFEASIBLE
@@ -368,7 +381,9 @@ class Tree:
         """
         some = np.flatnonzero(~self._shut(limits))
         program = self._integer(self.columns.some(some), some, limits)
-        answer = solve_program(program, time_limit=self.clock.time_slice(1, LEAF_SECONDS))
+        answer = solve_program(
+            program, time_limit=self.clock.time_slice(1, self.limits.leaf_seconds)
+        )
         number = self._number(some, answer)
         self.engine = True
         self._open |= number is None and answer.status is not Status.INFEASIBLE
@@ -378,14 +393,13 @@ class Tree:
         """(N,) machines of each group, in an engine's answer about some groups; None where it has
         no grouping. Raises `_Found` where no group blocks it, and KeyboardInterrupt.
         """
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.point is None:
             return None
         number: Integers = np.zeros(len(self.columns), dtype=np.int64)
         number[some] = np.rint(answer.point[: len(some)]).astype(np.int64)
         grouping = self.columns.grouping(self.instance, number)
-        if not holds(self.instance, grouping):
+        if not feasible(self.instance, grouping):
             return None
         if least_alpha_of(self.instance, grouping) <= self.least:
             self.found = grouping
@@ -397,17 +411,16 @@ class Tree:
         """A cheaper grouping under the limits of the one that was found."""
         some = np.flatnonzero(~self._shut(limits))
         program = self._integer(self.columns.some(some), some, limits, costs=True)
-        limit = self.clock.time_slice(1, LEAF_SECONDS)
+        limit = self.clock.time_slice(1, self.limits.leaf_seconds)
         answer = solve_program(program, time_limit=limit, start=number[some])
         if answer.point is not None:
             better = np.zeros_like(number)
             better[some] = np.rint(answer.point).astype(np.int64)
             grouping = self.columns.grouping(self.instance, better)
-            stays = holds(self.instance, grouping)
+            stays = feasible(self.instance, grouping)
             if stays and least_alpha_of(self.instance, grouping) <= self.least:
                 self.found = grouping
-        if answer.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
 
     def _integer(
         self, part: Columns, some: Integers, limits: Integers, *, costs: bool = False

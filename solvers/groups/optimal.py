@@ -4,45 +4,64 @@ groups that the prices leave.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ...instances.groups.conversion import scale
-from ...instances.groups.feasible import check
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units
 from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
 from ..engines import WarmStartedProgram, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .common import dealt, least_rests, mean_of, price_bound, prices_told, reduced_costs
+from ..incumbent import Incumbent
+from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
+from .common import (
+    NOISE,
+    dealt,
+    engine_units,
+    least_rests,
+    mean_of,
+    price_bound,
+    prices_told,
+    reduced_costs,
+)
 from .exchanges import exchanged
-from .feasible import holds, starting_grouping
+from .feasible import starting_grouping
 
-ENTERING = 200
-"""Columns that enter at a round of pricing, the cheapest."""
 
-NEAR = 5
-"""So many columns a type, those of least reduced cost, are in the first integer program."""
+@dataclass(frozen=True)
+class GroupLimits:
+    """What steers `optimal`, and the relaxation that `core` begins with.
 
-TAIL, TAIL_SECONDS = 10, 0.3
-"""So many columns a type, and this long, for the jobs that the relaxation, rounded down, leaves."""
+    Attributes
+    ----------
+    entering : columns that enter at a round of pricing, the cheapest.
+    near : so many columns a type, those of least reduced cost, are in the first integer program.
+    tail, tail_seconds : so many columns a type, and this long, for the jobs that the relaxation,
+        rounded down, leaves.
+    step_seconds : time for an integer program that is not the last.
+    column_seconds : seconds that an engine may take for a column before it looks at a clock.
+    group_seconds : seconds that a kind of group takes to be listed, with what it costs.
+    exchanges : whether better groupings are exchanged on.
+    """
 
-STEP_SECONDS = 2.0
-"""Time for an integer program that is not the last."""
+    entering: int = 200
+    near: int = 5
+    tail: int = 10
+    tail_seconds: float = 0.3
+    step_seconds: float = 2.0
+    column_seconds: float = 4e-4
+    group_seconds: float = 2e-6
+    exchanges: bool = True
 
-A_COLUMN = 4e-4
-"""Seconds that an engine may take for a column before it looks at a clock."""
 
-A_GROUP = 2e-6
-"""Seconds that a kind of group takes to be listed, with what it costs."""
-
-NOISE = 1e-9
-"""What is taken off an engine's bound, relative to it and the largest cost."""
+GROUP_LIMITS = GroupLimits()
 
 
 @validate_options
@@ -53,6 +72,7 @@ def optimal(
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
+    limits: GroupLimits | None = None,
 ) -> Outcome:
     """The grouping of least mean penalty over jobs, proved.
 
@@ -69,6 +89,7 @@ def optimal(
     time_limit : seconds, more than 0.
     start : a grouping to begin with.
     report : progress.
+    limits : what steers the search.
 
     Returns
     -------
@@ -93,72 +114,71 @@ def optimal(
     >>> print(result.status, round(result.objective, 4))
     optimal 0.0625
     """
-    clock = Clock(time_limit, report)
-    if clock.left is not None and A_GROUP * groups_number(instance) > clock.left:
+    clock, limits = Clock(time_limit, report), limits or GroupLimits()
+    if clock.left is not None and limits.group_seconds * groups_number(instance) > clock.left:
         return too_large(instance, start, clock)
     columns = columns_of(instance)
     begin = starting_grouping(instance, columns, start, clock)
     if isinstance(begin, Outcome):
         return begin
-    search = Search(instance, columns, begin, clock)
-    try:
+    search = Search(instance, columns, begin, clock, limits)
+    with search.keeping_best():
         search.relax()
         search.round()
         search.close()
-    except KeyboardInterrupt:
-        search.stop = Stop.INTERRUPTED
-    return search.outcome()
+    prices = prices_told(instance, search.price, search.priced)
+    return search.finish({**prices, "groups_listed": len(columns)})
 
 
-class Search:
-    """The best grouping so far, in units, and what all groupings cost at least.
+class Search(Incumbent[Grouping, int]):
+    """The grouping whose jobs lose least together so far, in units, and what all groupings cost at
+    least.
 
     Attributes
     ----------
-    best, value : the grouping and what its jobs lose together.
     price, priced : whole prices of jobs, and the bound that they prove.
     rest : (N,) the columns' reduced costs by these prices, less the least of their class: a
         grouping that holds the group costs at least `priced` and this.
-    bound : the best bound known.
     """
 
-    def __init__(self, instance: Groups, columns: Columns, begin: Grouping, clock: Clock) -> None:
-        self.instance, self.columns, self.clock = instance, columns, clock
-        self.best, self.value = begin, total_units(instance, begin)
+    best: Grouping
+
+    def __init__(
+        self,
+        instance: Groups,
+        columns: Columns,
+        begin: Grouping,
+        clock: Clock,
+        limits: GroupLimits = GROUP_LIMITS,
+    ) -> None:
+        self.instance, self.columns, self.limits = instance, columns, limits
         self.price: Integers = np.zeros(instance.types, dtype=np.int64)
-        self.priced = self.bound = price_bound(instance, columns, self.price)
+        self.priced = price_bound(instance, columns, self.price)
+        super().__init__(
+            instance, clock, partial(total_units, instance), bound=self.priced,
+            scale=int(scale(instance, "penalty") * UNIT * instance.jobs),
+            shown=partial(mean_of, instance),
+        )  # fmt: skip
         self.rest = self._rest(self.price)
         self.fraction: tuple[Integers, np.ndarray] | None = None
-        self.stop = Stop.FINISHED
-        self.proof = "prices of jobs"
-        self.note("start")
+        self.certificate["proof"] = "prices of jobs"
+        self.begin(begin)
+        self.report("start")
 
-    @property
-    def proved(self) -> bool:
-        """Whether nothing loses less."""
-        return self.value <= self.bound or agree(
-            self.value / UNIT / self.instance.jobs, mean_of(self.instance, self.bound),
-            scale(self.instance, "penalty"),
-        )  # fmt: skip
-
-    def note(self, text: str) -> None:
-        """Progress."""
-        jobs, bound = self.instance, min(self.bound, self.value)
-        self.clock.note(self.value / UNIT / jobs.jobs, mean_of(jobs, bound), text)
-
-    def offer(self, number: Integers) -> None:
-        """Keep the grouping of so many machines of each column if it is feasible and better."""
-        self.keep(self.columns.grouping(self.instance, number))
-
-    def keep(self, found: Grouping) -> None:
+    def offer(self, answer: Grouping | None, text: str = "") -> bool:
         """Keep a grouping if it is feasible and better, after exchanges that make it better
         still.
         """
-        if not holds(self.instance, found):  # no engine is believed on its word
-            return
-        if total_units(self.instance, found) < self.value:
-            found = exchanged(self.instance, found, self.clock)
-            self.best, self.value = found, total_units(self.instance, found)
+        if answer is None or not feasible(self.instance, answer):
+            return False
+        return total_units(self.instance, answer) < self.value and super().offer(
+            self._exchanged(answer), text
+        )
+
+    def _exchanged(self, grouping: Grouping) -> Grouping:
+        if not self.limits.exchanges:
+            return grouping
+        return exchanged(self.instance, grouping, self.clock)
 
     def relax(self) -> None:
         """The linear program by pricing columns in."""
@@ -174,12 +194,11 @@ class Search:
         living = WarmStartedProgram(builder.build())
         new = np.unique(columns.find(instance, self.best))
         chosen = np.zeros(0, dtype=np.int64)
-        while not self.proved and not self.clock.expired:
+        while self.open:
             self._enter(living, new)
             chosen = np.concatenate([chosen, new])
             answer = living.solve(self.clock.time_slice())
-            if answer.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
+            raise_if_interrupted(answer.stop)
             if (
                 answer.row_dual is None or answer.point is None
                 or answer.status is not Status.OPTIMAL
@@ -191,13 +210,12 @@ class Search:
             priced = price_bound(instance, columns, price)
             if priced > self.priced:
                 self.price, self.priced, self.rest = price, priced, self._rest(price)
-                self.bound = max(self.bound, priced)
-                self.note("pricing")
+                self.raise_bound(priced, "pricing")
             rest = reduced_costs(columns, price) - rent[columns.where]
             rest[chosen] = 0
             new = np.flatnonzero(rest < -UNIT // 10**9)
-            if len(new) > ENTERING:
-                new = new[np.argpartition(rest[new], ENTERING)[:ENTERING]]
+            if len(new) > self.limits.entering:
+                new = new[np.argpartition(rest[new], self.limits.entering)[: self.limits.entering]]
             if not len(new):
                 break
 
@@ -205,7 +223,7 @@ class Search:
         """The relaxation rounded down, one machine less of each group, and the jobs that are left
         by a small integer program; else dealt to the machines that are, after exchanges.
         """
-        if self.proved:
+        if self.closed:
             return
         if self.fraction is not None:
             columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
@@ -213,19 +231,20 @@ class Search:
             used = share > NOISE
             number[chosen] = np.maximum(np.floor(share + NOISE) - used, 0).astype(np.int64)
             every = np.arange(len(columns))
-            some = np.union1d(self.nearest(every, TAIL * self.instance.types), chosen[used])
+            some = np.union1d(
+                self.nearest(every, self.limits.tail * self.instance.types), chosen[used]
+            )
             left, limits = self._left(number)
             if (left >= 0).all() and (limits >= 0).all():
                 program = columns.some(some).program(self.instance, left, limits)
-                answer = solve_program(program, time_limit=self.clock.time_slice(4, TAIL_SECONDS))
-                if answer.stop is Stop.INTERRUPTED:
-                    raise KeyboardInterrupt
+                seconds = self.clock.time_slice(4, self.limits.tail_seconds)
+                answer = solve_program(program, time_limit=seconds)
+                raise_if_interrupted(answer.stop)
                 if answer.point is not None:
                     number[some] += np.rint(answer.point).astype(np.int64)
-                    self.offer(number)
-                    self.note("the relaxation, rounded")
+                    self.offer(columns.grouping(self.instance, number), "the relaxation, rounded")
                     return
-        self.keep(exchanged(self.instance, self.best, self.clock))
+        self.offer(self._exchanged(self.best), "exchanges")
         if self.fraction is None:
             return
         number[chosen] = np.floor(share + NOISE).astype(np.int64)
@@ -234,8 +253,7 @@ class Search:
             return
         rest = self._dealt(left, columns.grouping(self.instance, number))
         if rest is not None:
-            self.keep(exchanged(self.instance, rest, self.clock))
-            self.note("the relaxation, rounded")
+            self.offer(self._exchanged(rest), "the relaxation, rounded")
 
     def _left(self, number: Integers) -> tuple[Integers, Integers]:
         """Jobs of each type, and machines of each class, that such numbers of machines leave."""
@@ -268,17 +286,20 @@ class Search:
             np.concatenate([placed.where, rest.where]),
             np.concatenate([placed.number, rest.number]),
         )
-        return found if holds(instance, found) else None
+        return found if feasible(instance, found) else None
 
     def close(self) -> None:
         """Integer programs over the groups of least reduced cost, more and more, up to all that a
         better answer could hold.
         """
-        near, before = NEAR * self.instance.types, 0
-        while not self.proved:
+        limits = self.limits
+        near, before = limits.near * self.instance.types, 0
+        while not self.closed:
             possible = np.flatnonzero(self.rest < self.value - self.priced)
             if self.clock.left is not None:  # as many as there is time for
-                near = int(min(near, self.clock.left / A_COLUMN))  # there may be no end
+                near = int(
+                    min(near, self.clock.left / limits.column_seconds)
+                )  # there may be no end
             some = self.nearest(possible, near)
             last = len(some) == len(possible)
             if self.clock.expired or (len(some) <= before and not last):
@@ -292,37 +313,23 @@ class Search:
             some = np.union1d(some, own := self.columns.find(self.instance, self.best))
             start = np.zeros(len(some))
             np.add.at(start, np.searchsorted(some, own), self.best.number)
-            limit = self.clock.time_slice() if last else self.clock.time_slice(2, STEP_SECONDS)
+            limit = self.clock.time_slice()
+            if not last:
+                limit = self.clock.time_slice(2, limits.step_seconds)
             program = self.columns.some(some).program(self.instance)
             answer = solve_program(program, time_limit=limit, start=start)
             if answer.point is not None:
                 number = np.zeros(len(self.columns), dtype=np.int64)
                 number[some] = np.rint(answer.point).astype(np.int64)
-                self.offer(number)
+                self.offer(self.columns.grouping(self.instance, number))
             if answer.bound is not None and answer.status is not Status.INFEASIBLE:
                 self._claimed(answer.bound, beyond)
-            self.note(f"{len(some)} kinds of groups")
-            if answer.stop is Stop.INTERRUPTED:
-                raise KeyboardInterrupt
-            if last and not self.proved:
+            self.report(f"{len(some)} kinds of groups")
+            raise_if_interrupted(answer.stop)
+            if last and not self.closed:
                 self.stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
                 return
             near *= 4
-
-    def outcome(self) -> Outcome:
-        """The checked outcome."""
-        check(self.instance, self.best)
-        value = self.value / UNIT / self.instance.jobs
-        bound = mean_of(self.instance, min(self.bound, self.value))
-        certificate: dict[str, Any] = {
-            "proof": self.proof,
-            **prices_told(self.instance, self.price, self.priced),
-            "groups_listed": len(self.columns),
-        }
-        status = Status.OPTIMAL if self.proved else Status.FEASIBLE
-        stop = self.stop if not self.proved or self.stop is Stop.INTERRUPTED else Stop.FINISHED
-        self.clock.note(value, bound, "done")
-        return Outcome(self.best, bound, status, stop, certificate, tuple(self.clock.trace))
 
     def _rest(self, price: Integers) -> Integers:
         rest = reduced_costs(self.columns, price)
@@ -339,12 +346,10 @@ class Search:
         """An engine's bound for the groupings of some columns; those that hold another cost
         `beyond` at least.
         """
-        step = self.columns.step
-        least = int(np.ceil((bound - NOISE * (self.columns.largest + abs(bound))) * UNIT))
-        least = min(-(-least // step) * step, beyond, self.value)
-        if least > self.bound:
-            self.bound = least
-            self.proof = "prices of jobs, and an integer program over the groups that they leave"
+        self.raise_bound(
+            min(engine_units(self.columns, bound), beyond, self.value),
+            proof="prices of jobs, and an integer program over the groups that they leave",
+        )
 
     def _enter(self, living: WarmStartedProgram, new: Integers) -> None:
         part = self.columns.some(new)
@@ -367,6 +372,6 @@ def too_large(
     begin = starting_grouping(instance, None, start, clock)
     if isinstance(begin, Outcome):
         return begin
-    clock.note(total_units(instance, begin) / UNIT / instance.jobs, None, "start")
+    clock.note(mean_of(instance, total_units(instance, begin)), None, "start")
     why = {"proof": "none: there is no time to list the kinds of groups"}
     return Outcome(begin, bound, Status.FEASIBLE, Stop.TIME_LIMIT, why, tuple(clock.trace))

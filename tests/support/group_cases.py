@@ -24,7 +24,7 @@ from cotenant.instances.groups.stability import (
 )
 from cotenant.instances.problem.errors import InvalidInstance, NoSolution
 from cotenant.models.groups.columns import columns_of
-from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.core import CoreLimits, core, least_alpha
 from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import optimal
 from cotenant.solvers.outcome import Clock
@@ -225,7 +225,7 @@ def small(rng: np.random.Generator) -> Groups:
     return Groups(**given, members=rows, losses=lost, where=where)
 
 
-def wrongs(seed: int) -> Iterator[str]:
+def wrongs(seed: int, limits: CoreLimits | None = None) -> Iterator[str]:
     """What is wrong with the answers to a small instance."""
     rng = np.random.default_rng(seed)
     try:
@@ -241,7 +241,7 @@ def wrongs(seed: int) -> Iterator[str]:
                 yield f"{method.__name__}: an answer where there is none"
         return
     yield from _counts(instance, counted, list(every)[int(rng.integers(len(every)))], alpha)
-    yield from _exact(instance, counted, every, alpha)
+    yield from _exact(instance, counted, every, alpha, limits)
     yield from _searched(instance, sorted(every.values()))
     for name in policies.__all__:
         try:
@@ -270,16 +270,20 @@ def _counts(
 
 
 def _exact(
-    instance: Groups, counted: Counted, every: dict[tuple[Group, ...], Fraction], alpha: float
+    instance: Groups,
+    counted: Counted,
+    every: dict[tuple[Group, ...], Fraction],
+    alpha: float,
+    limits: CoreLimits | None,
 ) -> Iterator[str]:
     """Every level of the exact methods."""
     least = min(every.values())
     stable = [made for made, enough in every.items() if enough <= _fraction(alpha)]
     at_least = [made for made, enough in every.items() if enough == least]
     for name, outcome, among in (
-        ("optimal", optimal(instance), list(every)),
-        ("core", core(instance, alpha=alpha), stable),
-        ("least alpha", least_alpha(instance), at_least),
+        ("optimal", optimal(instance, limits=limits and limits.relaxation), list(every)),
+        ("core", core(instance, alpha=alpha, limits=limits), stable),
+        ("least alpha", least_alpha(instance, limits=limits), at_least),
     ):
         made, facts = machines_of(outcome.solution), outcome.certificate
         if made not in every:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,8 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.deferred_acceptance import Acceptance, deferred_acceptance, preference_order
 
 FIG_5_ORDER = [[0, 1, 2], [2, 0, 1], [0, 1, 2]]
-FIG_5_SCORE = [
-    [2, 0, 1],
-    [1, 2, 0],
-    [1, 0, 2],
-]  # c1: m2 > m3 > m1; c2: m3 > m1 > m2; c3: m2 > m1 > m3
+FIG_5_SCORE = [[2, 0, 1], [1, 2, 0], [1, 0, 2]]
+"""c1: m2 > m3 > m1; c2: m3 > m1 > m2; c3: m2 > m1 > m3."""
 
 
 def market(
@@ -30,15 +28,8 @@ def market(
     score = rng.integers(0, scale, (receivers, proposers)).astype(float)
     cost[rng.random(cost.shape) < 0.2] = np.inf
     score[rng.random(score.shape) < 0.2] = np.inf
-    return (
-        cost,
-        score,
-        rng.integers(0, 4, receivers) if many else np.ones(receivers, dtype=np.int64),
-    )
-
-
-def held_by(match: list[int], receivers: int) -> list[list[int]]:
-    return [[p for p, r in enumerate(match) if r == receiver] for receiver in range(receivers)]
+    quota = rng.integers(0, 4, receivers) if many else np.ones(receivers, dtype=np.int64)
+    return cost, score, quota
 
 
 def is_stable(
@@ -48,7 +39,7 @@ def is_stable(
     quota: npt.ArrayLike,
 ) -> bool:
     """By definition, with ties broken by index on both sides."""
-    held = held_by(match, len(score))
+    held = [[p for p, at in enumerate(match) if at == r] for r in range(len(score))]
     seats = np.asarray(quota)
     for p, r in product(range(len(cost)), range(len(score))):
         acceptable = np.isfinite(cost[p, r]) and np.isfinite(score[r, p])
@@ -75,22 +66,15 @@ def test_figure_5_of_cooper_is_matched_in_two_rounds() -> None:
     assert match.partner().tolist() == [1, 2, 0]  # m1c2, m2c3, m3c1
     assert (match.rounds, match.proposals) == (2, 4)
     first, second = match.log
-    assert [offer[:2] for offer in first.proposed] == [(0, 0), (1, 2), (2, 0)]
-    assert [offer[:2] for offer in first.accepted] == [(1, 2), (2, 0)]
-    assert [offer[:2] for offer in first.rejected] == [(0, 0)]
-    assert (
-        [offer[:2] for offer in second.proposed]
-        == [(0, 1)]
-        == [offer[:2] for offer in second.accepted]
-    )
-    assert second.rejected == ()
-    assert first.rows()[0] == {
-        "round": 1,
-        "event": "propose",
-        "proposer": 0,
-        "receiver": 0,
-        "units": 1,
-    }
+    events = [
+        [
+            [offer[:2] for offer in offers]
+            for offers in (each.proposed, each.accepted, each.rejected)
+        ]
+        for each in (first, second)
+    ]
+    assert events == [[[(0, 0), (1, 2), (2, 0)], [(1, 2), (2, 0)], [(0, 0)]], [[(0, 1)]] * 2 + [[]]]
+    assert tuple(first.rows()[0].values()) == (1, "propose", 0, 0, 1)
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -156,12 +140,8 @@ def test_the_compiled_kernel_answers_as_plain_python_does() -> None:
     whole = deferred_acceptance(preference_order(cost), score, quota)
     from cotenant.solvers import deferred_acceptance as module
 
-    plain = module._COMPILE_FROM
-    module._COMPILE_FROM = 10**9
-    try:
+    with patch.object(module, "_COMPILE_FROM", 10**9):
         slow = deferred_acceptance(preference_order(cost), score, quota)
-    finally:
-        module._COMPILE_FROM = plain
     assert triples(whole) == triples(slow)
     assert whole.rounds == slow.rounds
 

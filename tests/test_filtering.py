@@ -12,7 +12,6 @@ import pytest
 from support.measured import DATA, needs_data
 from support.messages import refused
 
-from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import fair_co2, gavel
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.problem import InvalidOption
@@ -27,12 +26,9 @@ Floats = npt.NDArray[np.float64]
 def accuracy(penalty: Floats, fraction: float, seeds: int = 10) -> float:
     scores = []
     for seed in range(seeds):
-        mask = sample_mask(
-            penalty.shape, fraction, np.random.default_rng(seed), np.isfinite(penalty)
-        )
-        scores.append(
-            tau(penalty, fill(np.where(mask | ~np.isfinite(penalty), penalty, np.nan), mask))
-        )
+        rng, finite = np.random.default_rng(seed), np.isfinite(penalty)
+        mask = sample_mask(penalty.shape, fraction, rng, finite)
+        scores.append(tau(penalty, fill(np.where(mask | ~finite, penalty, np.nan), mask)))
     return float(np.mean(scores))
 
 
@@ -55,19 +51,14 @@ def test_more_samples_predict_more() -> None:
 
 @needs_data
 def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
-    measured = {
-        "fair-co2": (
-            fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4),
-            0.75,
-            0.90,
-        ),
-        "gavel v100": (gavel(INTERFERENCE / "gavel_pairs.json", gpu="v100", copies=4), 0.72, 0.87),
-        "gavel p100": (gavel(INTERFERENCE / "gavel_pairs.json", gpu="p100", copies=4), 0.84, 0.94),
-    }
-    for name, (instance, quarter, most) in measured.items():
-        assert isinstance(instance, Colocation), name
-        assert accuracy(instance.penalty, 0.25) >= quarter, name
-        assert accuracy(instance.penalty, 0.75) >= most, name
+    pairs = INTERFERENCE / "gavel_pairs.json"
+    for instance, quarter, most in (
+        (fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4), 0.75, 0.90),
+        (gavel(pairs, gpu="v100", copies=4), 0.72, 0.87),
+        (gavel(pairs, gpu="p100", copies=4), 0.84, 0.94),
+    ):
+        assert accuracy(instance.penalty, 0.25) >= quarter, instance.name
+        assert accuracy(instance.penalty, 0.75) >= most, instance.name
 
 
 def test_neighbors_add_to_the_baseline_when_columns_come_in_families() -> None:
@@ -108,9 +99,8 @@ def test_a_row_or_column_without_samples_falls_back_on_the_others() -> None:
     mask[2] = False
     mask[:, 1] = False
     filled = fill(penalty, mask)
-    assert (
-        filled[2, 0] < filled[2, 2] < filled[2, 3]
-    )  # columns keep the order that the other rows give them
+    # columns keep the order that the other rows give them
+    assert filled[2, 0] < filled[2, 2] < filled[2, 3]
     assert filled[0, 1] < filled[1, 1] < filled[3, 1]  # so do rows
     assert penalty.min() < filled[2, 1] < penalty.max()
 
@@ -172,22 +162,24 @@ def brute_tau(truth: Floats, predicted: Floats) -> float:
     return right / pairs
 
 
-def test_tau_counts_pairs_as_equation_2_does() -> None:
-    truth = np.array([[0.1, 0.2, 0.3, 0.4]])
-    assert tau(truth, truth) == 1.0
-    assert tau(truth, -truth) == 0.0
-    assert tau(truth, [[0.1, 0.2, 0.4, 0.3]]) == pytest.approx(5 / 6)
-
-
-def test_ties_count_one_half_on_either_side() -> None:
-    assert tau([[0.1, 0.1]], [[0.3, 0.2]]) == 0.5
-    assert tau([[0.1, 0.1]], [[0.2, 0.2]]) == 0.5
-    assert tau([[0.1, 0.2]], [[0.2, 0.2]]) == 0.5
-    assert tau([[0.1, 0.7 + 0.1]], [[0.1, 0.8]]) == 1.0
-    assert (
-        tau([[0.1, 0.2]], [[0.7 + 0.1, 0.8]]) == 0.5
-    )  # predicted: a tie but for the rounding of floats
-    assert tau([[0.5, 0.5000000001]], [[0.1, 0.2]]) == 1.0  # given: no tie
+@pytest.mark.parametrize(
+    ("truth", "guess", "share"),
+    [
+        ([0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4], 1),
+        ([0.1, 0.2, 0.3, 0.4], [-0.1, -0.2, -0.3, -0.4], 0),
+        ([0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.4, 0.3], 5 / 6),
+        ([0.1, 0.1], [0.3, 0.2], 0.5),  # ties count one half on either side
+        ([0.1, 0.1], [0.2, 0.2], 0.5),
+        ([0.1, 0.2], [0.2, 0.2], 0.5),
+        ([0.1, 0.7 + 0.1], [0.1, 0.8], 1),
+        ([0.1, 0.2], [0.7 + 0.1, 0.8], 0.5),  # predicted: a tie but for the rounding of floats
+        ([0.5, 0.5000000001], [0.1, 0.2], 1),  # given: no tie
+    ],
+)
+def test_tau_counts_pairs_as_equation_2_does(
+    truth: list[float], guess: list[float], share: float
+) -> None:
+    assert tau([truth], [guess]) == pytest.approx(share)
 
 
 def test_tau_equals_its_definition_with_ties_and_forbidden_entries() -> None:
@@ -213,19 +205,17 @@ def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
 
 
 def test_samples_that_cannot_be_used_are_refused() -> None:
-    two = np.ones((2, 2))
-    with refused(InvalidOption):
-        fill(two, np.zeros((2, 2), dtype=bool))
-    with refused(InvalidOption):
-        fill(two * np.nan, two > 0)
-    with refused(InvalidOption):
-        fill(two, np.ones((2, 3), dtype=bool))
-    with refused(InvalidOption):
-        sample_mask((2, 2), 0.5, np.random.default_rng(0), np.zeros((2, 2)))
-    for options in ({"neighbors": 0}, {"iterations": 0}, {"shrinkage": 0.0}):
+    two, rng = np.ones((2, 2)), np.random.default_rng(0)
+    for wrong in (
+        lambda: fill(two, np.zeros((2, 2), dtype=bool)),
+        lambda: fill(two * np.nan, two > 0),
+        lambda: fill(two, np.ones((2, 3), dtype=bool)),
+        lambda: sample_mask((2, 2), 0.5, rng, np.zeros((2, 2))),
+        lambda: fill(two, two > 0, neighbors=0),
+        lambda: fill(two, two > 0, iterations=0),
+        lambda: fill(two, two > 0, shrinkage=0.0),
+        lambda: tau(two, np.ones((2, 3))),
+        lambda: tau(two, two * np.nan),
+    ):
         with refused(InvalidOption):
-            fill(two, two > 0, **options)
-    with refused(InvalidOption):
-        tau(two, np.ones((2, 3)))
-    with refused(InvalidOption):
-        tau(two, two * np.nan)
+            wrong()

@@ -289,24 +289,6 @@ def test_a_store_of_version_1_is_read_as_it_is_and_takes_groups_once_it_is_writt
         assert "'group'" in known.rows("SELECT sql FROM sqlite_master WHERE name = 'visit'")[0][0]
 
 
-def test_seats_and_methods_that_do_not_fit_are_refused_before_any_job(tmp_path: Path) -> None:
-    (tmp_path / "queue.toml").write_text(
-        '[[job]]\nname = "j"\ntype = "0"\ncommand = ["true"]\nrerun = "yes"\n'
-    )
-    words = ["run", str(tmp_path / "queue.toml"), "--store", str(tmp_path / "no.db")]
-    for options, says in (
-        (["--seats", "1"], "seats is 1"),
-        (
-            ["--seats", "3", "-m", "stable"],
-            "'stable', which is not for machines of 3 seats; methods that are: optimal, core",
-        ),
-        (["--seats", "2", "-m", "core"], "'core', which is not for machines of 2 seats"),
-        (["--seats", "3", "-o", "uncertainty=certain"], "no option 'uncertainty'"),
-    ):
-        done = run(*words, "--local", "1", *options)
-        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
-
-
 @pytest.mark.slow
 @needs_two_cpus
 def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_measured(

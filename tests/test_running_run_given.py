@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_machine import SimulatedMachine
-from support.messages import refused
+from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
@@ -90,45 +90,40 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
         silent.listen()
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         begin = time.monotonic()
-        done = run("run", str(queue), "--store", str(store), "--dask", address)
+        words = ("run", str(queue), "--store", str(store))
+        done = run(*words, "--dask", address)
         assert time.monotonic() - begin < 60  # some 4 s; the rest is for a busy machine
     assert (done.returncode, "no scheduler answers there" in done.stderr) == (2, True)
-    for options, says in (
-        ([], "expected one of dask"),
-        (["--local", "1", "--dask", "tcp://127.0.0.1:1"], "expected one of dask"),
-        (["--local", "0"], "local is 0"),
-        (["--local", "9999"], "machines of two seats"),
-        (["--dask", "nowhere"], "dask is 'nowhere'; expected tcp://HOST:PORT"),
-        (["--local", "1", "-m", "stabel"], "stable"),
-        (["--local", "1", "-o", "agents=free"], "agents is 'free'"),
-        (["--local", "1", "-o", "agent=strict"], "method 'stable' has no option 'agent'"),
-        (["--local", "1", "-o", "alpha=-1"], "alpha is -1"),
-        (["--local", "1", "--epoch", "0"], "epoch is 0"),
-        (["--local", "1", "--report", str(queue)], "given as another file too"),
+    for options in (
+        "", "--local 1 --dask tcp://127.0.0.1:1", "--local 0", "--dask nowhere",
+        "--local 1 -m stabel", "--local 1 -o agents=free", "--local 1 -o agent=strict",
+        "--local 1 -o alpha=-1", "--local 1 --epoch 0", f"--local 1 --report {queue}",
+        "--local 1 --seats 1", "--local 1 --seats 3 -m stable", "--local 1 --seats 2 -m core",
+        "--local 1 --seats 3 -o uncertainty=certain",
     ):  # fmt: skip
-        done = run("run", str(queue), "--store", str(store), *options)
+        done = run(*words, *options.split())
         assert done.returncode == 2, (options, done.stderr)
-        assert says in done.stderr, (says, done.stderr)
+        approved(done.stderr[done.stderr.index("error:") :])  # what is loaded may come first
+    assert "machines of two seats" in run(*words, "--local", "9999").stderr
     with opened(store) as rows:
-        assert not rows.rows("SELECT 1 FROM sqlite_master WHERE name = 'queued'") or not (
-            rows.rows("SELECT 1 FROM queued WHERE attempts > 0")
+        assert not QueueStore(rows).exists() or not rows.rows(
+            "SELECT 1 FROM queued WHERE attempts > 0"
         )
 
 
 def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Path) -> None:
-    done = run("run", str(written(tmp_path)), "--store", str(tmp_path / "no.db"), "--local", "1")
-    assert "measure the types first" in done.stderr
-    unknown = written(tmp_path, GOOD.replace('type = "0"', 'type = "2"'))
-    done = run("run", str(unknown), "--store", str(store), "--local", "1")
-    assert done.returncode == 2
-    assert "type is '2'" in done.stderr
-    assert "cotenant measure, or --unknown measure" in done.stderr
-    never = written(tmp_path, unknown.read_text().replace("yes", "no"))
-    words = ["--store", str(store), "--local", "1", "--unknown", "measure"]
-    assert 'type with rerun = "yes", to measure it by' in run("run", str(never), *words).stderr
+    def refusal(text: str, path: Path, *options: str) -> str:
+        words = ("run", str(written(tmp_path, text)), "--store", str(path), "--local", "1")
+        done = run(*words, *options)
+        assert done.returncode == 2
+        return done.stderr
+
+    approved(refusal(GOOD, tmp_path / "no.db"))
+    unknown = GOOD.replace('type = "0"', 'type = "2"')
+    approved(refusal(unknown, store))
+    approved(refusal(unknown.replace("yes", "no"), store, "--unknown", "measure"))
     with locked(store, "--store"):
-        done = run("run", str(written(tmp_path)), "--store", str(store), "--local", "1")
-    assert "is being written by process" in done.stderr
+        assert "is being written by process" in refusal(GOOD, store)
 
 
 def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:

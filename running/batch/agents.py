@@ -3,7 +3,7 @@ break away with another who gains by it too.
 
 What counts are gains that are certain: in every matrix within the intervals of what was measured.
 By default agents take part all the same, as in the papers, and the recommendation is what
-`cotenant advice` tells. Strict ones act on it before they are begun: pairs of agents that both
+`cotenant advice` prints. Strict ones act on it before they are begun: pairs of agents that both
 gain leave their co-runners, who go back to the queue, and are placed together at the next epoch.
 """
 
@@ -26,7 +26,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Assessment:
-    """What the agents of an epoch are told.
+    """The advice to the agents of an epoch.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Assessment:
 
 
 def assess(problem: Colocation, pairing: Pairing, alpha: float) -> Assessment:
-    """What the agents of a pairing are told; `alpha` is the least gain for which one moves."""
+    """The advice to the agents of a pairing; `alpha` is the least gain for which one moves."""
     advice = recommend(problem, pairing, alpha=alpha)
     certain = advice.breaking_away
     if problem.low is None:

@@ -1,8 +1,8 @@
 """The coordinator: epochs in which the jobs that wait are grouped on the machines that are free,
-begun there, and heard of again.
+begun there, and written down when they end.
 
-Everything that is decided is in the store before it is done, and everything that is done once it is
-heard of: whoever dies, what is in the store is true, and the same command goes on from it.
+Everything that is decided is in the store before it is done, and everything that is done once its
+end is known: whoever dies, what is in the store is true, and the same command goes on from it.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ class Coordinator:
         return Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted)
 
     def _means(self, groups: Sequence[Group]) -> dict[str, float | None]:
-        """The mean penalty believed of the jobs of groups, and the ends of its interval."""
+        """The mean penalty predicted of the jobs of groups, and the ends of its interval."""
         jobs = sum(len(group.jobs) for group in groups)
         if not jobs:
             return {"penalty": None, "low": None, "high": None}
@@ -360,15 +360,15 @@ class Coordinator:
         if not known:
             return
         self._pending = known
-        complaints, looks = [], []
+        complaints, seen = [], []
         outcomes: dict[int, tuple[State, str]] = {}
         with self.store.writing():
             for one in known:
                 here = self._running[one.group]
-                found, look, why = self._written(one, here)
-                outcomes |= found
+                states, look, why = self._written(one, here)
+                outcomes |= states
                 if look is not None:
-                    looks.append((here, look))
+                    seen.append((here, look))
                 if why:
                     complaints.append(why)
         self._pending = []
@@ -376,7 +376,7 @@ class Coordinator:
         for one in known:
             done[one.group] = self._running.pop(one.group).group.machine
         self.machines.acknowledge(done)
-        for here, look in looks:
+        for here, look in seen:
             self._count_seen(here, look)
             self.penalty_model.add(look)
         for why in complaints:
@@ -512,5 +512,5 @@ def _covered(share: float, jobs: int) -> bool:
 
 
 def _words(queued: QueuedJob) -> tuple[str, str, str]:
-    """By which a command is told from others before its files are looked at."""
+    """By which a command is distinguished from others before its files are looked at."""
     return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)

@@ -64,7 +64,7 @@ class _Part:
 
 
 class GroupAgents:
-    """What the agents of an epoch's groups are told.
+    """The advice to the agents of an epoch's groups.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class GroupAgents:
 
     def _blocking(self, reading: Reading) -> tuple[Booleans, Integers]:
         """(R,) which full groups have willing jobs for all their seats, and (R, K) how many jobs of
-        the seat's type are willing, told at its first seat.
+        the seat's type are willing, at its first seat.
         """
         if reading not in self._read:
             willing = np.zeros_like(self._rows)

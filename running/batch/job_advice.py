@@ -1,5 +1,5 @@
-"""What the agent of one job of a queue is told: to participate or to break away, with whom, gaining
-what, and how sure that is.
+"""The advice to the agent of one job of a queue: to participate or to break away, with whom, what
+it gains, and how sure that is.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Partner:
 
 @dataclass(frozen=True)
 class JobAdvice:
-    """What is told of a job.
+    """The advice to a job, and what it rests on.
 
     Attributes
     ----------
     job : as it stands.
     epoch : in which it was placed last; 0 when it never was.
     beside : the types that it is beside; "" alone.
-    penalty, low, high : believed of it there; None where it was not placed.
+    penalty, low, high : predicted of it there; None where it was not placed.
     measured : seen of it; None while nothing is.
     action : None when it was never placed.
     certain, possible : whom it and they would gain by for every, and for some matrix within the
@@ -115,7 +115,7 @@ class JobAdvice:
 
 
 def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None = None) -> JobAdvice:
-    """What the agent of a job is told, by what is believed now of the epoch in which it was placed.
+    """The advice to the agent of a job, by what is predicted now of its last epoch.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class PairAdvice:
     placed : node by node.
     later : jobs for which there is no node now.
     left : jobs that are left as they are, with the reason.
-    assessment : what their agents are told.
+    assessment : the advice to their agents.
     alpha : the least gain that counts.
     """
 
@@ -294,8 +294,8 @@ def _read_source(source: str, voids: Literal["forbid", "predict"] | None) -> Col
             if stream.read(len(_SQLITE)) == _SQLITE:
                 with opened(source) as rows:
                     profile = profile_of(rows)
-                believed = PenaltyModel(profile, voids).instance()
-                return believed.replace(
+                measured = PenaltyModel(profile, voids).instance()
+                return measured.replace(
                     count=np.array(profile.counts), machines=float(sum(profile.counts))
                 )
         if source.endswith(".csv") or read_bytes(source).lstrip()[:1] not in (b"{", b"["):

@@ -64,7 +64,7 @@ class Group:
     ----------
     id : of the group, never used again.
     jobs : rows of the queue, by seat.
-    predicted : the penalty believed of each.
+    predicted : the penalty of each.
     """
 
     id: str

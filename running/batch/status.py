@@ -50,7 +50,7 @@ class QueueStatus:
 
     Attributes
     ----------
-    predicted, half, measured : mean penalty believed of the jobs that ended, half of its interval,
+    predicted, half, measured : mean penalty predicted of the jobs that ended, half of its interval,
         and seen of them, over those of which something could be seen; None while there are none.
     certain, possible : agents of the last epoch advised to leave; None where they were not asked.
     void : groups whose times did not count, and why the last one's did not.

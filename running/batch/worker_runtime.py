@@ -49,7 +49,7 @@ class Registered:
     cpus : of its seats.
     missing : the first of the programs asked for that it does not have; "" when it has all.
     running : groups that it runs.
-    done : what came of groups whose end nobody has heard of yet.
+    done : what came of groups whose end is not acknowledged yet.
     killed : processes of dead workers of this computer that were killed.
     """
 

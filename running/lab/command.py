@@ -194,7 +194,7 @@ class Computer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                start_new_session=True,  # the terminal's Ctrl-C is ours to hear
+                start_new_session=True,  # the terminal's Ctrl-C is for this process alone
             )
         process = self._process
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018

@@ -82,7 +82,7 @@ def to_instance(
     name: str = "measured",
     source: str = "",
 ) -> Colocation:
-    """The instance that beliefs make, penalties with their intervals.
+    """The instance of the estimates, penalties with their intervals.
 
     Parameters
     ----------

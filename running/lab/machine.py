@@ -39,7 +39,7 @@ def fingerprint(facts: dict[str, str]) -> str:
 
 
 def _identity() -> str:
-    """Which computer it is, in letters that do not tell its name."""
+    """Which computer it is, in letters that do not show its name."""
     name = _first(Path("/etc/machine-id")) or platform.node()
     return hashlib.sha256(f"cotenant {name}".encode()).hexdigest()[:12]
 

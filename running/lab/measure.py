@@ -46,7 +46,7 @@ def measure(
     cpus : that the two seats are made of; see `topology.choose_seats`.
     other_machine : whether a store of another machine may get a second matrix.
     runner : who starts and meters the commands.
-    machine : runs the visits, and tells its `facts`; this computer when not given.
+    machine : runs the visits, and has `facts`; this computer when not given.
     progress : called before each visit.
     settings : half_width, budget, pairs, time, pressure, confidence, alpha, control and seed; see
         `Settings`.

@@ -55,9 +55,9 @@ class Measurement:
     members : as they were asked for.
     begin, seconds : when, and how long it took.
     pressure : share of that time in which somebody waited for a processor of this machine (PSI,
-        "some"); None where the system does not tell.
-    steal : processor seconds that a hypervisor gave to others; None where it does not tell.
-    frequency : of the first seat's first CPU [MHz]; None where it does not tell.
+        "some"); None where the system does not measure it.
+    steal : processor seconds that a hypervisor gave to others; None where it is not known.
+    frequency : of the first seat's first CPU [MHz]; None where it is not known.
     """
 
     members: tuple[JobRuns, ...]
@@ -82,7 +82,7 @@ class MeasurementRequest:
     members : one or two, None for the control that only spins.
     timeouts : seconds for each run of each member.
     swapped : whether the first member takes the second seat.
-    keep_errors : whether the last words of a run that fails are told.
+    keep_errors : whether the error of a run that fails has the last words of its output.
     """
 
     members: Sequence[Job | None]

@@ -25,10 +25,10 @@ LEAST_SECONDS = 0.05
 """A run that ends sooner is mostly its own start."""
 
 SHORT_SECONDS = 1.0
-"""Runs below are told to be short: what restarting and starting take is seen in them."""
+"""Runs below are noted as short: what restarting and starting take is seen in them."""
 
 MOSTLY_WAITING = 0.5
-"""Share of its time on a processor below which a job is told to be mostly waiting."""
+"""Share of its time on a processor below which a job is noted as mostly waiting."""
 
 BUSY_ROUNDS = 3
 """Rounds without anything that counts after which the machine is called busy."""

@@ -1,4 +1,4 @@
-"""What is believed of the penalties while a queue runs."""
+"""The penalties as they are estimated while a queue runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .store import StoredMeasurement
 
 
 class PenaltyModel:
-    """What is believed of the penalties, kept up to date with every run.
+    """Estimates of the penalties, kept up to date with every run.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ LEAST_LOOKS = 6
 """Looks below which no cell is done: a deviation of fewer is too often too small by chance."""
 
 PILOT_LOOKS = 4
-"""Looks after which the rounds that a cell needs are told."""
+"""Looks after which the rounds that a cell needs are estimated."""
 
 MOST_LOOKS = 200
 """Looks that a cell without a budget may need."""
@@ -88,7 +88,7 @@ class CellProgress:
     ----------
     samples : rounds used so far.
     half : half width of its wider interval; inf while there is none.
-    needed : rounds it needs in all; 0 while too few are seen to tell.
+    needed : rounds it needs in all; 0 while too few are seen to estimate it.
     done : whether it is as narrow as wished.
     """
 

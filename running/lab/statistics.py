@@ -47,7 +47,7 @@ FRESH = 3600.0
 older one shows is the machine's drift.
 """
 
-_DRIFT_LOOKS = 5  # alone runs from which a slope is told
+_DRIFT_LOOKS = 5  # alone runs that a slope needs
 _DRIFT_LEVEL = 0.99
 _MOST_ROUNDS = 10**6
 
@@ -153,8 +153,8 @@ class Observations:
         return max(looks + [run[0] for run in self._produced.get((job, other), [])], default=None)
 
     def loss(self, row: int, begin: float, seconds: float, covered: float) -> float | None:
-        """The loss of one run of production against the nearest run alone; None when it cannot be
-        told.
+        """The loss of one run of production against the nearest run alone; None when there is
+        none.
         """
         near = self._nearest(self._references.get(row, []), begin)
         return None if near is None else paired_loss(seconds, near[1], covered)
@@ -230,7 +230,7 @@ class Observations:
 
 
 def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
-    """The logarithmic loss of one round; None when it cannot be told."""
+    """The logarithmic loss of one round; None when there is none."""
     if seconds <= 0 or alone <= 0 or covered < LEAST_COVERED:
         return None
     rate = 1 - (1 - alone / seconds) / covered
@@ -301,7 +301,7 @@ def jackknife_plus(
     confidence : of each interval by itself, if unknown pairs are like the known ones: about this,
         and for certain at least 1 - 2 (1 - confidence).
     measured : low and high of the known entries, as they are returned.
-    range : what an entry can be; the interval of an entry of which too few others tell.
+    range : what an entry can be; the interval of an entry that too few others show.
     predict : the predictor.
 
     Returns

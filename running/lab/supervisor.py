@@ -34,7 +34,7 @@ SEAT = "COTENANT_SEAT"
 """Environment variable by which the processes of a job that is run once are known."""
 
 LAST_WORDS = 2000
-"""Bytes of what a job wrote to its standard error that are told of a run that failed."""
+"""Bytes of what a job wrote to its standard error that the error of a run that failed holds."""
 
 Plain = dict[str, Any]
 
@@ -76,22 +76,22 @@ class _Member:
         """
         keep = self.given.get("keep_errors") or self.given.get("meter")
         self.errors = tempfile.TemporaryFile() if keep else None
-        why, tell = os.pipe()  # closed by exec, or brings the reason why there was none
+        why, reason = os.pipe()  # closed by exec, or brings the reason why there was none
         self.why = os.fdopen(why, "rb")
         supervisor = os.getpid()
         self.begin = time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
-            self._become(libc, supervisor, tell)
-        os.close(tell)
+            self._become(libc, supervisor, reason)
+        os.close(reason)
 
-    def _become(self, libc: Any, supervisor: int, tell: int) -> None:
+    def _become(self, libc: Any, supervisor: int, reason: int) -> None:
         """In the child: be the command, or the spinner; never returns."""
         step = "cannot be started"
         try:
             os.setsid()
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != supervisor:  # it died before it could be heard of
+            if os.getppid() != supervisor:  # it died before this was asked for
                 os._exit(1)
             step = f"cannot be pinned to CPUs {self.given['cpus']}"
             os.sched_setaffinity(0, self.given["cpus"])
@@ -120,7 +120,7 @@ class _Member:
             os.execvpe(self.given["argv"][0], self.given["argv"], self.given["environment"])
         except BaseException as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            os.write(tell, f"{step}: {why}".encode())
+            os.write(reason, f"{step}: {why}".encode())
         finally:
             os._exit(127)
 

@@ -34,7 +34,7 @@ class Topology:
     allowed: Set[int] = field(default_factory=lambda: os.sched_getaffinity(0))
 
     def domains(self) -> list[tuple[int, ...]]:
-        """The CPUs that share their last cache, one group each; where no cache is told of (many
+        """The CPUs that share their last cache, one group each; where no cache is known (many
         virtual machines), those of one package.
         """
         if self.caches:
@@ -84,7 +84,7 @@ class Seats:
 
 
 def read_topology(sysfs: Path = SYSFS) -> Topology:
-    """The topology that the system tells of."""
+    """The topology that the system describes."""
     online = cpu_list(_read(sysfs / "online")) or tuple(sorted(os.sched_getaffinity(0)))
     cores, packages = {}, {}
     caches: dict[int, dict[int, tuple[int, ...]]] = {}

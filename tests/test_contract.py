@@ -1,36 +1,45 @@
-"""What every method of the catalogue owes, whatever its problem: no exact method ends behind a
-policy, and no policy is better than its bound.
+"""What every method of the catalogue owes, whatever its problem: its answer is feasible and worth
+what it says, its bound holds, also when it is interrupted or out of time; the same seed gives the
+same answer, a start is not lost, and names do not matter; what is exact equals enumeration, ends
+behind no policy, and no policy is better than its bound.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.measured import DATA, needs_data
-from support.oracles.colocation import random_fields
-from support.scheduling_cases import KINDS, small_instance
+from support.oracles.optima import OPTIMA
 from support.seeds import seeds
-from support.small_cases import admission, packing, shared
-from support.small_groups import drawn as drawn_groups
+from support.small_cases import packing
+from support.strategies import DRAWN, instances, renamed
 
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.result import Result
+from cotenant.analysis.run.result import Result, fingerprint, outcome_of
 from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
-from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import gavel
-from cotenant.instances.market.generators import population
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.generators import cluster
-from cotenant.instances.problem import Instance, scale
-from cotenant.instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
-from cotenant.solvers.outcome import AGREE, Clock, Outcome, Status
+from cotenant.instances.problem import Instance, check, scale
+from cotenant.instances.problem.errors import (
+    InfeasibleSolution,
+    InvalidInstance,
+    InvalidOption,
+    NoSolution,
+    TimeLimitTooShort,
+)
+from cotenant.instances.problem.options import accepts
+from cotenant.solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from cotenant.solvers.packing.minimum import cheap_starts
 
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
@@ -63,17 +72,12 @@ def pairs(names: Iterable[str]) -> list[Any]:
 
 
 def drawn(seed: int) -> Iterator[Instance]:
-    """A small instance by chance of each problem, and of each kind of packing."""
+    """A small instance by chance of each problem, and a cluster."""
     rng = np.random.default_rng(seed)
-    yield Colocation(**random_fields(rng), name="colocation")
-    yield admission(seed)
+    yield from (draw(rng) for problem, draw in DRAWN.items() if problem != "numa")
     yield packing(seed)
     yield packing(seed, limited=True)
-    yield shared(seed)
     yield cluster(nodes=12, vms=30, types=6, rng=rng)
-    yield population(users=3, servers=2, jobs=2, work="lognormal", low=0.1, cores=4.0, rng=rng)
-    yield small_instance(rng, KINDS[seed % len(KINDS)])
-    yield drawn_groups(seed)
 
 
 def policies(instance: Instance, options: dict[str, Any]) -> Iterator[tuple[str, Result]]:
@@ -154,6 +158,180 @@ def test_nor_on_measured_tables(gpu: Any, copies: int, method: str) -> None:
 def test_the_question_is_the_methods_own() -> None:
     """A start of fewest blocking pairs at alpha 0 is another than one at the alpha asked."""
     assert list(broken(cotenant.read("colocation/tiny"), STABLE, alpha=0.05)) == []
+
+
+PER_METHOD = pytest.mark.parametrize(
+    "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
+)
+SUITED = (
+    "colocation/no-stable-4", "admission/hines-romano-I", "packing/paper-example",
+    "packing/cluster-12-40", "scheduling/figure-2",
+)  # fmt: skip
+"""The first of these that suits a method, else the tiny one of its problem, is what it is asked."""
+
+SLICED = ("fewest-moves",)
+"""Searches in slices of seconds: of answers that are worth the same they may give another."""
+
+
+@cache
+def suited(method: catalog.Method) -> Instance:
+    """An instance for a method."""
+    names = [name for name in SUITED if name.startswith(method.problem)]
+    for instance in map(cotenant.read, (*names, f"{method.problem}/tiny", "packing/vm-types-8")):
+        if instance.problem == method.problem and method.applies_to(instance):
+            return instance
+    raise AssertionError(f"no instance for {method.name}")
+
+
+def ask(method: catalog.Method, instance: Instance | None = None, **given: Any) -> Outcome:
+    """What the function of a method says, without what `solve` does for it."""
+    function, chosen = method.resolve(), suited(method) if instance is None else instance
+    every = {"rng": np.random.default_rng(0), **given}
+    call = {name: value for name, value in every.items() if accepts(function, name)}
+    return outcome_of(function(chosen, **call), chosen, method.name)
+
+
+def worth(method: catalog.Method, solution: Any) -> float | None:
+    """The value of an answer, the less the better; None for no answer."""
+    if solution is None:
+        return None
+    check(suited(method), solution)
+    metrics = analysis_of(method.problem).metrics(suited(method), solution)
+    return sign(method) * metrics[method.objective] if method.objective in metrics else None
+
+
+def sign(method: catalog.Method) -> int:
+    """-1 where more is better."""
+    table = analysis_of(method.problem).metric_table
+    return -1 if next(m.sense for m in table if m.name == method.objective) == "max" else 1
+
+
+@cache
+def whole(method: catalog.Method) -> Outcome:
+    """A method's answer with all the time it needs."""
+    return ask(method)
+
+
+def contents(outcome: Outcome) -> tuple[Any, ...]:
+    """What an outcome says, without when it found it."""
+    solution = None if outcome.solution is None else outcome.solution.document()
+    return solution, outcome.bound, outcome.status, outcome.stop, repr(dict(outcome.certificate))
+
+
+def holds(method: catalog.Method, outcome: Outcome) -> None:
+    """An answer that was found in part of the time is feasible, its bound true, its status what
+    both say.
+    """
+    value, best = worth(method, outcome.solution), worth(method, whole(method).solution)
+    if outcome.solution is None:
+        assert outcome.status in (Status.UNKNOWN, Status.INFEASIBLE)
+    if outcome.bound is None or outcome.tolerance is not None or best is None:
+        assert outcome.bound is None or method.kind in ("exact", "equilibrium")
+        return
+    near = 1e-6 * max(1.0, abs(best))
+    assert sign(method) * outcome.bound <= best + near
+    assert (outcome.status is Status.OPTIMAL) <= (value is not None and value <= best + near)
+
+
+@PER_METHOD
+def test_an_answer_is_what_it_says_and_survives_its_file(method: catalog.Method) -> None:
+    instance = suited(method)
+    before = fingerprint(instance)
+    result = cotenant.solve(instance, method.name)
+    assert fingerprint(instance) == before
+    assert result.status is not Status.UNKNOWN
+    assert (result.bound is None) or method.kind in ("exact", "equilibrium")
+    document = json.loads(json.dumps(result.document(), allow_nan=False))
+    again = Result.from_document(document)
+    assert json.loads(json.dumps(again.document())) == document
+    assert recheck(instance, again).broken == ()
+
+
+@PER_METHOD
+def test_the_same_seed_gives_the_same_answer(method: catalog.Method) -> None:
+    first, second = contents(whole(method)), contents(ask(method))
+    assert first == second or (method.name in SLICED and first[1:4] == second[1:4])
+
+
+@PER_METHOD
+def test_a_time_that_is_over_at_once_is_told_and_no_claim_is_wrong(method: catalog.Method) -> None:
+    if not accepts(method.resolve(), "time_limit"):
+        return
+    try:
+        outcome = ask(method, time_limit=1e-9)
+    except TimeLimitTooShort:
+        assert method.kind == "heuristic"
+        return
+    holds(method, outcome)
+    assert outcome.status is not Status.INFEASIBLE
+
+
+@PER_METHOD
+@pytest.mark.parametrize("at", [1, 2, 4])
+def test_an_interrupt_keeps_the_best_answer_and_a_bound_that_holds(
+    method: catalog.Method, at: int
+) -> None:
+    if not accepts(method.resolve(), "report"):
+        return
+    reports = []
+
+    def report(*seen: Any) -> None:
+        reports.append(seen)
+        if len(reports) == at:
+            raise KeyboardInterrupt
+
+    try:
+        outcome = ask(method, report=report)
+    except KeyboardInterrupt:  # nothing to hand in: a report of an answer was not yet over
+        assert len(reports) == at
+        return
+    holds(method, outcome)
+    stopped = outcome.stop is Stop.INTERRUPTED
+    assert stopped <= (len(reports) >= at)
+    assert stopped or len(reports) < at or contents(outcome)[1:4] == contents(whole(method))[1:4]
+
+
+@PER_METHOD
+def test_a_start_is_not_lost_and_one_that_is_none_does_no_harm(method: catalog.Method) -> None:
+    best = whole(method)
+    if not accepts(method.resolve(), "start") or method.name in ("joint-optimum", "fisher"):
+        return  # those take prices, or only what is in their strategy sets
+    assert best.solution is not None
+    value = worth(method, best.solution)
+    kept = ask(method, start=best.solution, time_limit=1e-9)
+    assert value is not None
+    assert worth(method, kept.solution) == pytest.approx(value, rel=1e-9)
+    holds(method, kept)
+    other = next(found for found in map(whole, catalog.METHODS) if found.solution is not None
+                 and type(found.solution) is not type(best.solution))  # fmt: skip
+    try:
+        assert contents(ask(method, start=other.solution))[1] == best.bound
+    except (InvalidOption, InfeasibleSolution):
+        return
+
+
+@pytest.mark.parametrize("problem", DRAWN)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_what_is_exact_equals_enumeration_whatever_things_are_called(
+    problem: str, data: st.DataObject
+) -> None:
+    instance = data.draw(instances(problem))
+    other = renamed(instance, np.random.default_rng(0))
+    best = OPTIMA[problem](instance)
+    for method in EXACT:
+        if method.problem != problem or not method.applies_to(instance):
+            continue
+        options = {"whole": True} if method.name == "utilitarian" else {}
+        found, again = (cotenant.solve(one, method.name, **options) for one in (instance, other))
+        assert found.status == again.status
+        value = best.get(method.objective, again.objective)
+        if value is None:
+            assert found.objective is None, (method.name, instance)
+        elif found.objective is not None or method.name != "REF":  # nobody to be unfair to
+            assert found.status is Status.OPTIMAL, (method.name, instance)
+            assert found.objective == pytest.approx(again.objective, rel=1e-6, abs=1e-9)
+            assert found.objective == pytest.approx(value, rel=1e-9, abs=1e-12), method.name
 
 
 STABLE = catalog.find("colocation", "stable")

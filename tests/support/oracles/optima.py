@@ -1,0 +1,109 @@
+"""The best value of each objective of a small instance, by enumeration: one enumerator a problem."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from cotenant.instances.admission import Admission
+from cotenant.instances.groups import Groups
+from cotenant.instances.market import Market
+from cotenant.instances.packing import Packing
+from cotenant.instances.scheduling import Scheduling
+from support.group_cases import Counted
+from support.oracles import colocation as pairs
+from support.oracles.packing import fewest
+from support.scheduling_cases import best_of_all
+from support.small_cases import (
+    largest_least_share,
+    most_total_speed,
+    most_utilization,
+)
+
+Values = dict[str, float | None]
+"""By objective; None where there is no answer."""
+
+
+def colocation(instance: Any) -> Values:
+    """Of all pairings."""
+    best = pairs.best(instance)
+    return {
+        "penalty": best.least_penalty,
+        "blocking_pairs": best.fewest_blocking,
+        "slack": best.least_slack,
+    }
+
+
+def groups(instance: Groups) -> Values:
+    """Of all groupings; that some group always blocks is a bound of 1, and no number of them."""
+    counted = Counted(instance)
+    made = counted.groupings()
+    if not made:
+        return dict.fromkeys(("penalty", "blocking_groups", "least_alpha"))
+    least = min(map(counted.least_alpha, made))
+    found: Values = {
+        "penalty": float(min(map(counted.total, made)) / instance.jobs),
+        "least_alpha": float(least),
+    }
+    return found | ({} if least else {"blocking_groups": 0.0})
+
+
+def packing(instance: Packing) -> Values:
+    """Of all placements, those that serve every request where they are to be served."""
+    if instance.partial or instance.unbounded.any():
+        return {
+            "dominant_share_min": float(largest_least_share(instance)),
+            "utilization": float(most_utilization(instance)),
+        }
+    return {"servers": fewest(instance), "cost": fewest(instance, costs=True)}
+
+
+def market(instance: Market) -> Values:
+    """Of all divisions of whole cores."""
+    total = 0.0
+    for server, capacity in enumerate(instance.capacity.astype(int).tolist()):
+        jobs = [k for k, at in enumerate(instance.server.tolist()) if at == server]
+        total += max(
+            sum(_speed(instance, k, n) for k, n in zip(jobs, split, strict=True))
+            for split in itertools.product(range(capacity + 1), repeat=len(jobs))
+            if sum(split) <= capacity
+        )
+    return {"total_utility": total}
+
+
+def _speed(instance: Market, job: int, cores: int) -> float:
+    f, work = float(instance.parallel_fraction[job]), float(instance.work[job])
+    return work * cores / (f + (1 - f) * cores) if cores else 0.0
+
+
+def admission(instance: Admission) -> Values:
+    """Of all ways to hand jobs to machines; a job is served that has a core."""
+    served = min(instance.jobs, int(instance.cores.sum()))
+    return {
+        "total_speed": most_total_speed(instance),
+        "assigned": float(Fraction(served, instance.jobs)),
+    }
+
+
+def scheduling(instance: Scheduling) -> Values:
+    """Of all schedules."""
+    room = instance.capacity * instance.horizon
+    return {
+        "utilization": best_of_all(instance, "utilization") / room,
+        "utility": float(best_of_all(instance, "utility")),
+        "unfairness": 0.0,
+    }
+
+
+def numa(instance: Any) -> Values:
+    """Programs over fractions have no list of answers: see `test_numa_fluid`."""
+    return {}
+
+
+OPTIMA: dict[str, Callable[[Any], Values]] = {
+    found.__name__: found
+    for found in (colocation, groups, packing, market, admission, scheduling, numa)
+}
+"""The enumerator of each problem."""

@@ -1,0 +1,168 @@
+"""One hypothesis strategy of small instances for each problem, and the same instance with its jobs,
+types and machines called otherwise.
+
+What is drawn follows a generator of random numbers, so that the fuzzers of `benchmarks/` draw the
+same kinds of instances from their seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies
+
+from cotenant.instances.admission import Admission
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.groups import Groups
+from cotenant.instances.market import Market
+from cotenant.instances.market.generators import population
+from cotenant.instances.numa import Numa
+from cotenant.instances.packing import Packing
+from cotenant.instances.problem import Instance
+from cotenant.instances.problem.errors import InvalidInstance
+from cotenant.instances.scheduling import Scheduling
+from support import small_cases, small_groups
+from support.group_cases import small as small_grouping
+from support.oracles.colocation import random_fields
+from support.oracles.packing import random_cluster, random_requests
+from support.scheduling_cases import KINDS, small_instance
+
+Random = np.random.Generator
+
+
+def colocation(rng: Random) -> Colocation:
+    """Up to seven agents: ties, forbidden pairs, singles."""
+    return Colocation(**random_fields(rng, most_agents=7), name="colocation")
+
+
+def packing(rng: Random) -> Packing:
+    """Requests that are all to be served, or elastic ones on fixed servers."""
+    draw = int(rng.integers(4))
+    if draw < 2:
+        return random_requests(rng, classes=draw + 1, vms=6)
+    return small_cases.shared(int(rng.integers(10**6))) if draw == 2 else random_cluster(rng, True)
+
+
+def market(rng: Random) -> Market:
+    """Three users with jobs on two servers of three cores."""
+    return population(users=3, servers=2, jobs=2, work="lognormal", low=0.1, cores=3.0, rng=rng)
+
+
+def scheduling(rng: Random) -> Scheduling:
+    """Up to five jobs of up to three organizations, of each kind."""
+    return small_instance(rng, KINDS[int(rng.integers(len(KINDS)))], tiny=True)
+
+
+def groups(rng: Random) -> Groups:
+    """Up to seven jobs by each model, some groups forbidden."""
+    if rng.random() < 0.5:
+        return small_groups.drawn(int(rng.integers(10**6)))
+    while True:
+        try:
+            made = small_grouping(rng)
+        except InvalidInstance:  # too few seats
+            continue
+        if made.jobs < 8:
+            return made
+
+
+def admission(rng: Random) -> Admission:
+    """Up to five jobs on up to three machines."""
+    return small_cases.admission(int(rng.integers(10**6)))
+
+
+def numa(rng: Random) -> Numa:
+    """Up to eight processors with uneven data."""
+    return small_cases.numa(int(rng.integers(10**6)))
+
+
+DRAWN: dict[str, Callable[[Random], Instance]] = {
+    made.__name__: made
+    for made in (colocation, market, packing, admission, scheduling, numa, groups)
+}
+"""What draws a small instance of each problem."""
+
+
+def instances(problem: str) -> strategies.SearchStrategy[Instance]:
+    """Small instances of a problem."""
+    draw = DRAWN[problem]
+    return strategies.integers(0, 10**6).map(lambda seed: draw(np.random.default_rng(seed)))
+
+
+def renamed(instance: Any, rng: Random) -> Any:
+    """The same instance, what it numbers numbered otherwise; of scheduling the instance itself, as
+    ties there go by the numbers.
+    """
+    return RENAMED[instance.problem](instance, rng.permutation)
+
+
+def _colocation(given: Colocation, shuffled: Callable[[int], Any]) -> Colocation:
+    order = shuffled(given.types)
+    return given.replace(
+        penalty=given.penalty[order][:, order], count=given.count[order],
+        bandwidth=None if given.bandwidth is None else given.bandwidth[order],
+        names=[given.names[i] for i in order],
+    )  # fmt: skip
+
+
+def _market(given: Market, shuffled: Callable[[int], Any]) -> Market:
+    users, servers, jobs = map(shuffled, (given.users, given.servers, given.jobs))
+    return given.replace(
+        capacity=given.capacity[np.argsort(servers)], budget=given.budget[np.argsort(users)],
+        user=users[given.user][jobs], server=servers[given.server][jobs],
+        parallel_fraction=given.parallel_fraction[jobs], work=given.work[jobs],
+    )  # fmt: skip
+
+
+def _packing(given: Packing, shuffled: Callable[[int], Any]) -> Packing:
+    types, classes = shuffled(given.types), shuffled(given.classes)
+    return given.replace(
+        demand=given.demand[types], request=given.requested[types],
+        names=[given.names[i] for i in types], capacity=given.capacity[classes],
+        initial=given.initial_capacity[classes], servers=given.server_count[classes],
+        cost=given.server_cost[classes],
+    )  # fmt: skip
+
+
+def _admission(given: Admission, shuffled: Callable[[int], Any]) -> Admission:
+    jobs, kinds = shuffled(given.jobs), shuffled(given.types)
+    machines = shuffled(given.machines)
+    return Admission(
+        given.cores[machines][:, kinds], given.threads[jobs], given.speed[jobs][:, kinds]
+    )
+
+
+def _groups(given: Groups, shuffled: Callable[[int], Any]) -> Groups:
+    order = shuffled(given.types)
+    changes: dict[str, Any] = {
+        "count": given.count[order],
+        "names": [given.names[i] for i in order],
+    }
+    if given.penalty is not None:
+        changes["penalty"] = given.penalty[..., order, :][..., order]
+    if given.pressure is not None:
+        changes["pressure"] = given.pressure[order]
+    if given.sensitivity is not None:
+        changes["sensitivity"] = np.take(given.sensitivity, order, axis=-2)
+    if given.members is not None:
+        changes["members"] = np.append(np.argsort(order), -1)[given.members]
+    return given.replace(**changes)
+
+
+def _numa(given: Numa, shuffled: Callable[[int], Any]) -> Numa:
+    """Blades are alike."""
+    share = given.location_share.reshape(given.blades, -1)[shuffled(given.blades)]
+    return given.replace(location_share=share.reshape(-1))
+
+
+RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
+    "colocation": _colocation,
+    "market": _market,
+    "packing": _packing,
+    "admission": _admission,
+    "groups": _groups,
+    "scheduling": lambda given, _: given,
+    "numa": _numa,
+}

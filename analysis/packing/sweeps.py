@@ -11,7 +11,7 @@ from ...catalog import find, methods
 from ...instances.packing import Packing, Placement, check
 from ...instances.packing.generators import vm_types
 from ...instances.problem.errors import CotenantError, UnknownName
-from ...instances.problem.options import accepts
+from ...instances.problem.options import accepted
 from ...solvers.outcome import Clock
 from ..run.result import outcome_of
 from .metrics import metrics
@@ -58,7 +58,7 @@ def share(
     none.
     """
     function = policy_named(policy)
-    own = {name: value for name, value in options.items() if accepts(function, name)}
+    own = accepted(function, options)
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
     placement: Placement | None = outcome_of(answer, instance, name).solution

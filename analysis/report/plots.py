@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import InvalidOption, UnknownName
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.options import accepts, check_options
+from ...instances.problem.options import accepted, check_options
 from ...instances.problem.registry import check
 from ..registry import analysis_of
 from ..run import result as run
@@ -136,7 +136,7 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
         "options": options,
     }
     for key, function in takers.items():
-        own = {name: value for name, value in options.items() if accepts(function, name)}
+        own = accepted(function, options)
         row[key] = function(instance, solution, **own)
     drawn: list[Picture] = analysis.pictures([row])
     return drawn

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ...instances.problem.base import Instance
 from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import CotenantError, InvalidOption
-from ...instances.problem.options import accepts
+from ...instances.problem.options import accepted
 from ...solvers.interrupts import deferred
 from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
@@ -244,7 +244,7 @@ def _judged(cell: Cell, result: Result) -> Row:
     metrics = (
         {}
         if result.solution is None
-        else measure(cell.instance, result.solution, **_taken(measure, cell.options))
+        else measure(cell.instance, result.solution, **accepted(measure, cell.options))
     )
     objective = None if result.objective_name is None else metrics.get(result.objective_name)
     status = "feasible" if result.solution is not None else result.status.value
@@ -264,12 +264,8 @@ def _recorded(cell: Cell, result: Result) -> Row:
     if result.solution is None or record is None:
         return {"record": None}
     try:
-        found = record(cell.instance, result.solution, **_taken(record, cell.options))
+        found = record(cell.instance, result.solution, **accepted(record, cell.options))
         json.dumps(found, allow_nan=False)
     except Exception as error:
         return {"record": {"error": f"{type(error).__name__}: {error}"}}
     return {"record": found}
-
-
-def _taken(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if accepts(function, name)}

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
+from inspect import signature
 from typing import Any
 
 from ...instances.problem.base import Instance
+from ...instances.problem.errors import InvalidOption, suggest
 from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import validate_time_limit
 from .documents import require_good
@@ -21,11 +23,11 @@ from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
 from .own_functions import code_of
-from .progress import Progress, watched
+from .progress import watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
-from .runners import InProcess, runner_of, validate_place
-from .time_estimate import Outlook, outlook
+from .runners import InProcess, RunSettings, runner_of
+from .time_estimate import outlook
 
 TIME_LIMIT = 5.0
 """Seconds for each run when nothing else is said: a first table soon, in which every row says what
@@ -47,11 +49,8 @@ def compare(
     files: Mapping[str, str] | None = None,
     jobs: int | None = None,
     dask: str | None = None,
-    hard_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Progress | bool = True,
-    running: Callable[[Outlook], None] | None = None,
-    stopping: Callable[[], None] | None = None,
+    **settings: Any,
 ) -> Comparison:
     """Run every method on every instance with every seed, and measure every gap.
 
@@ -75,12 +74,12 @@ def compare(
         in a process of its own has a hard limit, and may die without taking the comparison with it.
     dask : address of a Dask scheduler, whose workers run the cells instead; see
         `analysis.run.cluster`.
-    hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x
-        `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
     out : JSONL file to append rows to; rows of cells that it holds already are taken from it, and
         `Comparison.reused` counts them. A function of the user's own is also known by the files of
         its module and of what that imports, so that an edited one is run again; one that no file
         shows (a lambda, a function of a notebook) always is. One process at a time adds to a file.
+    hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x
+        `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
     progress : called with (done, total, row). True shows a line in a terminal or a notebook once
         two seconds have passed, False none.
     running : called with what runs now and how long the rest may take, before the first run and
@@ -104,10 +103,15 @@ def compare(
         The cluster, or the machine's last process, went away in the middle; the rows so far are in
         `out`.
     """
+    names = [name for name in signature(compare).parameters if name != "settings"]
+    names += [entry.name for entry in fields(RunSettings) if entry.name not in names]
+    for name in settings:
+        if name not in names:
+            raise InvalidOption(f"compare takes no {name!r}; {suggest(name, names)}")
     instances, seeds = list(instances), list(seeds)
     validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
-    validate_place(jobs, dask, hard_limit)
+    how = RunSettings(jobs, dask, **settings)
     validate_predict(predict, instances)
     grid = Grid(options or {}, time_limit, predict)
     cells = grid.cells(instances, methods, seeds, frontier=frontier)
@@ -121,7 +125,7 @@ def compare(
         cells[number] = replace(cell, file=source, prove=folder, code=codes.get(own, ""))
     rows: list[Row] = []
     interrupted, reused = False, 0
-    shown = watched() if progress is True else progress or None
+    shown = watched() if how.progress is True else how.progress or None
     try:
         with locked(out):
             finished = finished_rows(out)
@@ -129,12 +133,12 @@ def compare(
             reused = len(rows)
             require_good(rows, str(out))
             todo = [cell for cell in cells if cell.key not in finished]
-            with runner_of(jobs, dask, hard_limit, stopping) if todo else InProcess() as runner:
+            with runner_of(how) if todo else InProcess() as runner:
                 runner.prepare(todo)
                 file = None if out is None else RowFile(out)
                 processes = (jobs or 1) if dask is None else None
-                if running is not None:
-                    running(outlook(cells, rows, processes))
+                if how.running is not None:
+                    how.running(outlook(cells, rows, processes))
                 with closing(runner.rows()) as coming:
                     for row in coming:
                         if file is not None:
@@ -142,8 +146,8 @@ def compare(
                         rows.append(row)
                         if shown is not None:
                             shown(len(rows), len(cells), row)
-                        if running is not None:
-                            running(outlook(cells, rows, processes))
+                        if how.running is not None:
+                            how.running(outlook(cells, rows, processes))
     except KeyboardInterrupt:
         interrupted = True
     place = {cell.key: index for index, cell in enumerate(cells)}

@@ -13,7 +13,7 @@ from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, validate_options
-from ...instances.problem.options import accepts, parse_options
+from ...instances.problem.options import accepted, accepts, parse_options
 from ..registry import analysis_of
 from .cell import Cell, predictor
 
@@ -179,7 +179,7 @@ class Grid:
         """A method's runs on an instance: one for each seed, or one alone when no seed changes
         it.
         """
-        own = self._taken(function, analysis_of(instance.problem).metrics)
+        own = accepted((function, analysis_of(instance.problem).metrics), self.options)
         method = function if entry is None else entry.name
         exact = entry is not None and entry.kind == "exact"
         once = self.predict is None and (exact or not accepts(function, "rng"))
@@ -203,7 +203,14 @@ class Grid:
         """One cell for each instance of a problem that has frontiers."""
         found = [(instance, analysis_of(instance.problem).frontiers) for instance in instances]
         cells = [
-            Cell(instance, "frontier", 0, self.time_limit, self._taken(function), kind="frontier")
+            Cell(
+                instance,
+                "frontier",
+                0,
+                self.time_limit,
+                accepted(function, self.options),
+                kind="frontier",
+            )
             for instance, function in found
             if function is not None
         ]
@@ -212,11 +219,3 @@ class Grid:
                 f"frontier is asked for, and there is none for {instances[0].problem}; leave it out"
             )
         return cells
-
-    def _taken(self, *takers: Function) -> dict[str, Any]:
-        """The options that one of the functions takes."""
-        return {
-            name: value
-            for name, value in self.options.items()
-            if any(accepts(taker, name) for taker in takers)
-        }

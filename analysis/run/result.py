@@ -23,7 +23,7 @@ from ...instances.problem.errors import InfeasibleSolution, InvalidFile, Invalid
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.json_detection import document_kind
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.options import accepts
+from ...instances.problem.options import accepted
 from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.registry import check, problem_named, scale
 from ...instances.problem.text import html_facts
@@ -436,9 +436,7 @@ def run(
             "start": start,
             "report": report,
         }
-        call = {name: value for name, value in house.items() if accepts(function, name)}
-        own = {name: value for name, value in given.items() if accepts(function, name)}
-        answer = function(instance, **call, **own)
+        answer = function(instance, **accepted(function, house), **accepted(function, given))
     seconds = clock.seconds
     outcome = outcome_of(answer, instance, method)
     outcome, measured = _judged(instance, outcome, metrics, given, method)
@@ -543,11 +541,7 @@ def _measured(
 ) -> dict[str, float]:
     """Every metric of a solution that passes `check`."""
     check(instance, solution)
-    return metrics(
-        instance,
-        solution,
-        **{name: value for name, value in options.items() if accepts(metrics, name)},
-    )
+    return metrics(instance, solution, **accepted(metrics, options))
 
 
 def _unmeasured(instance: Instance, solution: Solution, outcome: Outcome) -> Outcome:

@@ -5,13 +5,16 @@ cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Protocol, Self
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...solvers.outcome import Stop
 from .cell import Cell, run_cell
+from .progress import Progress
 from .rows import Row
+from .time_estimate import Outlook
 from .workers import Processes
 
 
@@ -60,33 +63,44 @@ class InProcess:
                 raise KeyboardInterrupt
 
 
-def runner_of(
-    jobs: int | None,
-    dask: str | None,
-    hard_limit: float | None,
-    stopping: Callable[[], None] | None = None,
-) -> Runner:
+@validate_options
+@dataclass(frozen=True)
+class RunSettings:
+    """Where the cells of a comparison are run, and what is called meanwhile; see `compare`.
+
+    Raises
+    ------
+    InvalidOption
+        The settings contradict each other, or are impossible.
+    """
+
+    jobs: Annotated[int, AtLeast(1, "a number of processes")] | None = None
+    dask: str | None = None
+    hard_limit: Annotated[float, Above(0, "seconds", cure="none is 2 x time_limit + 20")] | None = (
+        None
+    )
+    progress: Progress | bool = True
+    running: Callable[[Outlook], None] | None = None
+    stopping: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs is not None and self.dask is not None:
+            raise InvalidOption(
+                "jobs and dask are both given; a cluster runs in the processes of its workers; "
+                "leave out jobs"
+            )
+        if self.hard_limit is not None and self.jobs is None and self.dask is None:
+            raise InvalidOption(
+                "hard_limit needs processes that can be stopped; give jobs (1 or more) or dask"
+            )
+
+
+def runner_of(settings: RunSettings) -> Runner:
     """What runs the cells where the settings say."""
-    if dask is not None:
+    if settings.dask is not None:
         from .cluster import Cluster
 
-        return Cluster(dask, hard_limit, stopping)
-    return InProcess() if jobs is None else Processes(jobs, hard_limit, stopping)
-
-
-@validate_options
-def validate_place(
-    jobs: Annotated[int, AtLeast(1, "a number of processes")] | None,
-    dask: str | None,
-    hard_limit: Annotated[float, Above(0, "seconds", cure="none is 2 x time_limit + 20")] | None,
-) -> None:
-    """Refuse contradictory or impossible settings of where cells are run."""
-    if jobs is not None and dask is not None:
-        raise InvalidOption(
-            "jobs and dask are both given; a cluster runs in the processes of its workers; "
-            "leave out jobs"
-        )
-    if hard_limit is not None and jobs is None and dask is None:
-        raise InvalidOption(
-            "hard_limit needs processes that can be stopped; give jobs (1 or more) or dask"
-        )
+        return Cluster(settings.dask, settings.hard_limit, settings.stopping)
+    if settings.jobs is None:
+        return InProcess()
+    return Processes(settings.jobs, settings.hard_limit, settings.stopping)

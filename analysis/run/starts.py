@@ -18,7 +18,7 @@ from ...instances.problem.errors import (
     NoSolution,
     TimeLimitTooShort,
 )
-from ...instances.problem.options import accepts
+from ...instances.problem.options import accepted
 from ...instances.problem.registry import check, resolve, scale
 from ...solvers.engines.child import Child
 from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop, agree
@@ -80,7 +80,7 @@ class Starts:
         analysis = analysis_of(instance.problem)
         self.metrics = analysis.metrics
         # what changes the question; other options of one name mean another thing to a policy
-        self.options = {name: options[name] for name in options if accepts(self.metrics, name)}
+        self.options = accepted(self.metrics, options)
         self.asked = dict(options)
         self.levels = (method.objective_of(options), *method.levels)
         senses = {metric.name: metric.sense for metric in analysis.metric_table}
@@ -200,9 +200,8 @@ class Starts:
         given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
         if policy.kind == "exact" and self.best is not None:
             given["start"] = self.best.solution
-        known = {name: value for name, value in given.items() if accepts(function, name)}
         try:
-            answer = function(self.instance, **known)
+            answer = function(self.instance, **accepted(function, given))
         except TimeLimitTooShort:
             return False
         except (NoSolution, InvalidOption, InvalidInstance):  # it has no answer here
@@ -231,8 +230,7 @@ class Starts:
         before: Worth | None = ()
         if self.method.asks:
             asks = resolve(self.method.asks)
-            own = {name: self.asked[name] for name in self.asked if accepts(asks, name)}
-            before = asks(self.instance, answer, **own)
+            before = asks(self.instance, answer, **accepted(asks, self.asked))
         if before is None or any(level not in measured for level in self.levels):
             return None
         signed = zip(self.signs, self.levels, strict=True)

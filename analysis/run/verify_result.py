@@ -24,9 +24,10 @@ from ...instances.problem.errors import (
 )
 from ...instances.problem.files import write
 from ...instances.problem.option_types import option_types_of
-from ...instances.problem.options import accepts, check_options
+from ...instances.problem.options import accepted, check_options
 from ...instances.problem.registry import check, scale
 from ...solvers.outcome import Status, implies
+from ...verify import Refused
 from ..claim_checks import ClaimChecks, alike, covered, places, short
 from ..registry import Analysis, analysis_of
 from .proving import prove
@@ -224,11 +225,7 @@ class _ResultVerifier:
     def _measure(self) -> None:
         """Every metric again, and the objective, which is one of them."""
         result = self.result
-        options = {
-            name: value
-            for name, value in result.options.items()
-            if accepts(self.analysis.metrics, name)
-        }
+        options = accepted(self.analysis.metrics, result.options)
         if result.solution is not None:
             self.measured = self.analysis.metrics(self.instance, result.solution, **options)
             if (
@@ -402,7 +399,7 @@ class _ResultVerifier:
             out = Path(folder) / "proof.json"
             try:
                 return prove(self.instance, path, self.result, out, limit, limit).covered
-            except (TypeError, ValueError, LookupError, ArithmeticError):
+            except (Refused, TypeError, ValueError, LookupError, ArithmeticError):
                 return ()  # what the producer reads of the certificate is missing, or of no use
 
     def _look_for_answer(self) -> None:

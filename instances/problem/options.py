@@ -33,6 +33,16 @@ def accepts(function: Callable[..., Any], parameter: str) -> bool:
     )
 
 
+def accepted(takers: Takers, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that one of the functions takes, of those given."""
+    functions = _several(takers)
+    return {
+        name: value
+        for name, value in options.items()
+        if any(accepts(function, name) for function in functions)
+    }
+
+
 def check_options(
     takers: Takers, options: Mapping[str, Any], owner: str, reserved: Set[str] = RESERVED_PARAMETERS
 ) -> None:

@@ -163,7 +163,8 @@ def test_settings_of_where_to_run_that_contradict_are_refused(settings: dict[str
 SWEEP = """
 import sys
 sys.path.insert(0, {tests!r})
-import cotenant, sweep_methods as bad
+import cotenant
+from support import sweep_methods as bad
 from cotenant.analysis.run import workers
 workers.INTERRUPT_GRACE = 300.0  # however busy the machine is
 done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}}, out={out!r}, jobs=2,

@@ -171,10 +171,10 @@ class Colocation(Instance["Pairing"]):
     def __post_init__(self) -> None:
         set_fields(self)
         penalty, types = self.penalty, self.types
-        lonely = np.flatnonzero((self.count < 2) & ~np.isfinite(np.diag(penalty)))
-        if lonely.size:  # nobody looks at these entries, and NaN has no JSON form
+        unseen = np.flatnonzero((self.count < 2) & ~np.isfinite(np.diag(penalty)))
+        if unseen.size:  # nobody looks at these entries, and NaN has no JSON form
             penalty = penalty.copy()
-            penalty[lonely, lonely] = np.inf
+            penalty[unseen, unseen] = np.inf
             penalty.flags.writeable = False
             set_field(self, "penalty", penalty)
         allowed = np.isfinite(penalty) & np.isfinite(penalty.T)

@@ -374,7 +374,11 @@ def _groups(instance: Any, name: str, made: type[Group], number: str, types: int
             )
         rest = {keys[2]: getattr(entry, keys[2])}
         if keys[2] == "zones":
-            rest = {"zones": tuple(rest["zones"])}
+            zones = rest["zones"]
+            names = zones if isinstance(zones, tuple | list) else [None]
+            if not all(isinstance(zone, str) for zone in names):
+                raise InvalidInstance(f"{name}[{place}].zones", repr(zones), "a list of zones")
+            rest = {"zones": tuple(names)}
         found.append(made(tuple(members.tolist()), int(value), **rest))
     return tuple(found)
 

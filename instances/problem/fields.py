@@ -203,17 +203,17 @@ def set_fields(instance: Any) -> dict[str, int]:
             value = _scalar(field, value)
         set_field(instance, field.name, value)
     for field in types:
-        value = getattr(instance, field.name)
+        value, axes = getattr(instance, field.name), field.axes
         if field.names is not None and field.names.axis in lengths:
             of, length = counted[field.names.axis], lengths[field.names.axis]
             set_names(instance, field.name, length, of, field.names)
-        elif field.axes is not None and value is not None:
+        elif axes is not None and value is not None:
             if field.index is not None:
                 most = lengths[field.index.axis] - 1
                 place = with_article(counted[field.index.axis])
                 field = replace(field, limits=(Range(field.index.least, most, what=place),))
-            if field.axes.where:
-                check_range(field, value, getattr(instance, field.axes.where))
+            if axes.where:
+                check_range(field, value, getattr(instance, axes.where))
             else:
                 check_range(field, value)
     return lengths

@@ -127,7 +127,10 @@ class Scheduling(Instance["Schedule"]):
     def __post_init__(self) -> None:
         if isinstance(self.organization, Sized) and len(self.organization) == 0:
             raise InvalidInstance(
-                "job", "empty", "at least one job", "Choose a window in which jobs are submitted"
+                "organization",
+                "empty",
+                "at least one job",
+                "Choose a window in which jobs are submitted",
             )
         set_fields(self)
         machines = self.machines

@@ -1,0 +1,176 @@
+"""Fields of instances: each declaration makes the wrong values of its own test."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.groups import Groups
+from cotenant.instances.packing.placement_constraints import Limit, Spread
+from cotenant.instances.problem import (
+    PROBLEM_NAMES,
+    Instance,
+    InvalidInstance,
+    problem_named,
+    schema,
+)
+from cotenant.instances.problem.fields import FieldType, field_types
+from cotenant.instances.problem.option_types import meanings
+
+HALF = np.full((4, 4), 0.5)
+CLUSTER = cotenant.read("packing/cluster-12-40", "packing")
+NUMA = cotenant.read("numa/tiny", "numa")
+SCHEDULING = cotenant.read("scheduling/tiny", "scheduling")
+MARKET = cotenant.read("market/tiny", "market")
+ADMISSION = cotenant.read("admission/tiny", "admission")
+
+GIVEN: tuple[Instance[Any], ...] = (
+    ADMISSION.replace(length=np.ones(ADMISSION.jobs), names=tuple("abcd"), machine_names=("a", "b")),
+    Colocation(
+        HALF, np.full(4, 2), bandwidth=np.ones(4), machines=4, names=tuple("abcd"), low=HALF / 2,
+        high=HALF, looks=np.full((4, 4), 3), confidence=0.9, intervals="drawn",
+    ),
+    Colocation(HALF, np.full(4, 2), unpaired=0.75),
+    Groups([2, 2], [4, 2], [1, 2], HALF[:2, :2], classes=("big", "small")),
+    Groups([2, 2], 4, penalty=[HALF[:2, :2]]),
+    Groups([2, 2], 4, 1, pressure=[1, 2], knots=[0, 1, 2], sensitivity=[[0, 0.1, 0.2]] * 2),
+    Groups([2, 2], 2, members=[[0, 1], [0, -1]], losses=[[0.1, 0.2], [0, 0]], where=[0, -1]),
+    MARKET.replace(names=tuple("abc"), server_names=("x", "y")),
+    NUMA.replace(law="gamma", scv=2.0, arrival_law="lognormal", arrival_scv=0.5),
+    CLUSTER.replace(
+        initial=CLUSTER.capacity, cost=np.full(12, 2), allowed=np.ones((8, 12), dtype=bool),
+        most_per_server=np.full(8, 5.0), skew=np.full(8, 50.0), apart=[[0, 1]],
+        limits=[Limit((0, 1), 50)], zone=("a", "b") * 6, class_names=tuple("abcdefghijkl"),
+        spreads=[Spread((0, 1), 50, ("a", "b"))], placed=None, server_names=tuple("abcdefghijkl"),
+    ),
+    CLUSTER,
+    SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
+    SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
+)  # fmt: skip
+
+CASES = [
+    pytest.param(instance, field, id=f"{number}-{instance.problem}-{field.name}")
+    for number, instance in enumerate(GIVEN)
+    for field in field_types(type(instance))
+    if np.size(getattr(instance, field.name)) and getattr(instance, field.name) is not None
+]
+
+
+def test_every_field_of_every_problem_has_a_case() -> None:
+    declared = {(name, entry) for name in PROBLEM_NAMES for entry in _names(name)}
+    assert declared == {(case.values[0].problem, case.values[1].name) for case in CASES}
+
+
+def _names(problem: str) -> list[str]:
+    return [field.name for field in field_types(problem_named(problem).instance)]
+
+
+@pytest.mark.parametrize("problem", PROBLEM_NAMES)
+def test_the_docstring_says_what_each_field_means_and_so_does_the_schema(problem: str) -> None:
+    kind = problem_named(problem).instance
+    meaning = meanings(inspect.getdoc(kind) or "")
+    content = schema(problem)["properties"]
+    content |= content.pop("job", {})
+    for field in field_types(kind):
+        assert meaning[field.name]
+        assert field.json.hidden or field.json.under or content[field.name]["description"]
+
+
+def out_of_range(field: FieldType) -> Iterator[float]:
+    """A number beyond each end of the ranges of a field, and what is no number that it takes."""
+    for limits in field.limits:
+        if limits.least is not None:
+            yield limits.least - 1
+        if limits.most is not None:
+            yield limits.most * 2 + 1
+        yield from (end for end in (limits.above, limits.below) if end is not None)
+    yield from (-np.inf, np.nan)
+    if not field.infinite:
+        yield np.inf
+    if field.whole or field.hint is int or (field.axes and field.dtype is np.int64):
+        yield 1.5
+
+
+def invalid_values(instance: Any, field: FieldType) -> Iterator[Any]:
+    """Wrong values of a field: of another type or shape, out of range, with a word for a number."""
+    value = getattr(instance, field.name)
+    if field.hint is not str:
+        yield from ("x", object)
+    if field.names is not None:
+        yield from (3, [1] * len(value), [*value, "another"])
+        if len(value) > 1:
+            yield value[:-1]
+            yield from [[value[0]] * len(value)] * field.names.distinct
+    elif field.axes is not None:
+        yield [[[[value.tolist()]]]]
+        yield np.full(value.shape, "x").tolist()
+        earlier = [f.axes for f in field_types(type(instance)) if f.axes is not None]
+        earlier = earlier[: earlier.index(field.axes)]
+        if any(field.axes.names.split()[0] in axes.names.split() for axes in earlier):
+            yield np.concatenate([value, value])
+            yield value[:-1]
+        numbers = [*out_of_range(field)]
+        if field.index is not None:
+            numbers += [field.index.least - 1, 10**6]
+        looked_at = getattr(instance, field.axes.where)() if field.axes.where else True
+        place = tuple(np.argwhere(np.broadcast_to(looked_at, value.shape))[0])
+        for number in numbers if field.dtype is not np.bool_ else (2, np.nan):
+            wrong = value.astype(float)
+            wrong[place] = number
+            yield wrong
+        if field.required:
+            yield from ([], None)
+    elif get_origin(field.hint) is tuple:
+        record = get_args(field.hint)[0]
+        yield from (3, [3], [{}], [{**dataclasses.asdict(value[0]), "extra": 1}])
+        for entry in field_types(record):
+            for wrong in ("x", -1, 1.5, None, [[[1]]], [10**6], []):
+                if not (entry.name == "zones" and wrong == []):
+                    yield [{**dataclasses.asdict(value[0]), entry.name: wrong}]
+    elif field.hint in (int, float):
+        yield from (*out_of_range(field), [1.0, 2.0], True)
+        if field.default is not None:
+            yield None
+    else:
+        yield from (3, None, ["x"]) if field.hint is not bool else (3, None, [True])
+
+
+@pytest.mark.parametrize(("instance", "field"), CASES)
+def test_a_wrong_value_is_refused_by_the_name_of_its_field(
+    instance: Any, field: FieldType, tmp_path: Path
+) -> None:
+    content = {"cotenant": 1, "problem": instance.problem, **instance.document()}
+    inner = content[field.json.under] if field.json.under else content
+    file = tmp_path / "x.json"
+
+    def refused_from_file() -> None:
+        file.write_text(json.dumps(content))
+        with pytest.raises(InvalidInstance) as caught:
+            cotenant.read(file)
+        seen = caught.value.field.rpartition(": ")[2].removeprefix(f"{field.json.under}.")
+        assert seen.partition("[")[0].partition(".")[0] == field.name
+
+    for wrong in invalid_values(instance, field):
+        with pytest.raises(InvalidInstance) as caught:
+            instance.replace(**{field.name: wrong})
+        assert caught.value.field.partition("[")[0] == field.name, caught.value
+        wrong = wrong.tolist() if isinstance(wrong, np.ndarray) else wrong
+        try:
+            json.dumps(wrong, allow_nan=False)
+        except (TypeError, ValueError):
+            continue  # what JSON cannot hold
+        if not field.json.hidden and not (wrong is None and field.json.null):
+            inner[field.name] = wrong
+            refused_from_file()
+    if field.required:
+        del inner[field.name]
+        refused_from_file()

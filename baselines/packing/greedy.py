@@ -9,10 +9,9 @@ import numpy as np
 from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
-from ...solvers.packing.constrained import reduce_ruled
-from ...solvers.packing.constrained_fitting import fill_ruled, fit_ruled, runs
-from ...solvers.packing.fitting import Counts, decreasing, fill, fit, fit_at_random
-from ...solvers.packing.presolve import Reduced, presolve
+from ...solvers.packing.constrained import presolved
+from ...solvers.packing.fitting import decreasing, fill, fit, fit_at_random, runs
+from ...solvers.packing.presolve import Counts, Reduced
 from ..job_order import Order
 from .elastic import fill_elastic, require_time
 
@@ -54,20 +53,12 @@ def first_fit_all(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        if order == "random":
-            mixed = (rng or np.random.default_rng(0)).permutation(runs(ruled))
-            return _answer(ruled, fit_ruled(ruled, mixed))
-        first = np.argsort([group[0] for group in ruled.members], kind="stable")
-        return _answer(ruled, fit_ruled(ruled, runs(ruled, first)))
-    problem = presolve(instance)
+    problem = presolved(instance)
     if order == "random":
-        generator = rng or np.random.default_rng(0)
-        each = generator.permutation(np.repeat(np.arange(problem.types), problem.request))
-        return _answer(problem, fit(problem, each, np.ones(len(each), dtype=np.int64)))
+        each = (rng or np.random.default_rng(0)).permutation(runs(problem))
+        return _answer(problem, fit(problem, each, np.ones_like(each)))
     first = np.argsort([group[0] for group in problem.members], kind="stable")
-    return _answer(problem, fit(problem, first, problem.request[first]))
+    return _answer(problem, fit(problem, first))
 
 
 @validate_options
@@ -84,7 +75,7 @@ def first_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    return _decreasing(instance, best=False)
+    return _decreasing(instance, "first")
 
 
 @validate_options
@@ -101,7 +92,7 @@ def best_fit_decreasing(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    return _decreasing(instance, best=True)
+    return _decreasing(instance, "best")
 
 
 @validate_options
@@ -163,32 +154,23 @@ def random_fit(
     generator = rng or np.random.default_rng(0)
     if instance.partial or instance.unbounded.all():
         return fill_elastic(instance, "random", generator, time_limit)
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        mixed = generator.permutation(runs(ruled))
-        return _answer(ruled, fit_ruled(ruled, mixed, "random", generator))
-    problem = presolve(instance)
-    require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
+    problem = presolved(instance)
+    if not instance.has_constraints:
+        require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
     return _answer(problem, fit_at_random(problem, generator))
 
 
-def _decreasing(instance: Packing, *, best: bool) -> Placement:
+def _decreasing(instance: Packing, rule: Literal["first", "best"]) -> Placement:
     """Largest VMs first, on the first server that holds one, or on the fullest."""
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        return _answer(ruled, fit_ruled(ruled, runs(ruled), "best" if best else "first"))
-    problem = presolve(instance)
-    order = decreasing(problem)
-    return _answer(problem, fit(problem, order, problem.request[order], best=best))
+    problem = presolved(instance)
+    return _answer(problem, fit(problem, decreasing(problem), rule=rule))
 
 
 def _filled(instance: Packing, rule: Literal["dot", "L2"], time_limit: float | None) -> Placement:
     """One server after the other, the next VM by a rule."""
-    if instance.has_constraints:
-        ruled = reduce_ruled(instance)
-        return _answer(ruled, fill_ruled(ruled, rule))
-    problem = presolve(instance)
-    require_time(problem.vms, A_VM * problem.demand.size, time_limit)
+    problem = presolved(instance)
+    if not instance.has_constraints:
+        require_time(problem.vms, A_VM * problem.demand.size, time_limit)
     return _answer(problem, fill(problem, rule))
 
 

@@ -16,8 +16,8 @@ from ..engines import solve_in_subprocess
 from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .bounds import best_bound
-from .fitting import Counts, trimmed
-from .presolve import Reduced, presolve
+from .fitting import trimmed
+from .presolve import Counts, Reduced, presolve
 
 Load = tuple[int, ...]
 

@@ -14,10 +14,9 @@ from ..engines import CpSatAnswer, solve_cp_sat
 from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
-from .constrained import Ruled, reduce_ruled
-from .constrained_fitting import fit_ruled, runs
-from .fitting import Counts, decreasing, fit, trimmed
-from .presolve import Reduced, presolve
+from .constrained import Ruled, presolved
+from .fitting import decreasing, fit, trimmed
+from .presolve import Counts, Reduced
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def cp_sat(
     """
     # the servers that an answer may need: those of a greedy one
     clock = Clock(time_limit)
-    problem = reduce_ruled(instance) if instance.has_constraints else presolve(instance)
-    greedy = _greedy(problem)
+    problem = presolved(instance)
+    greedy = fit(problem, decreasing(problem))
     kind = _servers(problem, greedy, start)
     if len(kind) * problem.types > limits.counts:
         raise InvalidOption(
@@ -120,13 +119,6 @@ def cp_sat(
     bound = float(max(floor, np.ceil((answer.bound or 0.0) - 1e-6)))
     clock.trace.extend(answer.trace)
     return conclude(best, float(best.servers), bound, answer.stop, certificate, clock)
-
-
-def _greedy(problem: Reduced) -> Counts | None:
-    order = decreasing(problem)
-    if isinstance(problem, Ruled):
-        return fit_ruled(problem, runs(problem, order))
-    return fit(problem, order, problem.request[order])
 
 
 def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -> Integers:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,54 +14,8 @@ import numpy.typing as npt
 from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.packing.placement_constraints import Rules
 from ...instances.problem.errors import InfeasibleSolution
-from .fitting import Counts
-from .presolve import UNLIMITED, Reduced, require_whole
-
-Group = tuple[tuple[int, ...], int]
-"""VM types, and how many of them there may be."""
-
-NO_CAP = 2**62
-
-Array = np.ndarray[Any, Any]
-
-
-class RuleArrays(NamedTuple):
-    """An instance and its rules as arrays.
-
-    demand (s, k), capacity (p, k), most (s, p) VMs of a type on a server of a class, zone (p,).
-    Groups of types of which a server holds `group_most` at most: those of type i are `group_item`
-    from `group_start[i]` to `group_start[i + 1]`; types apart from i, and rows (limits within a
-    zone, spreads over zones) that i is in, likewise. Of a row: `row_cap` most VMs by zone,
-    `row_skew` and the zones `row_counted` for it; the last zone is "none".
-    """
-
-    demand: Array
-    capacity: Array
-    most: Array
-    zone: Array
-    group_start: Array
-    group_item: Array
-    group_most: Array
-    apart_start: Array
-    apart_item: Array
-    row_start: Array
-    row_item: Array
-    row_cap: Array
-    row_skew: Array
-    row_counted: Array
-
-
-class Room(NamedTuple):
-    """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
-    total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
-    """
-
-    vms: Array
-    kind: Array
-    free: Array
-    group_count: Array
-    total: Array
-    left: Array
+from .presolve import UNLIMITED, Counts, Reduced, presolve, require_whole
+from .rule_arrays import Group, RuleArrays, Spreads, rule_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +39,7 @@ class Pooled:
     limits: tuple[Group, ...]
     zone_limits: tuple[Group, ...]
     apart: tuple[tuple[int, int], ...]
-    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    spreads: Spreads
     zone: Integers
     zones: int
     least: Integers
@@ -116,7 +69,7 @@ class Ruled(Reduced):
     limits: tuple[Group, ...]
     zone_limits: tuple[Group, ...]
     apart: tuple[tuple[int, int], ...]
-    spreads: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+    spreads: Spreads
     zone: Integers
     zones: int
 
@@ -223,37 +176,10 @@ class Ruled(Reduced):
     @cached_property
     def arrays(self) -> RuleArrays:
         """The rules as the kernels read them."""
-        groups = [members for members, _ in self.limits]
-        rows = [rule[0] for rule in self.zone_limits] + [rule[0] for rule in self.spreads]
-        pairs: list[list[int]] = [[] for _ in range(self.types)]
-        for i, other in self.apart:
-            pairs[i].append(other)
-            pairs[other].append(i)
-        columns = self.zones + 1  # the last: servers in no zone
-        cap = np.full((len(rows), columns), NO_CAP)
-        skew = np.full(len(rows), NO_CAP)
-        counted = np.zeros((len(rows), columns), dtype=np.bool_)
-        for place, (_, most) in enumerate(self.zone_limits):
-            cap[place, : self.zones] = most
-        for place, (_, largest, zones) in enumerate(self.spreads, start=len(self.zone_limits)):
-            skew[place] = largest
-            counted[place, list(zones)] = True
-        return RuleArrays(
-            demand=self.demand,
-            capacity=self.capacity,
-            most=self.most,
-            zone=np.where(self.zone < 0, self.zones, self.zone),
-            group_start=_starts(groups, self.types)[0],
-            group_item=_starts(groups, self.types)[1],
-            group_most=np.array([most for _, most in self.limits], dtype=np.int64),
-            apart_start=np.cumsum([0, *map(len, pairs)]),
-            apart_item=np.array([other for row in pairs for other in row], dtype=np.int64),
-            row_start=_starts(rows, self.types)[0],
-            row_item=_starts(rows, self.types)[1],
-            row_cap=cap,
-            row_skew=skew,
-            row_counted=counted,
-        )
+        return rule_arrays(
+            self.demand, self.capacity, self.most, self.limits, self.zone_limits, self.apart,
+            self.spreads, self.zone, self.zones,
+        )  # fmt: skip
 
 
 def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) -> Ruled:
@@ -373,13 +299,7 @@ def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[
     return [tuple(group) for group in found.values()]
 
 
-def _starts(groups: Sequence[Sequence[int]], types: int) -> tuple[Integers, Integers]:
-    """For each type the groups it is in: where they start, and their numbers."""
-    inside: list[list[int]] = [[] for _ in range(types)]
-    for place, group in enumerate(groups):
-        for i in group:
-            inside[i].append(place)
-    return (
-        np.cumsum([0, *map(len, inside)]),
-        np.array([place for row in inside for place in row], dtype=np.int64),
-    )
+def presolved(instance: Packing, *, costs: bool = False) -> Reduced:
+    """The instance reduced, with its rules where it has any."""
+    make = reduce_ruled if instance.has_constraints else presolve
+    return make(instance, costs=costs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -12,40 +11,9 @@ from ..engines import solve_cp_sat
 from ..outcome import Status, raise_if_interrupted
 from .aggregate import aggregate_bound, spread_room
 from .constrained import Ruled
-from .constrained_fitting import fill_ruled, fit_ruled, large, runs
 from .constrained_search import Filling
-from .fitting import Counts, decreasing, trimmed
+from .fitting import large, trimmed
 from .portfolio_state import PortfolioState
-
-
-def greedy(search: PortfolioState, random_starts: int) -> None:
-    """Greedy packings that keep the rules, and first fits in random order."""
-    problem, rng = _ruled(search), search.rng
-    if large(problem):
-        return
-    order = decreasing(problem)
-    search.offer(problem.now(), "what runs now")
-    choice = (np.minimum(problem.most, 1) * problem.limit).sum(axis=1)
-    parts: list[tuple[str, Callable[[], Counts | None]]] = [
-        ("FFD", lambda: fit_ruled(problem, runs(problem, order))),
-        ("BFD", lambda: fit_ruled(problem, runs(problem, order), "best")),
-        (
-            "best fit, least choice first",
-            lambda: fit_ruled(problem, runs(problem, np.argsort(choice, kind="stable")), "best"),
-        ),
-        ("dot", lambda: fill_ruled(problem, "dot")),
-        ("L2", lambda: fill_ruled(problem, "L2")),
-    ]
-    for name, pack in parts:
-        if not search.open and name != "FFD":
-            return
-        search.offer(pack(), name)
-    for _ in range(random_starts if problem.vms <= search.limits.random_fit_vms else 0):
-        if not search.open:
-            return
-        mixed = runs(problem, rng.permutation(problem.types))
-        search.offer(fit_ruled(problem, mixed, "best"), "best fit in random order")
-        search.offer(fit_ruled(problem, rng.permutation(mixed), "random", rng), "random fit")
 
 
 def aggregate(search: PortfolioState) -> None:

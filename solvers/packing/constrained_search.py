@@ -8,9 +8,9 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
-from .constrained import NO_CAP, RuleArrays, Ruled
-from .constrained_fitting import empty_room
-from .fitting import Counts
+from .constrained import Ruled
+from .presolve import Counts
+from .rule_arrays import NO_CAP, RuleArrays, empty_room
 
 TIGHT = 0.9
 """Types that fill so much of what the limits of their classes allow are placed first."""
@@ -38,11 +38,11 @@ class Filling:
         rng: np.random.Generator,
         shuffles: int = 20,
     ) -> None:
-        from .constrained_kernels import open_server
+        from .fitting_kernels import open_server
 
         self.problem, self.rng, self.shuffles = problem, rng, shuffles
         self.rules = _with_caps(problem, count)
-        self.room = empty_room(problem, len(kind))
+        self.room = empty_room(problem.arrays, problem.limit, len(kind))
         self.share = 1.0 / np.maximum(problem.capacity, 1)
         for m, c in enumerate(kind.tolist()):
             open_server(self.rules, self.room, m, c)
@@ -82,7 +82,7 @@ class Filling:
         """Leave VMs (n, s) where they are as far as rules allow; the others wait. Where they are at
         home (n, s) counts from now on.
         """
-        from .constrained_kernels import can, put
+        from .fitting_kernels import can, put
 
         self.home = home
         for m, i in np.argwhere(placed > 0).tolist():

@@ -10,10 +10,9 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
-from .fitting import Counts
 from .generation import Relaxation, generate
 from .patterns import Pool
-from .presolve import UNLIMITED, Reduced
+from .presolve import UNLIMITED, Counts, Reduced
 
 
 def dive(

@@ -1,4 +1,5 @@
-"""Greedy packers of all requests: first fit, best fit, dot product, square norm, random fit.
+"""Greedy packers of all requests that keep rules on where VMs may run, if there are any: first fit,
+best fit, dot product, square norm, random fit.
 
 They open servers in one order of classes: cheapest per capacity first, capacity being the sum over
 resources of the share of all demand that one server could take; ties to the lowest class.
@@ -11,117 +12,115 @@ from typing import Literal
 
 import numpy as np
 
-from ...instances.packing.instance import Floats, Integers
-from .presolve import Reduced
+from ...instances.packing.instance import Integers
+from .bounds import volume_bound
+from .constrained import Ruled
+from .presolve import Counts, Reduced
+from .rule_arrays import Room, empty_room
 
 MOST_RECOLORED = 2_000_000
 """Servers in use times servers there are up to which VMs get cheaper ones."""
 
-Counts = tuple[Integers, Integers]
-"""(n, s) VMs of each type on each server, and (n,) the servers' classes, of a `Reduced`."""
+FIRST_ROWS = 1000
+"""Servers that there is room for at first; four times as many where they do not suffice."""
+
+MOST_STEPS = 5_000_000_000
+"""VMs times servers up to which VMs are placed one by one."""
 
 
 def fit(
-    problem: Reduced, order: Integers, number: Integers, *, best: bool = False
+    problem: Reduced,
+    order: Integers,
+    number: Integers | None = None,
+    *,
+    rule: Literal["first", "best", "random"] = "first",
+    rng: np.random.Generator | None = None,
 ) -> Counts | None:
-    """Place runs of VMs, each on the first (or the fullest) server where it fits; None when servers
-    run out.
+    """Place runs of VMs, each on the first, the fullest or a drawn server that can take it; None
+    when servers or zones do not allow it.
+
+    The fullest is measured by the free shares of a server's capacity added up; ties to the first. A
+    VM that rules keep out of all servers waits for the next ones to be placed: a skew may let it in
+    then.
 
     Parameters
     ----------
-    order, number : (r,) type of each run, and how many VMs it has.
-    best : fullest, measured by the free shares of a server's capacity added up; ties to the first.
+    order, number : (r,) type of each run, and how many VMs it has; all of its type when not given.
+    rng : for "random".
     """
-    from .fitting_kernels import place_runs
+    from . import fitting_kernels as kernels
 
-    share = 1.0 / np.maximum(problem.capacity, 1)
-    preferred = preference(problem)
-
-    def pack(count: Integers, kind: Integers, free: Integers) -> int:
-        return int(
-            place_runs(
-                order,
-                number,
-                problem.demand,
-                problem.capacity,
-                problem.limit,
-                preferred,
-                share,
-                best,
-                count,
-                kind,
-                free,
-            )
+    opened, share = preference(problem), 1.0 / np.maximum(problem.capacity, 1)
+    times = problem.request[order] if number is None else number
+    if not isinstance(problem, Ruled) and rule != "random":
+        return _packed(
+            problem,
+            lambda room: kernels.place_runs(
+                problem.arrays, room, order, times, opened, share, rule == "best"
+            ),
         )
+    each = np.repeat(order, times)
+    draw = np.zeros(len(each)) if rng is None else rng.random(len(each))
+    if not isinstance(problem, Ruled):
+        return _packed(
+            problem,
+            lambda room: kernels.place_at_random(problem.arrays, room, each, draw, opened),
+        )
+    mode = ("first", "best", "random").index(rule)
+    return _packed(
+        problem,
+        lambda room: kernels.place_vms(problem.arrays, room, 0, each, mode, draw, opened, share),
+    )
 
-    return _packed(problem, pack)
 
-
-def fill(
-    problem: Reduced, rule: Literal["dot", "L2"], weights: Floats | None = None
-) -> Counts | None:
-    """Fill one server after the other by a rule on vectors; None when servers run out.
+def fill(problem: Reduced, rule: Literal["dot", "L2"]) -> Counts | None:
+    """Fill one server after the other by a rule on vectors; None when servers or zones do not allow
+    it.
 
     Parameters
     ----------
     rule : "dot", the largest weighted dot product with what is free; "L2", the least weighted norm
-        of what is left.
-    weights : (k,) of the resources; the total demand for each over the capacity of a server when
-        not given.
+        of what is left. A resource weighs the total demand for it over the capacity of a server.
     """
     from .fitting_kernels import fill_servers
 
     total = (problem.demand * problem.request[:, None]).sum(axis=0)
-    weight = total / np.maximum(problem.capacity.max(axis=0), 1) if weights is None else weights
+    weight = total / np.maximum(problem.capacity.max(axis=0), 1)
     scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(
         problem.capacity, 1
     )
-    preferred = preference(problem)
-
-    def pack(count: Integers, kind: Integers, free: Integers) -> int:
-        return int(
-            fill_servers(
-                problem.request,
-                problem.demand,
-                problem.capacity,
-                problem.limit,
-                preferred,
-                scale,
-                rule == "L2",
-                count,
-                kind,
-            )
-        )
-
-    return _packed(problem, pack)
+    norm, opened, plain = rule == "L2", preference(problem), not isinstance(problem, Ruled)
+    return _packed(
+        problem,
+        lambda room: fill_servers(
+            problem.arrays, room, problem.request, scale, norm, opened, plain
+        ),
+    )
 
 
-def fit_at_random(problem: Reduced, rng: np.random.Generator) -> Counts | None:
+def fit_at_random(
+    problem: Reduced, rng: np.random.Generator, types: Integers | None = None
+) -> Counts | None:
     """Place VMs in random order, each on a server drawn among the open ones where it fits; None
-    when servers run out.
+    when servers or zones do not allow it.
+
+    Parameters
+    ----------
+    types : (s,) the order that is mixed.
     """
-    from .fitting_kernels import place_at_random
+    each = rng.permutation(runs(problem, types))
+    return fit(problem, each, np.ones_like(each), rule="random", rng=rng)
 
-    order = rng.permutation(np.repeat(np.arange(problem.types), problem.request))
-    draw = rng.random(len(order))
-    preferred = preference(problem)
 
-    def pack(count: Integers, kind: Integers, free: Integers) -> int:
-        return int(
-            place_at_random(
-                order,
-                draw,
-                problem.demand,
-                problem.capacity,
-                problem.limit,
-                preferred,
-                count,
-                kind,
-                free,
-            )
-        )
+def runs(problem: Reduced, types: Integers | None = None) -> Integers:
+    """(n,) type of each VM, type by type, in the order of the reduction when none is given."""
+    order = np.arange(problem.types) if types is None else types
+    return np.repeat(order, problem.request[order])
 
-    return _packed(problem, pack)
+
+def large(problem: Reduced) -> bool:
+    """Whether packers that go VM by VM would take minutes."""
+    return problem.vms * volume_bound(problem) > MOST_STEPS
 
 
 def preference(problem: Reduced) -> Integers:
@@ -163,16 +162,15 @@ def recolored(problem: Reduced, counts: Counts) -> Counts:
     return count, server[linear_sum_assignment(cost[:, server])[1]]
 
 
-def _packed(problem: Reduced, pack: Callable[[Integers, Integers, Integers], int]) -> Counts | None:
-    """Run a packer on arrays for some servers, and on larger ones as long as they are too small."""
-    from .fitting_kernels import FULL
-
+def _packed(problem: Reduced, pack: Callable[[Room], int]) -> Counts | None:
+    """Run a packer with room for some servers, and for more as long as they do not suffice."""
     most = int(min(problem.limit.sum(), problem.vms))
-    room = min(most, 1000)
+    rows = min(most, FIRST_ROWS)
     while True:
-        count = np.zeros((room, problem.types), dtype=np.int64)
-        kind = np.zeros(room, dtype=np.int64)
-        used = pack(count, kind, np.zeros((room, problem.demand.shape[1]), dtype=np.int64))
-        if used != FULL:
-            return None if used < 0 else (count[:used], kind[:used])
-        room = min(most, 4 * room)
+        room = empty_room(problem.arrays, problem.limit, rows)
+        used = pack(room)
+        if used >= 0:
+            return room.vms[:used], room.kind[:used]
+        if rows == most:
+            return None
+        rows = min(most, 4 * rows)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..compiled import compiled
-
-Array = np.ndarray[Any, Any]
+from .rule_arrays import Array, Room, RuleArrays
 
 BLOCK = 256
-FULL = -(2**62)
-"""The arrays for the answer have no room for another server."""
+
+FIRST, BEST, RANDOM = 0, 1, 2
+"""Which of the servers that can take a VM does."""
 
 
 @compiled
-def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
+def fits(demand: Array, i: int, room: Array, m: int) -> bool:
     """Whether a VM of type i fits what row m of `room` has."""
     for j in range(demand.shape[1]):
         if demand[i, j] > room[m, j]:
@@ -27,24 +27,77 @@ def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
 
 
 @compiled
+def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
+    """Whether server m can take one more VM of type i."""
+    c = room.kind[m]
+    if room.vms[m, i] >= rules.most[i, c]:
+        return False
+    for j in range(rules.demand.shape[1]):
+        if rules.demand[i, j] > room.free[m, j]:
+            return False
+    for place in range(rules.group_start[i], rules.group_start[i + 1]):
+        group = rules.group_item[place]
+        if room.group_count[m, group] >= rules.group_most[group]:
+            return False
+    for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
+        if room.vms[m, rules.apart_item[place]] > 0:
+            return False
+    return in_zone(rules, room, i, rules.zone[c])
+
+
+@compiled
+def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
+    """Whether zone z can take one more VM of type i."""
+    for place in range(rules.row_start[i], rules.row_start[i + 1]):
+        row = rules.row_item[place]
+        if room.total[row, z] >= rules.row_cap[row, z]:
+            return False
+        if rules.row_counted[row, z]:
+            for other in range(room.total.shape[1]):
+                if (
+                    rules.row_counted[row, other]
+                    and other != z
+                    and room.total[row, z] + 1 - room.total[row, other] > rules.row_skew[row]
+                ):
+                    return False
+    return True
+
+
+@compiled
+def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
+    """Put VMs of type i on server m; a negative number takes them off."""
+    c = room.kind[m]
+    room.vms[m, i] += number
+    for j in range(rules.demand.shape[1]):
+        room.free[m, j] -= number * rules.demand[i, j]
+    for place in range(rules.group_start[i], rules.group_start[i + 1]):
+        room.group_count[m, rules.group_item[place]] += number
+    for place in range(rules.row_start[i], rules.row_start[i + 1]):
+        room.total[rules.row_item[place], rules.zone[c]] += number
+
+
+@compiled
+def open_server(rules: RuleArrays, room: Room, m: int, c: int) -> None:
+    """Make row m an empty server of class c."""
+    room.kind[m] = c
+    room.left[c] -= 1
+    for j in range(rules.demand.shape[1]):
+        room.free[m, j] = rules.capacity[c, j]
+
+
+@compiled
 def _opened(
-    demand: Array,
-    i: int,
-    capacity: Array,
-    preference: Array,
-    left: Array,
-    kind: Array,
-    free: Array,
-    used: int,
-) -> int:
+    demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array,
+    free: Array, used: int,
+) -> int:  # fmt: skip
     """Open a server, as row `used`, of the first class in the order of preference that a VM of type
-    i fits; -1 when there is none left, FULL when there is no row for it.
+    i fits; -1 when there is none left, or no row for it.
     """
+    if used == len(kind):
+        return -1
     for place in range(len(preference)):
         c = preference[place]
-        if left[c] > 0 and _fits(demand, i, capacity, c):
-            if used == len(kind):
-                return FULL
+        if left[c] > 0 and fits(demand, i, capacity, c):
             kind[used] = c
             left[c] -= 1
             for j in range(demand.shape[1]):
@@ -80,30 +133,29 @@ def _sort(room: Array, slack: Array, found: int) -> None:
 
 @compiled
 def place_runs(
+    rules: RuleArrays,
+    room: Room,
     order: Array,
     number: Array,
-    demand: Array,
-    capacity: Array,
-    servers: Array,
     preference: Array,
     share: Array,
     best: bool,
-    count: Array,
-    kind: Array,
-    free: Array,
 ) -> Any:
     """Place runs of equal VMs one after the other on the first (or fullest) server where one fits,
     opening servers by preference.
 
     order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best:
-    fullest instead of first. count (n, s), kind (n,), free (n, k): room for the answer. Returns
-    servers used, or -1 - run when a VM fits nowhere. A server that is fullest stays so while it
-    takes more of the same run, so a whole run may be placed at once.
+    fullest instead of first. No rules are looked at. Returns servers used, or -1 - run when a VM
+    fits nowhere. A server that is fullest stays so while it takes more of the same run, so a whole
+    run may be placed at once.
     """
+    # Unpacked once: each array taken out of a tuple costs two atomic counts.
     used = 0
-    left = servers.copy()
+    # unpacked once: each array taken out of a tuple costs two atomic counts
+    demand, capacity, left = rules.demand, rules.capacity, room.left
+    count, kind, free = room.vms, room.kind, room.free
     resources = demand.shape[1]
-    room = np.empty(len(kind), dtype=np.int64)
+    able = np.empty(len(kind), dtype=np.int64)
     slack = np.empty(len(kind))
     for run in range(len(order)):
         i = order[run]
@@ -112,28 +164,28 @@ def place_runs(
         # taken what it can of the run
         found = 0
         for m in range(used):
-            if not _fits(demand, i, free, m):
+            if not fits(demand, i, free, m):
                 continue
             rest = 0.0
             if best:
                 for j in range(resources):
                     rest += free[m, j] * share[kind[m], j]
-            room[found] = m
+            able[found] = m
             slack[found] = rest
             found += 1
             if not best and found >= todo:
                 break
         if best:
-            _sort(room, slack, found)
+            _sort(able, slack, found)
         place = 0
         while todo > 0:
             if place < found:
-                chosen = room[place]
+                chosen = able[place]
                 place += 1
             else:  # none: open one
                 chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
                 if chosen < 0:
-                    return FULL if chosen == FULL else -1 - run
+                    return -1 - run
                 used += 1
             most = todo
             for j in range(resources):
@@ -147,109 +199,163 @@ def place_runs(
 
 
 @compiled
-def fill_servers(
-    number: Array,
-    demand: Array,
-    capacity: Array,
-    servers: Array,
+def place_vms(
+    rules: RuleArrays,
+    room: Room,
+    used: int,
+    order: Array,
+    mode: int,
+    draw: Array,
     preference: Array,
+    share: Array,
+) -> Any:
+    """Place VMs one by one on the first, the fullest or a drawn server that can take them, opening
+    servers by preference.
+
+    order (n,) types, draw (n,) in [0, 1), share (p, k) weight of a free unit. A VM that nothing can
+    take waits until another one is placed: skew may let it in later. Returns the servers used, or
+    -1 - how many VMs were placed.
+    """
+    waiting = order.copy()
+    number = len(order)
+    placed = 0
+    able = np.empty(len(room.kind), dtype=np.int64)
+    while True:
+        kept = 0
+        before = placed
+        for turn in range(number):
+            i = waiting[turn]
+            chosen, found, slack = -1, 0, np.inf
+            for m in range(used):
+                if not can(rules, room, i, m):
+                    continue
+                if mode == FIRST:
+                    chosen = m
+                    break
+                if mode == RANDOM:
+                    able[found] = m
+                    found += 1
+                    continue
+                rest = 0.0
+                for j in range(rules.demand.shape[1]):
+                    rest += room.free[m, j] * share[room.kind[m], j]
+                if rest < slack:
+                    chosen, slack = m, rest
+            if found > 0:
+                chosen = able[int(draw[placed] * found)]
+            if chosen < 0 and used < len(room.kind):
+                for place in range(len(preference)):
+                    c = preference[place]
+                    if (
+                        room.left[c] > 0
+                        and rules.most[i, c] > 0
+                        and in_zone(rules, room, i, rules.zone[c])
+                    ):
+                        open_server(rules, room, used, c)
+                        chosen = used
+                        used += 1
+                        break
+            if chosen < 0:
+                waiting[kept] = i
+                kept += 1
+                continue
+            put(rules, room, i, chosen, 1)
+            placed += 1
+        number = kept
+        if number == 0:
+            return used
+        if placed == before:
+            return -1 - placed
+
+
+@compiled
+def fill_servers(
+    rules: RuleArrays,
+    room: Room,
+    number: Array,
     weight: Array,
     norm: bool,
-    count: Array,
-    kind: Array,
+    preference: Array,
+    plain: bool,
 ) -> Any:
-    """Open one server after the other and fill it, each time with the VM that suits what is left
-    best.
+    """Open one server after the other and fill it with the VM that suits best what is free.
 
-    norm False: largest weighted dot product of the VM with what is free. True: least weighted
-    square norm of what would be left. weight (p, k) turns units into weighted shares; ties to the
-    lowest type. Servers are opened by preference, the first class that holds some VM still to be
-    placed. Returns servers used, or -1 when a VM fits nowhere.
+    norm False: largest weighted dot product with what is free; True: least weighted square norm of
+    what is left. weight (p, k). The next server is of the first class by preference that can take
+    some VM. plain: no rules, a VM may go wherever there is room. Returns the servers used,
+    or -1 when no server can take what is left.
     """
+    demand, count, kind, free = rules.demand, room.vms, room.kind, room.free
     todo = number.copy()
-    left = servers.copy()
     remaining = todo.sum()
-    types, resources = demand.shape
-    free = np.zeros((1, resources), dtype=np.int64)
     used = 0
     while remaining > 0:
-        # the first class by preference that holds some VM still to be placed
-        c = -1
+        opened = False
         for place in range(len(preference)):
-            candidate = preference[place]
-            if left[candidate] <= 0:
+            c = preference[place]
+            if room.left[c] <= 0 or used == len(kind):
                 continue
-            for i in range(types):
-                if todo[i] == 0:
-                    continue
-                if _fits(demand, i, capacity, candidate):
-                    c = candidate
+            for i in range(len(todo)):
+                if todo[i] > 0 and rules.most[i, c] > 0 and in_zone(rules, room, i, rules.zone[c]):
+                    open_server(rules, room, used, c)
+                    used += 1
+                    opened = True
                     break
-            if c >= 0:
+            if opened:
                 break
-        if c < 0:
+        moved = False
+        for m in range(used - 1 if opened else 0, used):
+            c = kind[m]
+            while True:
+                chosen, value = -1, -np.inf
+                for i in range(len(todo)):
+                    if todo[i] == 0 or not fits(demand, i, free, m):
+                        continue
+                    if not (plain or can(rules, room, i, m)):
+                        continue
+                    score = 0.0
+                    for j in range(demand.shape[1]):
+                        if norm:
+                            rest = (free[m, j] - demand[i, j]) * weight[c, j]
+                            score -= rest * rest
+                        else:
+                            score += demand[i, j] * weight[c, j] * free[m, j] * weight[c, j]
+                    if score > value:
+                        chosen, value = i, score
+                if chosen < 0:
+                    break
+                if plain:
+                    count[m, chosen] += 1
+                    for j in range(demand.shape[1]):
+                        free[m, j] -= demand[chosen, j]
+                else:
+                    put(rules, room, chosen, m, 1)
+                todo[chosen] -= 1
+                remaining -= 1
+                moved = True
+        if not opened and not moved:
             return -1
-        if used == len(kind):
-            return FULL
-        # open a server of it
-        left[c] -= 1
-        kind[used] = c
-        for j in range(resources):
-            free[0, j] = capacity[c, j]
-        while True:
-            # fill it: the VM that suits best what is free, until none fits
-            chosen = -1
-            value = -np.inf
-            for i in range(types):
-                if todo[i] == 0:
-                    continue
-                if not _fits(demand, i, free, 0):
-                    continue
-                score = 0.0
-                for j in range(resources):
-                    if norm:
-                        rest = (free[0, j] - demand[i, j]) * weight[c, j]
-                        score -= rest * rest
-                    else:
-                        score += demand[i, j] * weight[c, j] * free[0, j] * weight[c, j]
-                if score > value:
-                    value = score
-                    chosen = i
-            if chosen < 0:
-                break
-            count[used, chosen] += 1
-            todo[chosen] -= 1
-            remaining -= 1
-            for j in range(resources):
-                free[0, j] -= demand[chosen, j]
-        used += 1
     return used
 
 
 @compiled
 def place_at_random(
-    order: Array,
-    draw: Array,
-    demand: Array,
-    capacity: Array,
-    servers: Array,
-    preference: Array,
-    count: Array,
-    kind: Array,
-    free: Array,
+    rules: RuleArrays, room: Room, order: Array, draw: Array, preference: Array
 ) -> Any:
     """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0,
     1) chooses.
 
     Returns servers used, or -1 - place when a VM fits nowhere.
     """
+    # Unpacked once: each array taken out of a tuple costs two atomic counts.
     used = 0
-    left = servers.copy()
+    demand, capacity, left = rules.demand, rules.capacity, room.left
+    count, kind, free = room.vms, room.kind, room.free
     types, resources = demand.shape
     # in how many of each block of servers one of each type fits, so that the drawn one is found
     # without asking them all
     blocks = len(kind) // BLOCK + 1
-    room = np.zeros((types, blocks), dtype=np.int64)
+    able = np.zeros((types, blocks), dtype=np.int64)
     total = np.zeros(types, dtype=np.int64)
     fitted = np.zeros(types, dtype=np.bool_)
     for place in range(len(order)):
@@ -257,31 +363,31 @@ def place_at_random(
         if total[i] > 0:
             number = int(draw[place] * total[i])
             block = 0
-            while room[i, block] <= number:
-                number -= room[i, block]
+            while able[i, block] <= number:
+                number -= able[i, block]
                 block += 1
             chosen = block * BLOCK
             while True:
-                if _fits(demand, i, free, chosen):
+                if fits(demand, i, free, chosen):
                     if number == 0:
                         break
                     number -= 1
                 chosen += 1
             for t in range(types):
-                fitted[t] = _fits(demand, t, free, chosen)
+                fitted[t] = fits(demand, t, free, chosen)
         else:
             chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
             if chosen < 0:
-                return FULL if chosen == FULL else -1 - place
+                return -1 - place
             used += 1
             fitted[:] = False
         count[chosen, i] += 1
         for j in range(resources):
             free[chosen, j] -= demand[i, j]
         for t in range(types):
-            fits = _fits(demand, t, free, chosen)
-            if fits != fitted[t]:
-                change = 1 if fits else -1
-                room[t, chosen // BLOCK] += change
+            still = fits(demand, t, free, chosen)
+            if still != fitted[t]:
+                change = 1 if still else -1
+                able[t, chosen // BLOCK] += change
                 total[t] += change
     return used

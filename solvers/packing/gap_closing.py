@@ -12,9 +12,10 @@ from ...models.packing.columns import pattern_program
 from ..engines import solve_cp_sat, solve_in_subprocess, solve_program
 from ..outcome import Status, raise_if_interrupted
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
-from .fitting import Counts, trimmed
+from .fitting import trimmed
 from .patterns import all_patterns
 from .portfolio_state import PortfolioState
+from .presolve import Counts
 
 
 def by_master(search: PortfolioState, effort: float) -> None:

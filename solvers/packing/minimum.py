@@ -16,13 +16,13 @@ from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from . import constrained_minimum
 from .bounds import best_bound
-from .constrained import reduce_ruled
+from .constrained import Ruled, presolved
 from .diving import dive
-from .fitting import Counts, decreasing, fill, fit, fit_at_random
+from .fitting import decreasing, fill, fit, fit_at_random, large
 from .gap_closing import by_arc_flow, by_assignment, by_enumeration, by_master
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
-from .presolve import presolve
+from .presolve import Counts
 
 
 @validate_options
@@ -147,17 +147,15 @@ def _minimum(
     costs: bool,
 ) -> Outcome:
     clock = Clock(time_limit, report)
-    made = reduce_ruled if instance.has_constraints else presolve
     search = PortfolioState(
-        made(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
+        presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )
     with search.keeping_best():
         for part in _RULED_PARTS if instance.has_constraints else _PARTS:
             if part is _greedy:
                 # first fit decreasing is always tried: a limit however short still gives servers
                 if search.open or search.best is None:
-                    greedy = constrained_minimum.greedy if instance.has_constraints else _greedy
-                    greedy(search, random_starts)
+                    _greedy(search, random_starts)
                     if start is not None:
                         search.offer(search.problem.counts(start), "the start")
             elif search.open:
@@ -190,28 +188,35 @@ def _simple_bounds(search: PortfolioState) -> None:
 
 def _greedy(search: PortfolioState, random_starts: int) -> None:
     """Greedy packings, and first fits and random fits in random order."""
-    problem = search.problem
+    problem, limits = search.problem, search.limits
+    ruled = problem if isinstance(problem, Ruled) else None
+    if ruled is not None and large(ruled):
+        return
     order = decreasing(problem)
     parts: list[tuple[str, Callable[[], Counts | None]]] = [
-        ("FFD", lambda: fit(problem, order, problem.request[order])),
-        ("BFD", lambda: fit(problem, order, problem.request[order], best=True)),
+        ("FFD", lambda: fit(problem, order)),
+        ("BFD", lambda: fit(problem, order, rule="best")),
     ]
+    if ruled is not None:
+        search.offer(ruled.now(), "what runs now")
+        choice = np.argsort((np.minimum(ruled.most, 1) * ruled.limit).sum(axis=1), kind="stable")
+        parts.append(("best fit, least choice first", lambda: fit(problem, choice, rule="best")))
     # these two go VM by VM and cannot be stopped on the way
-    if problem.vms * problem.types <= search.limits.greedy_steps:
+    if ruled is not None or problem.vms * problem.types <= limits.greedy_steps:
         parts += [("dot", lambda: fill(problem, "dot")), ("L2", lambda: fill(problem, "L2"))]
     for name, pack in parts:
         if not search.open and name != "FFD":
             return
         search.offer(pack(), name)
-    for _ in range(random_starts):
+    few = problem.vms <= limits.random_fit_vms
+    for _ in range(random_starts if few or ruled is None else 0):
         if not search.open:
             return
         mixed = search.rng.permutation(problem.types)
-        search.offer(
-            fit(problem, mixed, problem.request[mixed], best=True), "best fit in random order"
-        )
-        if problem.vms <= search.limits.random_fit_vms:
-            search.offer(fit_at_random(problem, search.rng), "random fit")
+        search.offer(fit(problem, mixed, rule="best"), "best fit in random order")
+        if few:
+            start = None if ruled is None else mixed
+            search.offer(fit_at_random(problem, search.rng, start), "random fit")
 
 
 def _columns(search: PortfolioState) -> None:

@@ -11,10 +11,10 @@ from ...instances.packing.instance import Integers
 from ..engines import EngineName
 from ..incumbent import Incumbent
 from ..outcome import Clock
-from .fitting import Counts, recolored
+from .fitting import recolored
 from .generation import Relaxation
 from .patterns import Pool
-from .presolve import Reduced
+from .presolve import Counts, Reduced
 
 
 @dataclass(frozen=True)

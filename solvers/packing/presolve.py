@@ -5,6 +5,7 @@ classes that exist.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,10 @@ import numpy.typing as npt
 from ...instances.packing.instance import Integers, Packing, Placement
 from ...instances.packing.placement_constraints import refuse_rules
 from ...instances.problem.errors import InvalidInstance
+from .rule_arrays import RuleArrays, rule_arrays
+
+Counts = tuple[Integers, Integers]
+"""(n, s) VMs of each type on each server, and (n,) the servers' classes, of a `Reduced`."""
 
 UNLIMITED = 2**62
 """Servers of a class without limit."""
@@ -54,6 +59,13 @@ class Reduced:
     def compatible(self) -> npt.NDArray[np.bool_]:
         """Whether rules let VMs of two types share a server: all, here."""
         return np.ones((1, 1), dtype=np.bool_)
+
+    @cached_property
+    def arrays(self) -> RuleArrays:
+        """Sizes and rules as the kernels read them."""
+        room = self.capacity[None] // np.maximum(self.demand[:, None], 1)
+        most = np.where(self.demand[:, None] > 0, room, self.request[:, None, None]).min(axis=2)
+        return rule_arrays(self.demand, self.capacity, np.minimum(most, self.request[:, None]))
 
     @property
     def limit(self) -> Integers:

@@ -9,17 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..compiled import compiled
+from .fitting_kernels import fits
 
 Array = np.ndarray[Any, Any]
-
-
-@compiled
-def _fits(demand: Array, i: int, room: Array, m: int) -> bool:
-    """Whether a VM of type i fits what row m of `room` has."""
-    for j in range(demand.shape[1]):
-        if demand[i, j] > room[m, j]:
-            return False
-    return True
 
 
 @compiled
@@ -78,8 +70,8 @@ def best_patterns(
         t = following[depth]
         # the next item that fits
         while t < types:
-            fits = count[t] < bound[t] and (enumerate_all or profit[t] > 0)
-            if fits and _fits(demand, t, free, depth):
+            wanted = count[t] < bound[t] and (enumerate_all or profit[t] > 0)
+            if wanted and fits(demand, t, free, depth):
                 break
             t += 1
         go = t < types
@@ -132,7 +124,7 @@ def best_patterns(
             for i in range(types):
                 if count[i] >= bound[i]:
                     continue
-                if _fits(demand, i, free, depth):
+                if fits(demand, i, free, depth):
                     maximal = False
                     break
             if maximal:

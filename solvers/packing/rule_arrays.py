@@ -1,0 +1,131 @@
+"""An instance and its rules as the compiled packers read them, and servers that they fill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...instances.packing.instance import Integers
+
+Group = tuple[tuple[int, ...], int]
+"""VM types, and how many of them there may be."""
+
+Spreads = tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
+"""VM types, the largest skew of them, and the zones it is over."""
+
+NO_CAP = 2**62
+
+Array = np.ndarray[Any, Any]
+
+
+class RuleArrays(NamedTuple):
+    """An instance and its rules as arrays.
+
+    demand (s, k), capacity (p, k), most (s, p) VMs of a type on a server of a class, zone (p,).
+    Groups of types of which a server holds `group_most` at most: those of type i are `group_item`
+    from `group_start[i]` to `group_start[i + 1]`; types apart from i, and rows (limits within a
+    zone, spreads over zones) that i is in, likewise. Of a row: `row_cap` most VMs by zone,
+    `row_skew` and the zones `row_counted` for it; the last zone is "none".
+    """
+
+    demand: Array
+    capacity: Array
+    most: Array
+    zone: Array
+    group_start: Array
+    group_item: Array
+    group_most: Array
+    apart_start: Array
+    apart_item: Array
+    row_start: Array
+    row_item: Array
+    row_cap: Array
+    row_skew: Array
+    row_counted: Array
+
+
+class Room(NamedTuple):
+    """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
+    total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
+    """
+
+    vms: Array
+    kind: Array
+    free: Array
+    group_count: Array
+    total: Array
+    left: Array
+
+
+def rule_arrays(
+    demand: Integers,
+    capacity: Integers,
+    most: Integers,
+    limits: Sequence[Group] = (),
+    zone_limits: Sequence[Group] = (),
+    apart: Sequence[tuple[int, int]] = (),
+    spreads: Spreads = (),
+    zone: Integers | None = None,
+    zones: int = 0,
+) -> RuleArrays:
+    """The rules of `Ruled` as arrays; without any, those of servers that only have to be large
+    enough.
+    """
+    types, zone = len(demand), np.full(len(capacity), -1) if zone is None else zone
+    groups = [members for members, _ in limits]
+    rows = [rule[0] for rule in zone_limits] + [rule[0] for rule in spreads]
+    pairs: list[list[int]] = [[] for _ in range(types)]
+    for i, other in apart:
+        pairs[i].append(other)
+        pairs[other].append(i)
+    columns = zones + 1  # the last: servers in no zone
+    cap = np.full((len(rows), columns), NO_CAP)
+    skew = np.full(len(rows), NO_CAP)
+    counted = np.zeros((len(rows), columns), dtype=np.bool_)
+    for place, (_, largest) in enumerate(zone_limits):
+        cap[place, :zones] = largest
+    for place, (_, largest, over) in enumerate(spreads, start=len(zone_limits)):
+        skew[place] = largest
+        counted[place, list(over)] = True
+    return RuleArrays(
+        demand=demand,
+        capacity=capacity,
+        most=most,
+        zone=np.where(zone < 0, zones, zone),
+        group_start=_starts(groups, types)[0],
+        group_item=_starts(groups, types)[1],
+        group_most=np.array([number for _, number in limits], dtype=np.int64),
+        apart_start=np.cumsum([0, *map(len, pairs)]),
+        apart_item=np.array([other for row in pairs for other in row], dtype=np.int64),
+        row_start=_starts(rows, types)[0],
+        row_item=_starts(rows, types)[1],
+        row_cap=cap,
+        row_skew=skew,
+        row_counted=counted,
+    )
+
+
+def empty_room(arrays: RuleArrays, limit: Integers, rows: int) -> Room:
+    """Room for so many servers, none of them open; limit (p,) as in `Reduced`."""
+    return Room(
+        vms=np.zeros((rows, len(arrays.demand)), dtype=np.int64),
+        kind=np.zeros(rows, dtype=np.int64),
+        free=np.zeros((rows, arrays.demand.shape[1]), dtype=np.int64),
+        group_count=np.zeros((rows, len(arrays.group_most)), dtype=np.int64),
+        total=np.zeros(arrays.row_cap.shape, dtype=np.int64),
+        left=limit.copy(),
+    )
+
+
+def _starts(groups: Sequence[Sequence[int]], types: int) -> tuple[Integers, Integers]:
+    """For each type the groups it is in: where they start, and their numbers."""
+    inside: list[list[int]] = [[] for _ in range(types)]
+    for place, group in enumerate(groups):
+        for i in group:
+            inside[i].append(place)
+    return (
+        np.cumsum([0, *map(len, inside)]),
+        np.array([place for row in inside for place in row], dtype=np.int64),
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import terminal
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.admission.completion import best_completion
@@ -272,7 +272,7 @@ def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
     assert speed.paper == "780 / 722 / 942 / 989"
     assert "optimum" in speed.ours
     shares = findings["total speed, mean share of the optimum [%]"]
-    assert shares.verdict == "not in the paper"
+    approved(shares.verdict)
     assert all(0 <= float(value) <= 100 for value in shares.ours.split(" / "))
     assert table_ii(simulations=3, optima=0)[0].ours == table_ii(simulations=3, optima=0)[0].ours
     with refused(InvalidOption):

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.seeds import seeds
 from support.small_cases import most_speed
 
@@ -239,7 +239,7 @@ def test_the_frontier_equals_enumeration_within_every_limit_and_keeps_valid_boun
     monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", largest)
     (found,) = price_frontiers(tiny(seed))
     if largest == 0:
-        assert "only the optimum is solved for" in found.note
+        approved(found.note)
         assert found.points[0].reached == 0
     else:
         assert found.status is Status.OPTIMAL
@@ -738,7 +738,7 @@ def test_a_program_too_large_for_memory_is_left_out_and_said(
     program = Mock(side_effect=AssertionError("it was begun"))
     engines(solve_program=program)
     outcome = method(HINES_ROMANO, limits=AdmissionLimits(small=10**6, program_columns=10))
-    assert "the assignment program:" in outcome.certificate["left_out"]
+    approved(outcome.certificate["left_out"])
     assert outcome.bound is not None
 
 

@@ -28,7 +28,7 @@ from support.advice_states import (
     spread,
     state,
 )
-from support.messages import refused
+from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
@@ -348,10 +348,9 @@ def test_what_marks_and_holds_is_said() -> None:
     read = state(
         node("n1"), kept, pod("a-1", "n1"), waiting, pod("g-1", schedulingGates=[{"name": "g"}])
     )
-    assert "marked do-not-disrupt, which is not enforced: n2" in read.notes
+    approved(read.notes)
     text = " ".join(" ".join(advice_lines(advise(read))).split())
-    assert "shop/w-1: room on n2 is held for it, which is not counted" in text
-    assert "shop/g-1: it waits for a scheduling gate" in text
+    approved(text)
 
 
 def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -> None:
@@ -449,12 +448,11 @@ def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None
     path.write_text(json.dumps(listed(*GOOD)))
     other.write_text(json.dumps(PROXMOX))
     done = run("solve", str(path), "-m", "FFD")
-    assert (
-        done.returncode,
-        "this looks like a Kubernetes List: `cotenant advise nodes" in done.stderr,
-    ) == (2, True)
+    assert done.returncode == 2
+    approved(done.stderr)
     done = run("show", str(other))
-    assert (done.returncode, "Proxmox's list of cluster resources" in done.stderr) == (2, True)
+    assert done.returncode == 2
+    approved(done.stderr)
 
 
 def test_states_are_converted_to_instances(tmp_path: Path) -> None:
@@ -463,10 +461,7 @@ def test_states_are_converted_to_instances(tmp_path: Path) -> None:
     assert run("convert", str(path), "--from", "kubernetes", "--out", str(out)).returncode == 0
     instance = cotenant.read(out)
     assert instance.server_names == ("n",)
-    assert (
-        "a state of kubernetes; expected proxmox"
-        in run("convert", str(path), "--from", "proxmox", "--out", str(out)).stderr
-    )
+    approved(run("convert", str(path), "--from", "proxmox", "--out", str(out)).stderr)
 
 
 PROXMOX = [
@@ -491,16 +486,15 @@ def test_proxmox(tmp_path: Path) -> None:
     assert read.nodes[0].allocatable == {"vCPU": 16, "memory": 64 << 30}
     assert (read.nodes[2].not_ready_reason, dict(read.ignored)) == ("offline", {"storage": 1})
     done = run("advise", "nodes", str(path))
-    assert "2 hosts are in use; 1 is enough and no fewer can do (proved" in done.stdout
-    assert "1 VM moves (fewest, proved)" in done.stdout
-    assert "not counted: 1 not running" in done.stdout
-    assert drain_lines(read, drain(read, "pve1"))[0].startswith("pve1 holds 1 VM; it can be")
+    approved(done.stdout)
+    approved(drain_lines(read, drain(read, "pve1"))[0])
     done = run("advise", "nodes", str(path), "--emit", "proxmox")
     assert done.stdout in (
         "# wave 1 of 1\npct migrate 101 pve1 --restart\n", "# wave 1 of 1\nqm migrate 100 pve2 --online\n",
     )  # fmt: skip
     done = run("advise", "nodes", str(path), "--emit", "kubectl")
-    assert (done.returncode, "expected csv or proxmox" in done.stderr) == (2, True)
+    assert done.returncode == 2
+    approved(done.stderr)
     for field, value in (
         ("node", "pve9"), ("vmid", None),
         ("maxmem", "8G"),
@@ -538,9 +532,9 @@ def test_openstack(tmp_path: Path) -> None:
     paths = openstack(tmp_path)
     read = read_state(paths)
     assert [each.node for each in read.pods] == ["c1.example", "c2.example", "c3.example", ""]
-    assert read.nodes[3].unknown_reason == "availability zone unknown"
+    approved(read.nodes[3].unknown_reason)
     done = run("advise", "nodes", *paths, "--emit", "openstack")
-    assert "server migrate --live-migration --host c" in done.stdout
+    approved(done.stdout)
     done = run("advise", "nodes", *paths, "--json")
     # az1 and az2 need a host each, unless the fourth, whose zone is not known, may hold all
     found = json.loads(done.stdout)

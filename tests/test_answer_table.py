@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
@@ -97,7 +97,7 @@ def test_a_placement_names_the_vms_of_every_server() -> None:
     assert instance.request.tolist() == [2.0, 1.0]
     found = answer_table(instance, Placement([[1, 1], [1, 0]], [0, 0]))  # type: ignore[arg-type]
     assert found.rows == ((0, "big", "web", 1), (0, "big", "db", 1), (1, "big", "web", 1))
-    assert found.sentence == "put 1 x web + 1 x db on server 0 (big); 1 x web on server 1 (big)"
+    approved(found.sentence)
 
 
 def test_an_assignment_and_a_schedule_say_what_does_not_run() -> None:
@@ -115,7 +115,7 @@ def test_an_assignment_and_a_schedule_say_what_does_not_run() -> None:
     assert two.organization.tolist() == [1, 0]
     found = answer_table(two, Schedule([0, -1], [0, -1]))  # type: ignore[arg-type]
     assert found.rows == ((0, "b", 0, 0, 0, 3), (1, "a", None, 1, None, None))
-    assert found.sentence.endswith("job 1 of a never: 1 of 2 start before 3")
+    approved(found.sentence)
     starts = Schedule([0, -1], [0, -1]).to_frame(two)["start"]  # type: ignore[arg-type]
     assert str(starts.dtype) == "Int64", "whole numbers stay whole beside what is missing"
 
@@ -210,7 +210,7 @@ def test_a_result_keeps_names_in_its_file_and_check_holds_them_to_the_solution(
     assert recheck(tiny, stored).broken == ()
     content["named"]["rows"][0][1] = "decisiontree"
     (found,) = recheck(tiny, cotenant.Result.from_document(content)).broken
-    assert found.startswith("named.rows is")
+    approved(found)
     del content["named"]
     old = cotenant.Result.from_document(content)
     assert old.described() is None
@@ -235,7 +235,7 @@ def test_a_comparison_is_short_in_a_notebook() -> None:
     assert "<th>gap</th><td>0</td>" in proved._repr_html_(), "its name is in the other cell"
     assert ", gap 0, " in repr(proved)
     done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "GR"])
-    assert repr(done) == "Comparison(runs 2, instances 1, methods 2, failed 0)"
+    approved(repr(done))
     assert "<table" in done._repr_html_()
     large = cotenant.read("colocation/cooper-1000")
     assert len(repr(large)) < 400

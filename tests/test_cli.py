@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.messages import approved
 from support.terminal import run
 
 import cotenant
@@ -57,8 +58,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert run("solve", "colocation/tiny", "-m", "optimal", "--out", str(path)).returncode == 0
     good = run("check", "colocation/tiny", str(path))
     assert good.returncode == 0
-    assert "bound: proved again" in good.stdout
-    assert "not looked at: method, seed" in good.stdout
+    approved(good.stdout)
     told = json.loads(run("check", "colocation/tiny", str(path), "--json").stdout)
     assert (told["ok"], told["broken"], told["bound"]) == (True, [], "re-proved")
     assert "seed" in told["not_looked_at"]
@@ -67,7 +67,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     path.write_text(json.dumps(document))
     done = run("check", "colocation/tiny", str(path))
     assert done.returncode == 1
-    assert "2 agents of type" in done.stdout
+    approved(done.stdout)
     document["solution"]["pairs"][0] -= 1
     document["result"]["metrics"]["penalty"] = 0.01
     path.write_text(json.dumps(document))
@@ -315,7 +315,7 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "m.json").read_text())["penalty"][1] == [None, 0.3]
-    assert json.loads(run("schema", "colocation").stdout)["title"] == "cotenant colocation instance"
+    approved(json.loads(run("schema", "colocation").stdout)["title"])
     assert "colocation/tiny" in run("show").stdout
     assert "SMR" in run("methods", "colocation").stdout
     one = run("methods", "stable").stdout  # of any problem; its options with what they mean
@@ -356,14 +356,14 @@ def test_many_seeds_make_a_folder_that_compare_takes(tmp_path: Path) -> None:
     folder = tmp_path / "drawn"
     make = ("generate", "colocation", "-o", "agents=8", "--seed", "5", "--seeds", "3", "--out")
     done = run(*make, str(folder))
-    assert "3 instances, seeds 5 to 7" in done.stdout
+    approved(done.stdout)
     assert len(list(folder.glob("*-seed-*.json"))) == 3
     single = tmp_path / "one.json"
     run("generate", "colocation", "-o", "agents=8", "--seed", "6", "--out", str(single))
     assert single.read_bytes() in {path.read_bytes() for path in folder.iterdir()}
     rows = json.loads(run("compare", str(folder), "-m", "GR", "--json").stdout)
     assert len({row["instance"] for row in rows}) == 3
-    assert "cannot be made" in run(*make, str(single)).stderr
+    approved(run(*make, str(single)).stderr)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -371,7 +371,7 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     instance = cotenant.read("colocation/tiny").replace(bandwidth=None)
     cotenant.write(instance, tmp_path / "x.json")
     done = run("compare", str(tmp_path / "x.json"), "--json")
-    assert "left out on tiny: fair, SMP, CO; expected bandwidth, the demand of each" in done.stderr
+    approved(done.stderr)
     rows = json.loads(done.stdout)
     assert not [row for row in rows if row.get("error")]
     assert "optimal" in {row["method"] for row in rows}
@@ -397,7 +397,7 @@ def test_methods_as_a_file_of_tables_hold_nothing_else() -> None:
     for form in ("csv", "latex", "markdown"):
         done = run("methods", "market", "--format", form)
         assert "no proof as a file of" not in done.stdout
-        assert "no proof as a file of fisher for:" in done.stderr
+        approved(done.stderr)
 
 
 def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_path: Path) -> None:
@@ -458,7 +458,7 @@ def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
     for command in (["solve", str(path), "-m", "GR"], ["compare", str(path), "-m", "GR"]):
         done = run(*command, "--out", str(path))
         assert done.returncode == 2
-        assert "would be overwritten" in done.stderr
+        approved(done.stderr)
     assert path.read_text() == before
 
 
@@ -560,7 +560,7 @@ def test_a_log_that_finds_no_room_does_not_lose_the_answer(tmp_path: Path) -> No
     full.symlink_to("/dev/full")
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(out), "--log", str(full))
     assert done.returncode == 2
-    assert "cannot be written: No space left on device; make room" in done.stderr
+    approved(done.stderr)
     assert Result.read(out).solution is not None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -67,7 +67,7 @@ def test_a_claim_of_optimality_that_the_objective_does_not_bear_out_is_withdrawn
     result = cotenant.solve(TINY, "optimal")
     assert result.status is Status.FEASIBLE
     assert result.bound is None
-    assert "not accepted as a proof" in result.certificate["withdrawn"]
+    approved(result.certificate["withdrawn"])
 
 
 def test_alpha_counts_blocking_pairs_for_methods_that_do_not_know_it() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.messages import refused
+from support.messages import approved, refused
 
 from cotenant.analysis.report import drawing
 from cotenant.analysis.report.label_places import label_places
@@ -286,17 +286,13 @@ def test_shapes_that_stand_twice_are_drawn_once_and_lie_where_they_lay() -> None
     assert all(each.attrib or each.tag != f"{space}g" for each in root.iter())
     path = "M 1.004 2 L 3 2 \nL 3 5.5 L 4 6 z M 7 7 L 8 7"
     text = f'<svg><g><path d="{path}" style="fill: none; stroke: red"/></g><g/></svg>'
-    assert (
-        slim(text, "m-")
-        == '<svg><path d="M1 2H3V5.5L4 6zM7 7H8" style="fill:none;stroke:red"/><g/></svg>'
-    )
+    approved(slim(text, "m-"))
     longer = "M 10.004 20 " + " ".join(f"L {10 + k}.004 {20 + k % 5}" for k in range(1, 60))
     moved = "M 30.006 40 " + " ".join(f"L {30 + k}.006 {40 + k % 5}" for k in range(1, 60))
     twice = f'<svg><path d="{longer}" clip-path="url(#c)"/><path d="{moved}" clip-path="url(#d)"/></svg>'
     found = slim(twice, "m-")
     assert found.count(" d=") == 1
-    assert '<g clip-path="url(#c)"><use xlink:href="#m-s0" x="10" y="20"/></g>' in found
-    assert '<g clip-path="url(#d)"><use xlink:href="#m-s0" x="30.01" y="40"/></g>' in found
+    approved(found)
 
 
 def test_the_numbers_of_a_picture_do_not_say_twice_what_a_pointer_is_told() -> None:

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.oracles.rational_program import least
 from support.seeds import numbers
 
@@ -488,4 +488,4 @@ def test_a_large_program_is_not_begun_when_no_time_is_left(engine: str) -> None:
         answer = solve_program(program, engine=engine, time_limit=over, start=start)
         assert (answer.status, answer.stop, answer.bound) == (status, Stop.TIME_LIMIT, None)
         assert answer.objective == (0.0 if status is Status.FEASIBLE else None)
-        assert answer.message == "no time was left"
+        approved(answer.message)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.group_cases import Counted, machines_of, wrongs
-from support.messages import refused
+from support.messages import approved, refused
 from support.seeds import numbers
 from support.small_groups import every_cost
 
@@ -224,7 +224,7 @@ def test_where_nothing_is_settled_the_answer_is_the_one_that_the_fewest_groups_b
     count = blocking_groups(instance, outcome.solution).count
     assert 0 < count <= blocking_groups(instance, start).count
     assert outcome.certificate["levels"][0]["value"] == count
-    assert "no useful answer" in outcome.certificate["proof"]
+    approved(outcome.certificate["proof"])
     assert (outcome.status, outcome.bound) == ("feasible", 0)
 
 
@@ -234,7 +234,7 @@ def test_prices_alone_prove_that_a_core_is_empty() -> None:
         tree = Tree(EMPTY, columns, columns, least, Clock())
         tree.run()
         assert (tree.empty, tree.found is None) == (none, none)
-    assert "every way to settle the groups" in core(EMPTY).certificate["proof"]
+    approved(core(EMPTY).certificate["proof"])
 
 
 def test_twenty_types_have_a_core_that_engines_do_not_find() -> None:
@@ -329,7 +329,7 @@ def test_a_table_without_any_grouping_is_infeasible_by_name() -> None:
     for method in (optimal, core, least_alpha):
         outcome = method(pairs_only)
         assert (outcome.status, outcome.solution) == ("infeasible", None)
-        assert "no group that may be formed holds" in outcome.certificate["proof"]
+        approved(outcome.certificate["proof"])
     from cotenant.baselines.groups import serpentine
 
     with refused(NoSolution):

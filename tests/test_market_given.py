@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA as MEASURED
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.instances.market import Allocation, Market, memory
@@ -84,7 +84,7 @@ def test_bad_input_is_refused_from_a_file_with_field_value_and_line(
 ) -> None:
     with refused(InvalidInstance) as caught:
         cotenant.read(put(tmp_path, TINY | change))
-    assert "instance.json, line" in str(caught.value)
+    approved(str(caught.value))
 
 
 def test_nan_is_refused_in_memory_and_in_a_file(tmp_path: Path) -> None:

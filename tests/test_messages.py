@@ -15,7 +15,7 @@ from support.messages import approved, normalized, refused
 from cotenant.instances.problem.errors import InvalidInstance
 
 TESTS = Path(__file__).parent
-MOST_SENTENCES = 430
+MOST_SENTENCES = 200
 
 
 @contextmanager

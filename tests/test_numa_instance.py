@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.instances.numa import Flow, Numa, Simulation
@@ -121,7 +121,7 @@ def test_the_example_of_the_page_is_a_valid_file(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "numa.md").read_text()
     path = tmp_path / "example.json"
     path.write_text(page.partition("```json\n")[2].partition("```")[0])
-    assert read(path, "numa").summary()["classes"] == "K-means, String match"
+    approved(read(path, "numa").summary()["classes"])
 
 
 def test_no_refusal_limit_is_null_in_a_file(tmp_path: Path) -> None:

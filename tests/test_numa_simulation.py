@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from support.messages import approved
 from support.oracles.queues import mean_wait
 
 import cotenant
@@ -278,7 +279,7 @@ def test_a_random_idle_core_is_farther_than_the_nearest() -> None:
 def test_a_load_no_policy_can_carry_is_said_before_all_else(rate: float) -> None:
     result = cotenant.solve(blade_server(rate=rate), "Local", tasks=20_000)
     assert not result.solution.stable
-    assert result.certificate["load"].startswith("unstable for every policy")
+    approved(result.certificate["load"])
     assert result.objective is None
     assert "p95" not in result.metrics
     assert "link_power" not in result.metrics

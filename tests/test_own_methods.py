@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
@@ -82,10 +82,7 @@ def test_what_is_no_function_is_told_in_one_line(module: str, method: str, words
         assert done.returncode == 2
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("error")]
         assert words in line
-    assert (
-        "no option 'stride'"
-        in run("solve", "colocation/tiny", "-m", module, "-o", "stride=2").stderr
-    )
+    approved(run("solve", "colocation/tiny", "-m", module, "-o", "stride=2").stderr)
 
 
 POLICY = """
@@ -212,7 +209,7 @@ def test_rows_of_a_version_that_did_not_know_the_code_are_not_taken(folder: Path
 def test_a_process_that_imports_other_code_refuses_to_run_it(folder: Path) -> None:
     cell = Cell(TINY, imported(), 0, 1.0, {}, code="0" * 16)
     row = run_pickled_cell(pickled_cell(cell), pickle.dumps(TINY))
-    assert row["error"].startswith("edited was not run: its module is not the one")
+    approved(row["error"])
 
 
 def test_large_arrays_among_options_are_known_by_their_content(folder: Path) -> None:
@@ -228,7 +225,7 @@ def test_the_command_line_says_how_many_rows_it_took(folder: Path) -> None:
     command = ("compare", "colocation/tiny", "-m", "GR", "--out", str(folder / "rows.jsonl"))
     assert "taken" not in run(*command).stderr
     again = run(*command, "--json")
-    assert again.stderr.splitlines()[0] == f"1 run taken from {folder / 'rows.jsonl'}"
+    approved(again.stderr.splitlines()[0])
     command = ("reproduce", "numa-table-4.2", "--out", str(folder / "rows-2.jsonl"))
     run(*command)
     assert f"1 experiment taken from {folder / 'rows-2.jsonl'}" in run(*command).stderr
@@ -294,7 +291,7 @@ def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: P
     assert "Traceback" not in done.stderr
     done = run("solve", "colocation/tiny", "-m", "own_edited:nothing")
     assert done.returncode == 2
-    assert "error: method 'nothing' returned None; expected a Pairing" in done.stderr
+    approved(done.stderr)
     command = ("compare", "colocation/tiny", "-m", "own_edited:fine")
     assert run(*command).returncode == 0
     done = run(*command, "-m", "own_edited:boom", "--format", "wide")
@@ -309,7 +306,7 @@ def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Pa
         "    return Pairing([0], [[1]], [1], [0])\n"
     )
     (row,) = cotenant.compare([TINY], [imported()], progress=False).rows
-    assert "own_edited.py:3: " in (row["error"] or "")
+    approved(row["error"] or "")
 
 
 def test_queues_batches_and_sweeps_refuse_a_policy_that_returns_nothing_and_take_one_without_rng() -> (

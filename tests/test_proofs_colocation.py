@@ -15,7 +15,7 @@ from functools import cache, partial
 from typing import Any
 
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.proof_cases import (
     Truth,
     answers,
@@ -176,7 +176,7 @@ def test_that_there_is_no_pairing_is_proved_and_of_no_other_instance(
     method: str, options: dict[str, float]
 ) -> None:
     for document in nobody(3):
-        assert proved(document, method, **options).said.endswith("there is no answer at all")
+        approved(proved(document, method, **options).said)
     rng = random.Random(0)
     for document in cases(20):
         given = Colocation(case_of(document))

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.terminal import run as terminal
 
 from cotenant import catalog
@@ -150,7 +150,7 @@ except SystemExit:
 
 
 def test_a_bound_without_an_answer_is_accepted_as_what_it_is() -> None:
-    assert judged(proof_of()) == "colocation 'tiny', stable: blocking_pairs: no answer is below 0"
+    approved(judged(proof_of()))
 
 
 FALSE = {
@@ -336,7 +336,8 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     other = terminal("verify", "colocation/no-stable-4", str(proof))
     assert (other.returncode, other.stdout[:8]) == (1, "refused:")
     none = terminal("verify", "colocation/tiny", str(tmp_path / "none.json"))
-    assert (none.returncode, "none.json does not exist" in none.stderr) == (2, True)
+    assert none.returncode == 2
+    approved(none.stderr)
     handed, end = os.pipe()  # as a shell's <(zcat tiny.json.gz)
     os.write(end, locate("colocation/tiny").read_bytes())
     os.close(end)
@@ -358,6 +359,6 @@ def test_what_has_no_proof_says_so_and_a_result_of_another_is_refused(tmp_path: 
         "prove", "colocation/tiny", "-m", "optimal", "--from", str(result), "--out", out
     )
     assert wrong.returncode == 2
-    assert "result of GR" in wrong.stderr
+    approved(wrong.stderr)
     form = terminal("prove", "colocation/tiny", "-m", "optimal", "--out", out + ".txt")
     assert form.returncode == 2

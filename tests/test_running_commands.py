@@ -43,18 +43,18 @@ def test_profiles_fit_80_columns_with_intervals_looks_age_drift_and_voids(lab: P
     whole = " ".join(done.stdout.split())
     assert "hold together with 95 % (Student's t, Bonferroni over 64 entries)" in whole
     assert "Failed twice: 2 beside 5: exit 139: no memory" in whole
-    assert "pressure 0.00 in the median" in whole
+    approved(whole)
 
 
 def test_profiles_write_an_instance_once_voids_have_a_meaning(lab: Path) -> None:
     out = lab.with_name("jobs.json")
     done = run("profiles", str(lab), "--out", str(out))
     assert done.returncode == 2
-    assert "2 beside 5 failed twice" in done.stderr
+    approved(done.stderr)
     assert not out.exists()
     done = run("profiles", str(lab), "--out", str(out), "--voids", "forbid", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["voids"][0]["reason"] == "exit 139: no memory"
+    approved(json.loads(done.stdout)["voids"][0]["reason"])
     made = cotenant.read(out)
     assert not made.allowed[2, 5]
     assert made.confidence == 0.95

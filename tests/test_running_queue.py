@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
-from support.messages import refused
+from support.messages import approved, refused
 from support.running_cases import (  # noqa: F401
     Begin,
     Run,
@@ -105,7 +105,7 @@ def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:
     summary = run.whole()
     assert summary.states == {"done": 2}
     assert [kinds for _, kinds in machines.begun] == [("0", "1"), ("0",), ("0",)]
-    assert run.lines[0] == "job-0 waiting: exit 139; it waits again"
+    approved(run.lines[0])
     assert summary.void == 2
     assert not run.rows.produced(1) or run.rows.produced(1)[0].kind == "alone"
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA
-from support.messages import refused
+from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
@@ -289,16 +289,13 @@ def test_debts_of_an_audit_sum_to_nothing_at_every_time(name: str) -> None:
     assert (np.diff(found.received, axis=1) >= 0).all()
 
 
-def test_an_audit_whose_time_is_up_samples_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.solvers.scheduling import event_loop
-
-    monkeypatch.setattr(event_loop, "SLICE", 50)  # the clock is looked at between slices
+def test_an_audit_whose_time_is_up_samples_and_says_so() -> None:
     judged = window(made_log(), Settings(length=2000, organizations=4))
     assert audit(judged, reference="REF", time_limit=600.0).reference == "REF"
     found = audit(judged, reference="REF", time_limit=1e-9)
     assert found.reference == "RAND"
     assert found.unfairness == {}
-    assert "REF was not done in 1e-09 s; coalitions are sampled instead (RAND)" in found.notes
+    approved(found.notes)
     sampled = audit(judged, reference="RAND")
     assert (found.contributed == sampled.contributed).all()
 
@@ -308,8 +305,7 @@ def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
     path.write_text(swf_text(made_log()))
     found = audit_file(path, machines=3, length=1000)
     words = " ".join(found.notes)
-    assert "more than the 3 machines given" in words
-    assert "were not started in the window" in words
+    approved(words)
     text = [note for table in audit_tables(found) for note in table.notes]
     assert any(part.startswith("unfairness") for part in text)
     document = json.loads(json.dumps(found.document(), allow_nan=False))
@@ -404,13 +400,8 @@ def test_a_mean_between_those_from_the_two_starts_names_the_start() -> None:
             ("warm", 30.0, "empty", 1.0),
         )
     )
-    assert (
-        empty.cause
-        == "the start: the printed mean lies between ours, 1 from empty and 30 from warm"
-    )
-    assert (
-        warm.cause == "the start: the printed mean lies between ours, 30 from warm and 1 from empty"
-    )
+    approved(empty.cause)
+    approved(warm.cause)
     [outside] = _rows(_study(1.0), "empty", {"RAND15": (8, 21)}, {"warm": summaries(_study(2.0))})
     assert (outside.verdict, outside.cause) == ("differs", "")
 
@@ -480,7 +471,8 @@ def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) ->
     assert "who contributed, who received" in " ".join(audited.stdout.split())
     assert json.loads((tmp_path / "audit.json").read_text())["reference"] == "REF"
     refused = run("audit", str(log), "-o", "length=soon")
-    assert (refused.returncode, "length is 'soon'" in refused.stderr) == (2, True)
+    assert refused.returncode == 2
+    approved(refused.stderr)
 
 
 def test_an_analysis_is_no_method() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.scheduling_cases import KINDS, small_instance
 from support.terminal import run
 
@@ -46,7 +46,7 @@ def test_an_answer_is_owed_what_its_metrics_say(kind: str, method: str, tmp_path
         assert found.received[u, -1] == result.metrics[f"psi:{name}"]
     if method == "REF":
         assert found.unfairness["the schedule"] == 0
-    assert f"judged is the schedule of {result_file}, found by {method}" in found.notes
+    approved(found.notes)
 
 
 def test_starts_alone_are_an_answer_and_a_result_on_a_bundled_instance_needs_no_other_file(
@@ -117,7 +117,7 @@ def test_an_instance_is_judged_in_words_and_by_the_commands(tmp_path: Path) -> N
     text = " ".join(" ".join(fairness_lines(found)).split())
     assert "4 CPUs (the instance), shares (as given): 0 50 %" in text
     assert "a unit of the instance's time is taken for a second" in text
-    assert "3 of 14 jobs are not started before the horizon" in text
+    approved(text)
     named = {job for cause in found.causes(0) for job, _ in (*cause.waited, *cause.ran)}
     owners = cotenant.read("scheduling/tiny").organization
     assert {owners[int(found.job(place))] for place in named} == {0, 1, 2}

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.run.verify_result import recheck
@@ -112,7 +112,7 @@ def test_an_interrupt_while_the_program_is_made_or_played_is_reported(
 def test_the_time_limit_covers_the_making_of_the_program() -> None:
     outcome = optimum.max_utility(made(jobs=200), time_limit=1e-9)
     assert outcome.stop is Stop.TIME_LIMIT
-    assert "before the program was made" in outcome.certificate["engine_message"]
+    approved(outcome.certificate["engine_message"])
 
 
 def test_the_plain_ref_keeps_the_time_limit() -> None:

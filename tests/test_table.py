@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 from support.report_rows import row
 from support.terminal import run
 
@@ -118,14 +118,10 @@ def test_a_gap_that_is_not_zero_is_not_printed_as_zero(value: float | None, text
 def test_latex_escapes_every_special_character() -> None:
     text = TABLE.latex(40)
     body = next(line for line in text.splitlines() if "half" in line)
-    assert (
-        r"a\textbackslash{}b \& 50\% \$x\$ \#1 a\_b \{c\} \textasciitilde{} \textasciicircum{}"
-        in body
-    )
-    assert r"\textless{}script\textgreater{} \textbar{}" in body
+    approved(body)
     assert "{[}1{]} {*} -{}-" in body
     assert r"\begin{tabular}{lr}" in text
-    assert r"\caption{Gaps: 100 \% \& more. {*}below{*}. SR\_2 failed.}" in text
+    approved(text)
     assert text.count(r" \\") == 4
 
 
@@ -224,7 +220,7 @@ def test_the_highest_rank_is_left_out_first_and_said_with_the_cure(
     print_tables([Table("ranked", "", columns, (("a", *[1.25] * 5),))])
     printed = capsys.readouterr().out
     assert "number-4" in printed.splitlines()[1]
-    assert "left out at 48 columns: number-0, number-1" in printed
+    approved(printed)
     assert "--format wide" in printed
 
 
@@ -260,9 +256,9 @@ def test_means_say_over_how_many_seeds_and_how_far_they_spread() -> None:
 def test_a_later_level_that_is_not_proved_shows_its_gap_beside_the_status() -> None:
     level = {"objective": "slack", "value": 0.0, "bound": 0.0, "status": "optimal"}
     second = {"objective": "penalty", "value": 0.022, "bound": 0.02, "status": "feasible"}
-    assert proved({"status": "optimal", "levels": [level, second]}) == "optimal, then gap 10.00 %"
+    approved(proved({"status": "optimal", "levels": [level, second]}))
     no_bound = second | {"bound": None}
-    assert proved({"status": "optimal", "levels": [level, no_bound]}) == "optimal, then no bound"
+    approved(proved({"status": "optimal", "levels": [level, no_bound]}))
     assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"
 
 
@@ -291,7 +287,7 @@ def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(
     printed = capsys.readouterr().out
     assert "metric-0" in printed.splitlines()[1]
     assert "5.00 %" in printed, "a number stays beside its unit"
-    assert "left out at 80 columns" in printed
+    approved(printed)
 
 
 def test_columns_are_shown_in_the_order_asked_for_with_the_rows_names_before_them() -> None:
@@ -316,14 +312,14 @@ def test_compare_shows_the_columns_asked_for_and_refuses_a_heading_before_any_ru
     given = ("compare", "colocation/tiny", "-m", "GR", "-m", "optimal", "--columns")
     done = run(*given, "attribution,gap_penalty", "--format", "latex", "--width", "8.5")
     assert done.returncode == 0, done.stderr
-    assert r"method & attribution & \shortstack[r]{mean\\penalty\\gap} " in done.stdout
+    approved(done.stdout)
     assert "seconds" not in done.stdout
     done = run(*given, "gap_slack,slack")
     assert done.returncode == 0
-    assert "left out: gap_slack; no table of these runs has it" in done.stderr
+    approved(done.stderr)
     done = run(*given, "slak")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no column is named 'slak'; did you mean slack" in done.stderr
+    approved(done.stderr)
     done = run(*given, "slack", "--width", "8.5")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "add --format latex" in done.stderr
+    approved(done.stderr)

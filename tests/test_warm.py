@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.messages import approved
 
 import cotenant
 from cotenant.cli import commands, main
@@ -49,7 +50,7 @@ def test_without_a_folder_for_them_it_says_why(
 ) -> None:
     (cache / "cotenant").write_text("a file where the folder should be")
     assert warm(monkeypatch) == 2
-    assert "error: compiled kernels cannot be kept: " in capfd.readouterr().err
+    approved(capfd.readouterr().err)
 
 
 def test_what_it_runs_is_of_every_problem() -> None:

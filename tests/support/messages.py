@@ -37,6 +37,8 @@ PLACES = [
         "on <host>, since <time>",
     ),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
+    (r"\+ [\d.]+ s to start [^;]*?in no run's seconds", ""),
+    (r"loading libraries and compiling kernels .not counted. \.\.\.", ""),
     (r"\b[\d.]+ GB are free", "<free> GB are free"),
     (r"\b(process|pid) \d+", r"\1 <pid>"),
     (r"\b(cotenant|Python) \d+\.\d+[\w.+]*", r"\1 <version>"),
@@ -64,9 +66,10 @@ def refused(
     _compare(str(caught.value))
 
 
-def approved(text: str) -> None:
-    """Expect a text to be the approved one; how its lines are broken is left out."""
-    _compare(" ".join(text.split()))
+def approved(text: str | Iterable[str]) -> None:
+    """Expect a text, or several, to be the approved one; how its lines are broken is left out."""
+    whole = text if isinstance(text, str) else "\n".join(text)
+    _compare(" ".join(normalized(whole).split()))
 
 
 def normalized(text: str) -> str:

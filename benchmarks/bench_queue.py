@@ -17,7 +17,7 @@ import resource
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from cotenant.running.batch.run import policy_of
 from cotenant.running.batch.status import Settings
 from cotenant.running.batch.worker_runtime import Registered
 from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measurement import JobRuns, Measurement, Run
+from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run
 from cotenant.running.lab.penalty_model import PenaltyModel
 from cotenant.running.lab.profiles import profile_of
 from cotenant.running.lab.store import Store, opened
@@ -58,8 +58,8 @@ class Fleet:
     def all(self) -> Mapping[str, Registered]:
         return self._machines
 
-    def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
-        self._running.append((group, len(jobs)))
+    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
+        self._running.append((group, len(request.members)))
 
     def ended(self, seconds: float) -> list[Ended]:
         self.clock += 10.0

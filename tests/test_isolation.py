@@ -56,8 +56,9 @@ else:
 
 ON_WORKERS = """
 from cotenant.running.batch.dispatch import machines_of
+from cotenant.running.batch.worker_runtime import Wanted
 
-with machines_of(dask=None, local=1, token="", programs=[], overlap=True) as fleet:
+with machines_of(Wanted("", [], overlap=True), dask=None, local=1) as fleet:
     print(len(fleet.all()), fleet._cluster.client.run(os.getenv, "PYTHONPATH").values())
 """
 

@@ -152,13 +152,13 @@ def test_a_job_whose_output_is_a_pipe_is_not_begun(computer: Computer, tmp_path:
     rest = shell("echo done", tmp_path, "b")
     jobs = [shell("touch begun", tmp_path), rest]
     try:
-        found = in_time(lambda: computer.group(jobs, ["pipe", "log"]))
+        found = in_time(lambda: computer.visit(MeasurementRequest.once(jobs, ["pipe", "log"])))
     finally:
         os.close(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK))  # lets who waits go on
     assert found.members[0].error.startswith("cannot write to pipe: it is no regular file")
     assert not (tmp_path / "begun").exists()
     assert (found.members[1].error, (tmp_path / "log").read_text()) == ("", "done\n")
-    assert computer.group([rest], ["/dev/null"]).error == ""
+    assert computer.visit(MeasurementRequest.once([rest], ["/dev/null"])).error == ""
 
 
 STUCK = """
@@ -176,9 +176,10 @@ def test_a_start_that_does_not_end_counts_in_the_time_limit_and_outlives_nobody(
     monkeypatch.setattr(command, "isolated", lambda script: [sys.executable, "-I", "-c", code])
     job = Job("a", ("true",), directory=tmp_path, timeout=0.2)
     with Computer(seats()) as computer:
-        found = in_time(lambda: computer.group([job], [""]))
+        found = in_time(lambda: computer.visit(MeasurementRequest.once([job], [""])))
         assert found.members[0].error == "timeout after 0.2 s"
-        thread = threading.Thread(target=computer.group, args=([replace(job, timeout=None)], [""]))
+        endless = MeasurementRequest.once([replace(job, timeout=None)], [""])
+        thread = threading.Thread(target=computer.visit, args=(endless,))
         thread.start()
         until(lambda: computer._process is not None and bool(below(computer._process.pid)))
         process = computer._process

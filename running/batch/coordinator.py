@@ -23,7 +23,7 @@ from ...analysis.run.workers import Interrupts
 from ...instances.problem.errors import EngineError, InvalidFile
 from ..lab.command import ENDED
 from ..lab.machine import fingerprint
-from ..lab.measurement import JobRuns
+from ..lab.measurement import JobRuns, MeasurementRequest
 from ..lab.penalty_model import PenaltyModel
 from ..lab.statistics import GROUP_COVERED
 from ..lab.store import Store, StoredMeasurement
@@ -338,8 +338,7 @@ class Coordinator:
         self.machines.start(
             here.group.machine,
             here.group.id,
-            [job.job for job in ordered],
-            [job.output for job in ordered],
+            MeasurementRequest.once([job.job for job in ordered], [job.output for job in ordered]),
         )
 
     def _job_row(self, queued: QueuedJob) -> int:
@@ -490,13 +489,7 @@ class Coordinator:
                 waiting=self.jobs.queue.waiting + sum(map(len, self._reserved)),
                 running=len(self._running),
                 machines=len(self.machines.all()),
-                done=counts.done,
-                failed=counts.failed,
-                **counts.means(),
-                certain=counts.certain,
-                possible=counts.possible,
-                void=counts.void,
-                why=counts.why,
+                **counts.shown(),
             )
         )
 

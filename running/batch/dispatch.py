@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -23,7 +23,15 @@ from ..lab.command import last_line
 from ..lab.jobs import Job
 from ..lab.measurement import Measurement, MeasurementRequest
 from ..lab.topology import divided_cpus, read_topology
-from .worker_runtime import Program, Registered, end_groups, forget, register, run_group, run_visit
+from .worker_runtime import (
+    Program,
+    Registered,
+    Wanted,
+    end_groups,
+    forget,
+    register,
+    run_request,
+)
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at which workers are there."""
@@ -53,7 +61,7 @@ class Machines(Protocol):
     def all(self) -> Mapping[str, Registered]:
         """The machines that are there, by name."""
 
-    def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
+    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
         """Begin a group on a machine that has none."""
 
     def ended(self, seconds: float) -> list[Ended]:
@@ -72,30 +80,22 @@ class Fleet:
     Parameters
     ----------
     cluster : entered, and its workers found to have this package.
-    token : of the store.
+    wanted : what the machines have to be.
     cpus : worker's name -> CPUs, see `worker_runtime.register`.
-    programs : that the jobs need.
-    seats : of each machine.
     recovered : groups that an earlier coordinator began -> the machine of each.
-    overlap : whether workers of one computer may share CPUs.
     revive : called at every look; starts workers again that ended.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        token: str,
+        wanted: Wanted,
         cpus: Mapping[str, str],
-        programs: Iterable[Program],
-        *,
-        seats: int = 2,
         recovered: Mapping[str, str] | None = None,
-        overlap: bool = False,
         revive: Callable[[], None] | None = None,
     ) -> None:
         self._revive = revive or (lambda: None)
-        self._cluster, self._token, self._cpus = cluster, token, dict(cpus)
-        self._programs, self._seats, self._overlap = list(programs), seats, overlap
+        self._cluster, self._wanted, self._cpus = cluster, wanted, dict(cpus)
         self._finished: SimpleQueue[Any] = SimpleQueue()
         self._machines: dict[str, Registered] = {}
         self._going: dict[str, tuple[str, Any]] = {}
@@ -111,22 +111,15 @@ class Fleet:
         """The machines that are there, by address."""
         return self._machines
 
-    def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
+    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
         """Begin a group on a machine that has none."""
-        self._submit(machine, group, run_group, list(jobs), list(outputs))
-
-    def start_visit(self, machine: str, visit: str, order: MeasurementRequest) -> None:
-        """Begin a visit of a measurement on a machine that runs nothing."""
-        self._submit(machine, visit, run_visit, order)
-
-    def _submit(self, machine: str, group: str, function: Any, *arguments: Any) -> None:
         try:
             future = self._cluster.client.submit(
-                function,
-                self._token,
+                run_request,
+                self._wanted.token,
                 self._machines[machine].nonce,
                 group,
-                *arguments,
+                request,
                 key=f"cotenant-group-{group}",
                 workers=[machine],
                 allow_other_workers=False,
@@ -163,12 +156,12 @@ class Fleet:
         """What came of these groups is written down: their machines may let go of it."""
         there = [machine for machine in set(groups.values()) if machine in self._machines]
         if there:
-            self._ask(forget, self._token, list(groups), workers=there)
+            self._ask(forget, self._wanted.token, list(groups), workers=there)
 
     def end_all(self) -> None:
         """Kill what runs."""
         with suppress(CotenantError):
-            self._ask(end_groups, self._token)
+            self._ask(end_groups, self._wanted.token)
 
     def _outcome(self, future: Any) -> list[Ended]:
         group = future.key.removeprefix("cotenant-group-")
@@ -200,8 +193,7 @@ class Fleet:
         new = [address for address in there if address not in self._machines]
         asked = sorted({*new, *(set(self._recovered.values()) & there)})
         registrations = self._ask(
-            register, self._token, self._cpus, self._programs, self._seats, self._overlap,
-            workers=asked, on_error="return",
+            register, self._wanted, self._cpus, workers=asked, on_error="return"
         ) if asked else {}  # fmt: skip
         for machine, answer in (registrations or {}).items():
             if isinstance(answer, CotenantError):
@@ -210,7 +202,7 @@ class Fleet:
                 self._require(machine, answer)
                 self._machines[machine] = answer
                 if not {*self._recovered, *self._going}.issuperset(answer.running):
-                    self._ask(end_groups, self._token, workers=[machine])  # given up as lost
+                    self._ask(end_groups, self._wanted.token, workers=[machine])  # given up as lost
         found = []
         for group, machine in list(self._recovered.items()):
             answer = (registrations or {}).get(machine)
@@ -249,7 +241,7 @@ class Fleet:
             )
         for other, known in self._machines.items():
             same = other != machine and known.facts["machine"] == registration.facts["machine"]
-            if same and not self._overlap and set(known.cpus) & set(registration.cpus):
+            if same and not self._wanted.overlap and set(known.cpus) & set(registration.cpus):
                 raise InvalidOption(
                     f"the Dask workers {other} and {machine} are of one computer and share CPUs; "
                     "start one worker a machine, or each under `taskset -c LIST`. --overlap "
@@ -281,11 +273,13 @@ def programs_of(jobs: Iterable[Job]) -> list[Program]:
 
 @contextmanager
 def machines_of(
-    *, dask: str | None, local: int | None, token: str, programs: Iterable[Program],
-    seats: int = 2, recovered: Mapping[str, str] | None = None, overlap: bool = False,
-) -> Iterator[Fleet]:  # fmt: skip
-    """The machines of a scheduler's address, or of so many workers of this computer, each of so
-    many seats.
+    wanted: Wanted,
+    *,
+    dask: str | None,
+    local: int | None,
+    recovered: Mapping[str, str] | None = None,
+) -> Iterator[Fleet]:
+    """The machines of a scheduler's address, or of so many workers of this computer.
 
     Raises
     ------
@@ -297,7 +291,7 @@ def machines_of(
         cpus: dict[str, str] = {}
         workers = None
         if local is not None:
-            parts = divided_cpus(read_topology(), local, seats, overlap=overlap)
+            parts = divided_cpus(read_topology(), local, wanted.seats, overlap=wanted.overlap)
             cpus = {str(place): part for place, part in enumerate(parts)}
             dask = stack.enter_context(_local_scheduler())
             workers = stack.enter_context(_Workers(dask, cpus))
@@ -306,10 +300,7 @@ def machines_of(
             workers.wait_for(cluster.client)
         cluster.prepare([])
         revive = None if workers is None else workers.revive
-        yield Fleet(
-            cluster, token, cpus, programs, seats=seats, recovered=recovered, overlap=overlap,
-            revive=revive,
-        )  # fmt: skip
+        yield Fleet(cluster, wanted, cpus, recovered, revive)
 
 
 class _Workers:

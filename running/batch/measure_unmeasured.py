@@ -26,6 +26,7 @@ from ..lab.store import opened
 from .dispatch import Fleet, machines_of, programs_of
 from .queue import QueuedJob
 from .queue_store import QueueStore
+from .worker_runtime import Wanted
 
 
 def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
@@ -114,9 +115,8 @@ def measure_unmeasured(
             # of two seats, and known to the workers by the store's place: it may not be there yet
             token = hashlib.sha256(os.fsencode(os.path.abspath(store))).hexdigest()[:32]
             programs = programs_of([*measured, *new.values()])
-            fleet = stack.enter_context(
-                machines_of(dask=dask, local=None, token=token, programs=programs, overlap=overlap)
-            )
+            wanted = Wanted(token, programs, overlap=overlap)
+            fleet = stack.enter_context(machines_of(wanted, dask=dask, local=None))
             facts = {
                 name: dict(registration.facts) for name, registration in sorted(fleet.all().items())
             }
@@ -160,7 +160,7 @@ class RemoteMachine:
         try:
             if self._name not in self._fleet.all():
                 raise self._lost("")
-            self._fleet.start_visit(self._name, visit, order)
+            self._fleet.start(self._name, visit, order)
             ended = None
             while ended is None:
                 ended = next((one for one in self._fleet.ended(1.0) if one.group == visit), None)

@@ -14,10 +14,8 @@ from pydantic import BaseModel, Field
 from ..lab.jobs import (
     Job,
     command_fields,
-    named,
     read_tables,
     require,
-    require_names,
     require_program,
     valid_name,
 )
@@ -91,23 +89,20 @@ def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[Queue
     InvalidInstance
         Naming the job, the field, the value seen, and what was expected.
     """
-    tables, folder, where = read_tables(path)
-    found = []
-    for number, table in enumerate(tables, 1):
-        with named(table, number, where, FIELDS):
-            made = QueuedJob(
-                name=valid_name(table.get("name")),
-                job=Job(
-                    name=valid_name(table.get("type"), "type"), **command_fields(table, folder)
-                ),
-                rerun=_rerun(table),
-                output=_output(table.get("output", "")),
-            )
-            if here:
-                require_program(made.job)
-            found.append(made)
-    require_names(found, where)
-    return found
+
+    def read(table: dict[str, Any], folder: Path) -> QueuedJob:
+        name, kind = valid_name(table.get("name")), valid_name(table.get("type"), "type")
+        queued = QueuedJob(
+            name=name,
+            job=Job(name=kind, **command_fields(table, folder)),
+            rerun=_rerun(table),
+            output=_output(table.get("output", "")),
+        )
+        if here:
+            require_program(queued.job)
+        return queued
+
+    return read_tables(path, FIELDS, read)
 
 
 def _rerun(table: Mapping[str, Any]) -> bool:

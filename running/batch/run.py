@@ -39,6 +39,7 @@ from .measure_unmeasured import measure_unmeasured, require_known
 from .queue import read_queue
 from .queue_store import Entry, QueueStore
 from .status import Agents, QueueStatus, References, Settings, Summary
+from .worker_runtime import Wanted
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
@@ -205,14 +206,11 @@ def run(
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
         if not recovered and all(job.name in over for job in jobs):
             return Summary.of("finished", entered(), 0.0)
+        machines = Wanted(rows.token, programs_of(job.job for job in jobs), wanted.seats, overlap)
+        running = {group.id: group.machine for group in recovered}
         fleet = stack.enter_context(
-            machines_of(
-                dask=dask, local=local, token=rows.token,
-                programs=programs_of(job.job for job in jobs),
-                seats=wanted.seats, recovered={group.id: group.machine for group in recovered},
-                overlap=overlap,
-            )
-        )  # fmt: skip
+            machines_of(machines, dask=dask, local=local, recovered=running)
+        )
 
         def differing_facts(facts: Mapping[str, str]) -> str:
             known, here = kind_of(profile.facts), kind_of(dict(facts))

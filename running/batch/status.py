@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from ...instances.groups.instance import MOST_SEATS
 from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
@@ -133,6 +133,11 @@ class Counts:
     half: float = 0.0
     measured: float = 0.0
     seen: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """What a `QueueStatus` says of them."""
+        names = ("done", "failed", "certain", "possible", "void", "why")
+        return {name: getattr(self, name) for name in names} | self.means()
 
     def means(self) -> dict[str, float | None]:
         """The penalties over what was seen; see `QueueStatus`."""

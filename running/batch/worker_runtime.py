@@ -14,7 +14,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 
 from ...instances.problem.errors import InvalidFile
 from ..lab.command import Computer, kill_leftovers, require_linux
-from ..lab.jobs import Job, find_program
+from ..lab.jobs import find_program
 from ..lab.machine import machine_facts
 from ..lab.measurement import Measurement, MeasurementRequest
 from ..lab.topology import Seats, choose_seats, read_topology, require_pinning
@@ -69,24 +69,32 @@ _HERE: dict[str, _Here] = {}
 _LOCK = threading.Lock()
 
 
-def register(
-    token: str,
-    cpus: Mapping[str, str],
-    programs: Sequence[Program],
-    seats: int = 2,
-    overlap: bool = False,
-    dask_worker: Any = None,
-) -> Registered:
-    """Become a machine of a store, or say how this one stands.
+@dataclass(frozen=True)
+class Wanted:
+    """What the machines of a store have to be.
+
+    Attributes
+    ----------
+    token : of the store.
+    programs : that the jobs need.
+    seats : how many jobs a machine holds.
+    overlap : whether seats, and workers of one computer, may share CPUs.
+    """
+
+    token: str
+    programs: Sequence[Program]
+    seats: int = 2
+    overlap: bool = False
+
+
+def register(wanted: Wanted, cpus: Mapping[str, str], dask_worker: Any = None) -> Registered:
+    """Become a machine of a store, or say how this one stands; of what runs already nothing is
+    changed.
 
     Parameters
     ----------
-    token : of the store.
     cpus : the worker's name -> the CPUs of its seats; the largest cache's of those that the worker
         may use when it is not named.
-    programs : that its jobs need.
-    seats : how many jobs it holds; of what runs already nothing is changed.
-    overlap : whether its seats may share CPUs.
 
     Raises
     ------
@@ -94,11 +102,13 @@ def register(
         This is no Linux, psutil is missing, or there are too few CPUs.
     """
     with _LOCK:
-        here, killed = _HERE.get(token), 0
-        if here is None or len(here.seats.parts) != seats:
+        here, killed = _HERE.get(wanted.token), 0
+        if here is None or len(here.seats.parts) != wanted.seats:
             require_linux()
             name = str(getattr(dask_worker, "name", ""))
-            chosen = choose_seats(read_topology(), cpus.get(name), seats, overlap=overlap)
+            chosen = choose_seats(
+                read_topology(), cpus.get(name), wanted.seats, overlap=wanted.overlap
+            )
             require_pinning(chosen)
             if here is not None:
                 here.seats = chosen
@@ -107,38 +117,27 @@ def register(
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             nonce = secrets.token_hex(16)
             killed = _take_over(_folder(), nonce)
-            here = _HERE[token] = _Here(chosen, nonce)
+            here = _HERE[wanted.token] = _Here(chosen, nonce)
         return Registered(
             here.nonce,
             machine_facts(here.seats),
             here.seats.cpus,
-            _missing(programs),
+            _missing(wanted.programs),
             tuple(here.running),
             dict(here.done),
             killed,
         )
 
 
-def run_group(
-    token: str, nonce: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]
+def run_request(
+    token: str, nonce: str, group: str, request: MeasurementRequest
 ) -> Measurement | None:
-    """Run a group to its end, once: what a Dask task calls.
+    """Run a group once: what a Dask task calls.
 
     Returns
     -------
     What came of it; None when this is not the process that was asked: nothing was begun.
     """
-    return _once(token, nonce, group, lambda computer: computer.group(jobs, outputs))
-
-
-def run_visit(token: str, nonce: str, visit: str, order: MeasurementRequest) -> Measurement | None:
-    """Run a visit of a measurement, likewise; see `measurement.Machine`."""
-    return _once(token, nonce, visit, lambda computer: computer.visit(order))
-
-
-def _once(
-    token: str, nonce: str, group: str, work: Callable[[Computer], Measurement]
-) -> Measurement | None:
     with _LOCK:
         here = _HERE.get(token)
         if here is None or here.nonce != nonce:
@@ -152,7 +151,7 @@ def _once(
         return here.done.get(group)
     try:
         with here.running[group] as computer:
-            here.done[group] = work(computer)
+            here.done[group] = computer.visit(request)
     finally:
         here.running.pop(group, None)
     return here.done[group]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import os
 import secrets
 import shutil
@@ -92,36 +91,6 @@ class Computer:
         """Seconds since 1970."""
         return time.time()
 
-    def visit(self, order: MeasurementRequest) -> Measurement:
-        """Run members at the same time; see `measurement.Machine`."""
-        seats = self.seats.parts[:2]
-        placed = seats[::-1] if order.swapped else seats
-        return self._visit(
-            [
-                self._member(job, cpus, limit, order.keep_errors)
-                for job, cpus, limit in zip(order.members, placed, order.timeouts, strict=False)
-            ],
-            once=False,
-        )
-
-    def group(self, jobs: Sequence[Job], outputs: Sequence[str]) -> Measurement:
-        """Run each job once beside the others, to its end or its timeout.
-
-        Parameters
-        ----------
-        outputs : the file, seen from its directory, to which each job's standard output and error
-            are added; "" for nowhere.
-        """
-        given = []
-        for seat, (job, cpus, output) in enumerate(
-            zip(jobs, self.seats.parts, outputs, strict=False)
-        ):
-            limit = math.inf if job.timeout is None else job.timeout
-            member = self._member(job, cpus, limit, False)
-            member["environment"][SEAT] = str(seat)
-            given.append({**member, "output": output})
-        return self._visit(given, once=True)
-
     def end(self) -> None:
         """From another thread: have the supervisor kill what runs; the visit then has an error."""
         process = self._process
@@ -129,7 +98,18 @@ class Computer:
             with suppress(OSError, ValueError):
                 process.stdin.close()
 
-    def _visit(self, given: list[dict[str, Any]], *, once: bool) -> Measurement:
+    def visit(self, order: MeasurementRequest) -> Measurement:
+        """Run members at the same time; see `measurement.Machine`."""
+        once = order.outputs is not None
+        seats = self.seats.parts if once else self.seats.parts[:2]
+        placed = seats[::-1] if order.swapped else seats
+        given = [
+            self._member(job, cpus, limit, order.keep_errors)
+            for job, cpus, limit in zip(order.members, placed, order.timeouts, strict=False)
+        ]
+        for seat, output in enumerate(order.outputs or ()):
+            given[seat]["environment"][SEAT] = str(seat)
+            given[seat]["output"] = output
         begin = time.time()
         frequency = _frequency(given[0]["cpus"][0])
         try:

@@ -8,12 +8,12 @@ import math
 import os
 import shutil
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from ...instances.problem.errors import InvalidFile, InvalidInstance, suggest
 from ...instances.problem.fields import repeated
@@ -28,6 +28,14 @@ _HASHED = 64_000_000
 """Bytes of a file up to which its content is in a job's fingerprint; of larger ones size and time
 are.
 """
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_Named)
 
 
 @dataclass(frozen=True)
@@ -108,24 +116,27 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     InvalidInstance
         Naming the job, the field, the value seen, and what was expected.
     """
-    tables, folder, where = read_tables(path)
-    jobs = []
-    for number, table in enumerate(tables, 1):
-        with named(table, number, where, FIELDS):
-            jobs.append(_job(table, folder))
-    require_names(jobs, where)
+    jobs = read_tables(path, FIELDS, _job)
     with_bandwidth = [job for job in jobs if job.bandwidth is not None]
     if with_bandwidth and len(with_bandwidth) < len(jobs):
         lacking = next(job.name for job in jobs if job.bandwidth is None)
         raise InvalidInstance(
             "bandwidth", f"not given for {lacking!r}", "a number for every job, or for none"
-        ).within(where)
+        ).within(os.fspath(path))
     return jobs
 
 
-def read_tables(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], Path, str]:
-    """The `[[job]]` tables of a TOML file, the folder that its paths are seen from, and its name;
-    see `read_jobs`.
+def read_tables(
+    path: str | os.PathLike[str],
+    fields: Sequence[str],
+    read: Callable[[dict[str, Any], Path], Named],
+) -> list[Named]:
+    """What is read of each `[[job]]` table of a TOML file, with names that differ; see `read_jobs`.
+
+    Parameters
+    ----------
+    fields : that a table may have.
+    read : of a table, and of the folder that its paths are seen from.
     """
     text, where = read_text(path), os.fspath(path)
     try:
@@ -142,34 +153,26 @@ def read_tables(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], Pat
             'command = ["sort", "big.txt"]'
         )
     folder = Path(where).resolve().parent if os.path.isfile(where) else Path.cwd()
-    return tables, folder, where
-
-
-@contextmanager
-def named(
-    table: Mapping[str, Any], number: int, where: str, fields: Sequence[str]
-) -> Iterator[None]:
-    """Say of what is wrong in a table which job it is, and refuse unknown fields."""
-    try:
-        for name in table:
-            if name not in fields:
-                raise InvalidInstance(
-                    f"field {name!r}", "unknown", f"one of {', '.join(fields)}",
-                    suggest(name, fields),
-                )  # fmt: skip
-        yield
-    except InvalidInstance as error:
-        given = table.get("name")
-        called = f" ({given!r})" if isinstance(given, str) and len(given) <= LONGEST_NAME else ""
-        raise error.within(f"{where}: job {number}{called}") from None
-
-
-def require_names(jobs: Iterable[Any], where: str) -> None:
-    """Refuse a name that two jobs of a file have."""
+    jobs = []
+    for number, table in enumerate(tables, 1):
+        try:
+            for name in table:
+                if name not in fields:
+                    raise InvalidInstance(
+                        f"field {name!r}", "unknown", f"one of {', '.join(fields)}",
+                        suggest(name, fields),
+                    )  # fmt: skip
+            jobs.append(read(table, folder))
+        except InvalidInstance as error:
+            given = table.get("name")
+            short = isinstance(given, str) and len(given) <= LONGEST_NAME
+            called = f" ({given!r})" if short else ""
+            raise error.within(f"{where}: job {number}{called}") from None
     if (twice := repeated(job.name for job in jobs)) is not None:
         raise InvalidInstance(
             "name", f"{twice!r} given twice", "a name of its own for every job"
         ).within(where)
+    return jobs
 
 
 def command_fields(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

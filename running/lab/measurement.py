@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -79,16 +80,26 @@ class MeasurementRequest:
 
     Attributes
     ----------
-    members : one or two, None for the control that only spins.
+    members : one or two, None for the control that only spins; as many as it has seats where they
+        are run once.
     timeouts : seconds for each run of each member.
     swapped : whether the first member takes the second seat.
     keep_errors : whether the error of a run that fails has the last words of its output.
+    outputs : where each job is run once, the file, seen from its directory, to which its standard
+        output and error are added; "" for nowhere. None where runs are measured.
     """
 
     members: Sequence[Job | None]
     timeouts: Sequence[float]
     swapped: bool = False
     keep_errors: bool = False
+    outputs: Sequence[str] | None = None
+
+    @classmethod
+    def once(cls, jobs: Sequence[Job], outputs: Sequence[str]) -> MeasurementRequest:
+        """Each job once beside the others, to its end or its timeout."""
+        limits = [math.inf if job.timeout is None else job.timeout for job in jobs]
+        return cls(list(jobs), limits, outputs=list(outputs))
 
 
 class Machine(Protocol):

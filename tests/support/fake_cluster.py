@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from cotenant.running.batch.dispatch import Ended
 from cotenant.running.batch.worker_runtime import Registered
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measurement import JobRuns, Measurement, Run
+from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run
 
 
 class SimulatedMachines:
@@ -50,9 +49,9 @@ class SimulatedMachines:
         lost = [group for group, entry in self._running.items() if entry[1] == machine]
         return [self._ended(group, f"{machine} was lost") for group in lost]
 
-    def start(self, machine: str, group: str, jobs: Sequence[Job], outputs: Sequence[str]) -> None:
+    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
         assert all(entry[1] != machine for entry in self._running.values())
-        kinds = tuple(job.name for job in jobs)
+        kinds = tuple(job.name for job in request.members if job is not None)
         self.begun.append((machine, kinds))
         self._running[group] = (self.clock, machine, kinds, len(self.begun))
 

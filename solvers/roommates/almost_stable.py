@@ -4,19 +4,17 @@ deleted pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
-from ..outcome import Clock, Report, Stop, validate_time_limit
+from ..outcome import Clock, Report, validate_time_limit
 from .blocking import blocking_pairs, valid_partner
-from .deletions import DeletionSearch, Pair
-from .maximum_matching import perfect_matching
-from .partition import Goal, StablePartition, lower_bound, partition_from
-from .ranks import UNRANKED, Ranks, as_ranks, lists_of, mutual_ranks
+from .deletions import DeletionSearch
+from .matching_search import AlmostStable, MatchingSearch, TimeUp
+from .partition import Goal, lower_bound, partition_from
+from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
 REPORT_SECONDS = 0.2
 
@@ -24,53 +22,6 @@ LEAST_SHARE = 8
 """Work on the proof for every work on better matchings, once these have long brought nothing; one
 to one at first.
 """
-
-
-@dataclass(frozen=True)
-class AlmostStable:
-    """A matching with few blocking pairs, and what is proved about it.
-
-    Attributes
-    ----------
-    partner : (n,), -1 = without partner; None when the goal is a perfect matching and there is
-        none.
-    blocking : (k, 2), its blocking pairs, i < j, recounted on the lists given.
-    value : how many; None without a matching.
-    bound : no matching of the goal has fewer: proved by the partition, and then by every number in
-        `finished`.
-    feasible : False when the goal is a perfect matching and there is none.
-    proved : `value` is the least possible (or there is no matching of the goal).
-    stop : finished, time_limit or interrupted.
-    partition : the stable partition of the instance, which anyone can check with
-        `is_stable_partition`.
-    finished : the numbers k for which the search has proved that k blocking pairs are not enough.
-    nodes : sets of deletions looked at, in the proof and in the search for better matchings.
-    trace : (seconds, value, bound), one for every better matching or bound.
-    tie_breaking : for lists with ties (`fewest_with_ties`), ranks under which the matching blocks
-        no more; None without ties.
-    unsettled : the agents whose ties could unsettle `partition`: each lowers its bound by one.
-    """
-
-    partner: Ranks | None
-    blocking: NDArray[np.int64]
-    value: int | None
-    bound: int
-    feasible: bool
-    proved: bool
-    stop: Stop
-    partition: StablePartition
-    finished: tuple[int, ...] = ()
-    nodes: int = 0
-    trace: tuple[tuple[float, int, int], ...] = ()
-    tie_breaking: Ranks | None = None
-    unsettled: tuple[int, ...] = ()
-
-    @property
-    def deleted(self) -> tuple[Pair, ...]:
-        """Pairs whose deletion from the lists makes `partner` stable: the least such set is its
-        blocking pairs.
-        """
-        return tuple((int(i), int(j)) for i, j in self.blocking)
 
 
 @validate_options
@@ -134,78 +85,34 @@ def fewest_blocking_pairs(
     return _Run(as_ranks(rank), goal, generator, Clock(time_limit, report)).result(start)
 
 
-class _TimeUp(Exception):
-    """The time limit has passed."""
-
-
-class _Run:
-    """One call: the best matching, the bound, and the clock."""
+class _Run(MatchingSearch):
+    """The search over deletions, for lists without ties."""
 
     def __init__(self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock) -> None:
-        self.rank = rank
-        self.goal = goal
-        self.rng = rng
-        self.clock = clock
-        self.lists = lists_of(rank)
-        self.value = 0
-        self.partner: Ranks | None = None
-        self.bound = 0
-        self.finished: list[int] = []
+        super().__init__(rank, goal, rng, clock, self._count)
         self.searches: list[DeletionSearch] = []
         self.reported = 0.0
 
-    def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Solve, and put together what was found by the time it ended."""
-        proof = self.new_search()
-        partition = partition_from(proof.predecessor)
-        self.bound = partition.bound(self.goal)
-        first = self._complete(proof.partner)
-        given = None if start is None else self._valid_start(start)
-        if first is None:
-            none = np.empty((0, 2), dtype=np.int64)
-            return AlmostStable(None, none, None, self.bound, False, True, Stop.FINISHED, partition)
-        stop = Stop.FINISHED
-        try:
-            self.offer(first)
-            if given is not None:
-                self.offer(given)
-            self._solve(proof)
-        except _TimeUp:
-            stop = Stop.TIME_LIMIT
-        except KeyboardInterrupt:
-            if self.partner is None:
-                raise
-            stop = Stop.INTERRUPTED
-        return self._answer(partition, stop)
+    def _count(self, partner: Ranks) -> int:
+        from . import kernels
 
-    def _answer(self, partition: StablePartition, stop: Stop) -> AlmostStable:
-        """What the best matching is worth, recounted plainly on the lists given."""
-        assert self.partner is not None
-        blocking = blocking_pairs(self.rank, self.partner)
-        proved = len(blocking) == self.bound
-        if len(blocking) < self.bound or (stop is Stop.FINISHED and not proved):
-            raise RuntimeError(
-                f"the roommates search contradicts itself: {len(blocking)} blocking pairs, "
-                f"bound {self.bound}"
-            )
-        return AlmostStable(
-            partner=self.partner,
-            blocking=blocking,
-            value=len(blocking),
-            bound=self.bound,
-            feasible=True,
-            proved=proved,
-            stop=stop,
-            partition=partition,
-            finished=tuple(self.finished),
-            nodes=sum(search.nodes for search in self.searches),
-            trace=tuple(
-                (now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace
-            ),
-        )
+        agents = np.arange(len(self.place))
+        threshold = np.where(
+            partner >= 0, self.place[agents, partner] if len(agents) else 0, UNRANKED
+        ).astype(np.int32)
+        return int(kernels.count_blocking(self.lists.choice, self.lists.back, threshold))
 
-    def _valid_start(self, start: ArrayLike) -> Ranks:
-        partner = valid_partner(mutual_ranks(self.rank), start)
+    def blocking(self, partner: Ranks) -> NDArray[np.int64]:
+        return blocking_pairs(self.place, partner)
+
+    def first(self) -> Ranks:
+        search = self.new_search()
+        self.partition = partition_from(search.predecessor)
+        self.bound = self.partition.bound(self.goal)
+        return search.partner
+
+    def valid_start(self, start: ArrayLike) -> Ranks:
+        partner = valid_partner(mutual_ranks(self.place), start)
         if self.goal == "perfect" and (partner < 0).any():
             raise InvalidInstance(
                 "start", "a matching that leaves agents without partner", "a perfect matching"
@@ -214,9 +121,15 @@ class _Run:
 
     def new_search(self) -> DeletionSearch:
         """A search on the lists given, its nodes counted here."""
-        search = DeletionSearch(self.lists, self.rank, self.goal)
+        search = DeletionSearch(self.lists, self.place, self.goal)
         self.searches.append(search)
         return search
+
+    def solve(self) -> None:
+        try:
+            self._solve(self.searches[0])
+        finally:
+            self.nodes = sum(search.nodes for search in self.searches)
 
     def _solve(self, proof: DeletionSearch) -> None:
         """A dive, then deepening, with better matchings looked for in a share of the work, until
@@ -225,9 +138,7 @@ class _Run:
         from .kernels import EXHAUSTED, FOUND, PAUSED
         from .large_neighborhood import STEP, Improver
 
-        improver = Improver(
-            proof, self.rank, self._best_value, self._best_pairs, self.offer_completed, self.rng
-        )
+        improver = Improver(proof, self)
         for _ in improver.dive():
             self._look_at_the_clock("a first dive")
         attempts, owed = None, 0  # owed: work on the proof that is due before the next attempt
@@ -240,12 +151,12 @@ class _Run:
             owed -= proof.work - before
             if outcome == FOUND:
                 proof.accept()
-                self.offer(proof.partner)
+                self.offer(proof.partner, "a better matching")
                 return
             if outcome == EXHAUSTED:
                 self.finished.append(limit)
                 limit += 1
-                self._raise_bound(limit)
+                self.raise_bound(limit, "a better bound")
                 proof.start(limit, 0)
             if attempts is None and outcome == PAUSED:
                 improver.search = self.new_search()
@@ -256,50 +167,13 @@ class _Run:
                 next(attempts)
                 owed += (improver.search.work - before) * min(1 + improver.idle, LEAST_SHARE)
 
-    def _best_value(self) -> int:
-        return self.value
-
-    def _best_pairs(self) -> list[Pair]:
-        assert self.partner is not None
-        return [(int(i), int(j)) for i, j in blocking_pairs(self.rank, self.partner)]
-
-    def _complete(self, partner: Ranks) -> Ranks | None:
-        """A matching of the goal from one that leaves agents over; None if there is none."""
-        return (
-            partner
-            if self.goal == "any" or (partner >= 0).all()
-            else perfect_matching(self.lists, partner)
-        )
-
-    def offer_completed(self, partner: Ranks) -> None:
-        """Make a matching of the goal of this one, and offer it."""
-        completed = self._complete(partner)
-        assert completed is not None  # there is one: the first answer was found the same way
-        self.offer(completed)
-
-    def offer(self, partner: Ranks) -> None:
-        """Keep a matching if it has fewer blocking pairs, counted on the lists given."""
-        from . import kernels
-
-        agents = np.arange(len(self.rank))
-        threshold = np.where(
-            partner >= 0, self.rank[agents, partner] if len(agents) else 0, UNRANKED
-        ).astype(np.int32)
-        value = int(kernels.count_blocking(self.lists.choice, self.lists.back, threshold))
-        if self.partner is None or value < self.value:
-            self.value, self.partner = value, partner
-            self._note("a better matching")
-
-    def _raise_bound(self, bound: int) -> None:
-        self.bound = bound
-        self._note("a better bound")
-
-    def _note(self, text: str) -> None:
+    def report(self, text: str) -> None:
+        """Note where the search stands, and when."""
         self.reported = self.clock.seconds
-        self.clock.note(self.value, self.bound, text)
+        super().report(text)
 
     def _look_at_the_clock(self, text: str) -> None:
         if self.clock.expired:
-            raise _TimeUp
+            raise TimeUp
         if self.clock.seconds - self.reported > REPORT_SECONDS:
-            self._note(text)
+            self.report(text)

@@ -4,14 +4,14 @@ on the blocking pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .deletions import DeletionSearch, Pair
 from .kernels import FOUND, PAUSED
-from .ranks import Ranks
+from .matching_search import MatchingSearch
 
 STEP = 10_000_000
 """Work between two looks at the clock: some fifty milliseconds at most."""
@@ -28,39 +28,30 @@ LARGEST_GROUP = 3
 class Improver:
     """A stream of attempts to find fewer deletions than the best known.
 
-    `value` returns how many blocking pairs the best matching so far has, `pairs` which; `offer`
-    takes a matching, completes it, and keeps it if it is better. `dive` and `attempts` yield after
-    every bounded step: their user decides when to go on. `idle` counts the rounds in a row that
-    brought nothing.
+    `dive` and `attempts` yield after every bounded step: their user decides when to go on. `idle`
+    counts the rounds in a row that brought nothing.
+
+    Parameters
+    ----------
+    search : over deletions, on lists of its own.
+    incumbent : the best matching so far, which is offered others.
     """
 
-    def __init__(
-        self,
-        search: DeletionSearch,
-        rank: Ranks,
-        value: Callable[[], int],
-        pairs: Callable[[], list[Pair]],
-        offer: Callable[[Ranks], None],
-        rng: np.random.Generator,
-    ) -> None:
-        self.search = search
-        self._rank = rank
-        self._value = value
-        self._pairs = pairs
-        self._offer = offer
-        self._rng = rng
+    def __init__(self, search: DeletionSearch, incumbent: MatchingSearch) -> None:
+        self.search, self._incumbent = search, incumbent
+        self._rank, self._rng = incumbent.place, incumbent.rng
         self.found = False
         self.idle = 0
 
     def attempts(self) -> Iterator[None]:
         """A dive now and then, and neighborhoods of the best matching; without end."""
         while True:
-            before = self._value()
+            before = self._incumbent.value
             if self.idle % 4 == 0:
                 yield from self.dive(self._random_order())
             else:
                 yield from self._neighborhoods(20)
-            self.idle = 0 if self._value() < before else self.idle + 1
+            self.idle = 0 if self._incumbent.value < before else self.idle + 1
             yield
 
     def _random_order(self) -> NDArray[np.int64]:
@@ -101,11 +92,11 @@ class Improver:
         groups = 1 if order is None else LARGEST_GROUP
         first = np.arange(len(self._rank)) if order is None else order
         deleted: list[Pair] = []
-        yield from self._descend(deleted, self._value() - 1, first, groups)
+        yield from self._descend(deleted, self._incumbent.value - 1, first, groups)
         if search.value == 0:
             yield from self._minimize(deleted)
         # stuck or not, the parties paired up along themselves are a beginning for the neighborhoods
-        self._offer(search.partner)
+        self._incumbent.offer_completed(search.partner)
         search.restore(deleted)
         search.reduce()
 
@@ -151,7 +142,9 @@ class Improver:
         place, or as many others.
         """
         search = self.search
-        current = self._pairs()
+        assert self._incumbent.best is not None
+        blocking = self._incumbent.blocking(self._incumbent.best)
+        current = [(int(i), int(j)) for i, j in blocking]
         search.delete(current)
         for _ in range(number):
             size = int(
@@ -170,7 +163,7 @@ class Improver:
             if search.value == 0:
                 current = [pair for pair in current if pair not in free] + instead
                 yield from self._minimize(current)
-                self._offer(search.partner)
+                self._incumbent.offer_completed(search.partner)
             else:
                 search.restore(instead)
                 search.delete(free)

@@ -4,16 +4,18 @@ searches for matchings.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.option_types import validate_options
-from ..outcome import Clock, Report, Stop, validate_time_limit
-from .almost_stable import AlmostStable, fewest_blocking_pairs
+from ..outcome import Clock, Report, Stop, raise_if_interrupted, validate_time_limit
+from .almost_stable import fewest_blocking_pairs
 from .blocking import blocking_pairs, valid_partner
-from .maximum_matching import perfect_matching
+from .matching_search import AlmostStable, MatchingSearch
 from .partition import Goal, lower_bound, partition_from
-from .ranks import Ranks, WeakLists, lists_of
+from .ranks import Ranks, WeakLists
 from .tie_breaking import TieSearch
 
 FIRST_WORK = 300
@@ -82,87 +84,67 @@ def fewest_with_ties(
     return _Run(lists, goal, generator, known, Clock(time_limit, report)).result(start)
 
 
-class _Run:
-    """One call: the best matching, the bound, and the clock."""
+class _Run(MatchingSearch):
+    """The search over tie-breakings and deletions."""
 
     def __init__(
         self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock
     ) -> None:
-        self.lists, self.goal, self.rng, self.clock = lists, goal, rng, clock
-        self.partner: Ranks | None = None
-        self.blocking: NDArray[np.int64] = np.empty((0, 2), dtype=np.int64)
-        self.tie_breaking = lists.place
-        self.bound = known
-        self.finished: list[int] = []
-        self.nodes = 0
+        super().__init__(
+            lists.place, goal, rng, clock, lambda partner: len(self.blocking(partner)), known
+        )
+        self.weak, self.tie_breaking = lists, lists.place
 
-    @property
-    def value(self) -> int:
-        """Blocking pairs of the best matching."""
-        return len(self.blocking)
+    def blocking(self, partner: Ranks) -> NDArray[np.int64]:
+        return blocking_pairs(self.weak.place, partner, self.weak.better)
 
-    @property
-    def done(self) -> bool:
-        """Whether the best matching is proved to be one, or the time is up."""
-        return self.value <= self.bound or self.clock.expired
+    def first(self) -> Ranks:
+        self.search = TieSearch(self.weak, self.weak.place, self.goal)
+        self._adopt(self.search)
+        return self.search.partner
+
+    def valid_start(self, start: ArrayLike) -> Ranks:
+        return valid_partner(self.weak.place, start)
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Solve, and put together what was found by the time it ended."""
-        given = None if start is None else valid_partner(self.lists.place, start)
-        search = TieSearch(self.lists, self.lists.place, self.goal)
-        self._adopt(search)
-        first = self._completed(search.partner)
-        if first is None:
-            return AlmostStable(
-                None, self.blocking, None, self.bound, False, True, Stop.FINISHED, self.partition
-            )
-        stop = Stop.FINISHED
-        try:
-            self._offer(first, self.lists.place)
-            if given is not None:
-                self._offer(given, self._favoring(given))
-            self._solve(search)
-            stop = Stop.FINISHED if self.value <= self.bound else Stop.TIME_LIMIT
-        except KeyboardInterrupt:
-            stop = Stop.INTERRUPTED
-        assert self.partner is not None
-        if self.value < self.bound:
-            raise RuntimeError(
-                f"the search over ties contradicts itself: {self.value} blocking pairs, bound "
-                f"{self.bound}"
-            )
-        return AlmostStable(
-            partner=self.partner,
-            blocking=self.blocking,
-            value=self.value,
-            bound=self.bound,
-            feasible=True,
-            proved=self.value == self.bound,
-            stop=stop,
-            partition=self.partition,
-            finished=tuple(self.finished),
-            nodes=self.nodes,
-            trace=tuple(
-                (now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace
-            ),
-            tie_breaking=self.tie_breaking,
-            unsettled=self.unsettled,
-        )
+        """With the tie-breaking under which the best matching was found."""
+        found = super().result(start)
+        if not found.feasible:
+            return found
+        return replace(found, tie_breaking=self.tie_breaking, unsettled=self.unsettled)
+
+    def offer(self, answer: Ranks | None, text: str = "", rank: Ranks | None = None) -> bool:
+        """Keep a matching if it has fewer blocking pairs by the lists with ties, and the ranks that
+        it was found under; the first one stands under the lists' own, a start under those that
+        favor it.
+        """
+        if rank is None:
+            every = np.zeros(self.place.shape)
+            rank = self.place if self.best is None else self.weak.tie_breaking(every, answer)
+        better = super().offer(answer, text)
+        if better:
+            self.tie_breaking = rank.copy()
+        return better
+
+    def solve(self) -> None:
+        self._solve(self.search)
+        if self.value > self.bound:
+            self.stop = Stop.TIME_LIMIT
 
     def _solve(self, search: TieSearch) -> None:
         """Rounds, each from another tie-breaking."""
         rounds = 0
-        while not self.done:
+        while self.open:
             begun = self.clock.seconds
             self._search(search, FIRST_WORK * _luby(rounds + 1))
-            if not self.done:
+            if self.open:
                 self._without_ties(search.best_rank, max(LEAST_SECONDS, self.clock.seconds - begun))
-            if self.done:
+            if not self.open:
                 return
             rounds += 1
-            keys = self.rng.random(self.lists.place.shape)
-            favored = self.partner if rounds % 2 else None
-            search = TieSearch(self.lists, self.lists.tie_breaking(keys, favored), self.goal)
+            keys = self.rng.random(self.place.shape)
+            favored = self.best if rounds % 2 else None
+            search = TieSearch(self.weak, self.weak.tie_breaking(keys, favored), self.goal)
             if search.bound > self.bound:
                 self._adopt(search)
 
@@ -180,52 +162,30 @@ class _Run:
         goes.
         """
         end = search.work + work
-        while not self.done:
+        while self.open:
             limit = self.bound
             search.begin(limit)
             nodes, ended = search.nodes, False
             while not ended and search.work < end and not self.clock.expired:
                 ended = search.run(LOOK)
-                self.clock.note(self.value, self.bound, f"are {limit} enough?")
+                self.report(f"are {limit} enough?")
             self.nodes += search.nodes - nodes
             if not ended:
                 return
             if search.found:
-                self._offer_completed(search.partner, search.rank)
+                completed = self.completed(search.partner)
+                self.offer(completed, "a better matching", search.rank)
                 return
             self.finished.append(limit)
-            self.bound = limit + 1
-            self.clock.note(self.value, self.bound, "a better bound")
+            self.raise_bound(limit + 1, "a better bound")
 
     def _without_ties(self, rank: Ranks, seconds: float) -> None:
         """The fewest blocking pairs under one tie-breaking."""
         limit = self.clock.time_slice(most=seconds)
-        start = self.partner if (rank == self.tie_breaking).all() else None
+        start = self.best if (rank == self.tie_breaking).all() else None
         found = fewest_blocking_pairs(rank, self.goal, time_limit=limit, rng=self.rng, start=start)
-        assert found.partner is not None
-        self._offer(found.partner, rank)
-        if found.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-
-    def _favoring(self, partner: Ranks) -> Ranks:
-        return self.lists.tie_breaking(np.zeros(self.lists.place.shape), partner)
-
-    def _completed(self, partner: Ranks) -> Ranks | None:
-        """A matching of the goal from one that leaves agents over; None if there is none."""
-        whole = self.goal == "any" or bool((partner >= 0).all())
-        return partner if whole else perfect_matching(lists_of(self.lists.place), partner)
-
-    def _offer_completed(self, partner: Ranks, rank: Ranks) -> None:
-        completed = self._completed(partner)
-        assert completed is not None  # there is one: the first answer was found the same way
-        self._offer(completed, rank)
-
-    def _offer(self, partner: Ranks, rank: Ranks) -> None:
-        """Keep a matching if it has fewer blocking pairs by the lists with ties."""
-        blocking = blocking_pairs(self.lists.place, partner, self.lists.better)
-        if self.partner is None or len(blocking) < self.value:
-            self.partner, self.blocking, self.tie_breaking = partner, blocking, rank.copy()
-            self.clock.note(self.value, self.bound, "a better matching")
+        self.offer(found.partner, "a better matching", rank)
+        raise_if_interrupted(found.stop)
 
 
 def _luby(number: int) -> int:

@@ -1,0 +1,168 @@
+"""The matching with the fewest blocking pairs so far, what is proved about it, and the answer that
+the two make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..incumbent import Incumbent
+from ..outcome import Clock, Stop
+from .deletions import Pair
+from .maximum_matching import perfect_matching
+from .partition import Goal, StablePartition
+from .ranks import Ranks, lists_of
+
+
+@dataclass(frozen=True)
+class AlmostStable:
+    """A matching with few blocking pairs, and what is proved about it.
+
+    Attributes
+    ----------
+    partner : (n,), -1 = without partner; None when the goal is a perfect matching and there is
+        none.
+    blocking : (k, 2), its blocking pairs, i < j, recounted on the lists given.
+    value : how many; None without a matching.
+    bound : no matching of the goal has fewer: proved by the partition, and then by every number in
+        `finished`.
+    feasible : False when the goal is a perfect matching and there is none.
+    proved : `value` is the least possible (or there is no matching of the goal).
+    stop : finished, time_limit or interrupted.
+    partition : the stable partition of the instance, which anyone can check with
+        `is_stable_partition`.
+    finished : the numbers k for which the search has proved that k blocking pairs are not enough.
+    nodes : sets of deletions looked at, in the proof and in the search for better matchings.
+    trace : (seconds, value, bound), one for every better matching or bound.
+    tie_breaking : for lists with ties (`fewest_with_ties`), ranks under which the matching blocks
+        no more; None without ties.
+    unsettled : the agents whose ties could unsettle `partition`: each lowers its bound by one.
+    """
+
+    partner: Ranks | None
+    blocking: NDArray[np.int64]
+    value: int | None
+    bound: int
+    feasible: bool
+    proved: bool
+    stop: Stop
+    partition: StablePartition
+    finished: tuple[int, ...] = ()
+    nodes: int = 0
+    trace: tuple[tuple[float, int, int], ...] = ()
+    tie_breaking: Ranks | None = None
+    unsettled: tuple[int, ...] = ()
+
+    @property
+    def deleted(self) -> tuple[Pair, ...]:
+        """Pairs whose deletion from the lists makes `partner` stable: the least such set is its
+        blocking pairs.
+        """
+        return tuple((int(i), int(j)) for i, j in self.blocking)
+
+
+class TimeUp(Exception):
+    """The time limit has passed."""
+
+
+class MatchingSearch(Incumbent[Ranks, int]):
+    """One call: the matching of the goal with the fewest blocking pairs so far, and what is proved.
+
+    Parameters
+    ----------
+    place : (n, n) of the lists; ties have equal places.
+    count : the blocking pairs of a matching, their number.
+    bound : what is proved before.
+
+    Attributes
+    ----------
+    partition : the stable partition that the bound begins with.
+    finished : numbers that were exhausted since.
+    """
+
+    partition: StablePartition
+
+    def __init__(
+        self, place: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
+        count: Callable[[Ranks], int], bound: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(None, clock, count, bound=bound)
+        self.place, self.goal, self.rng = place, goal, rng
+        self.lists = lists_of(place)
+        self.finished: list[int] = []
+        self.nodes = 0
+
+    def first(self) -> Ranks:
+        """Find the partition, its bound, and a matching that may leave agents over."""
+        raise NotImplementedError
+
+    def solve(self) -> None:
+        """Search until the bound meets the value, or the time is up."""
+        raise NotImplementedError
+
+    def valid_start(self, start: ArrayLike) -> Ranks:
+        """The start, if it is a matching of the goal."""
+        raise NotImplementedError
+
+    def blocking(self, partner: Ranks) -> NDArray[np.int64]:
+        """(k, 2) the blocking pairs of a matching, recounted plainly on the lists given."""
+        raise NotImplementedError
+
+    def result(self, start: ArrayLike | None) -> AlmostStable:
+        """Solve, and put together what was found by the time it ended."""
+        given = None if start is None else self.valid_start(start)
+        first = self.completed(self.first())
+        if first is None:
+            none = np.empty((0, 2), dtype=np.int64)
+            return AlmostStable(
+                None, none, None, self.bound, False, True, Stop.FINISHED, self.partition
+            )
+        try:
+            self.offer(first, "a first matching")
+            if given is not None:
+                self.offer(given, "the start")
+            self.solve()
+        except TimeUp:
+            self.stop = Stop.TIME_LIMIT
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.stop = Stop.INTERRUPTED
+        assert self.best is not None
+        blocking = self.blocking(self.best)
+        proved = len(blocking) == self.bound
+        if len(blocking) < self.bound or (self.stop is Stop.FINISHED and not proved):
+            raise RuntimeError(
+                f"the roommates search contradicts itself: {len(blocking)} blocking pairs, "
+                f"bound {self.bound}"
+            )
+        return AlmostStable(
+            partner=self.best,
+            blocking=blocking,
+            value=len(blocking),
+            bound=self.bound,
+            feasible=True,
+            proved=proved,
+            stop=self.stop,
+            partition=self.partition,
+            finished=tuple(self.finished),
+            nodes=self.nodes,
+            trace=tuple(
+                (now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace
+            ),
+        )
+
+    def completed(self, partner: Ranks) -> Ranks | None:
+        """A matching of the goal from one that leaves agents over; None if there is none."""
+        whole = self.goal == "any" or bool((partner >= 0).all())
+        return partner if whole else perfect_matching(self.lists, partner)
+
+    def offer_completed(self, partner: Ranks) -> bool:
+        """Make a matching of the goal of this one, and offer it."""
+        completed = self.completed(partner)
+        assert completed is not None  # there is one: the first answer was found the same way
+        return self.offer(completed, "a better matching")

@@ -20,7 +20,7 @@ import pytest
 import cotenant
 from cotenant.analysis.claim_checks import covered, places
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.verify_result import Recheck, recheck
+from cotenant.analysis.run.verify_result import LIMIT, Recheck, recheck
 from cotenant.catalog import METHODS, find, methods
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
@@ -142,10 +142,10 @@ def solved(number: int) -> tuple[Instance, dict[str, Any]]:
     raise AssertionError(f"no instance for {method}")
 
 
-def judged(instance: Instance, document: Any) -> Recheck | None:
+def judged(instance: Instance, document: Any, time_limit: float = LIMIT) -> Recheck | None:
     """What became of it; None when it was refused with an error of ours, in one or two lines."""
     try:
-        return recheck(instance, cotenant.Result.from_document(document))
+        return recheck(instance, cotenant.Result.from_document(document), time_limit=time_limit)
     except CotenantError as error:
         return (
             None
@@ -183,6 +183,8 @@ def changes(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Any]]:
         yield path, "a number", 1.0
     if not isinstance(value, str):
         yield path, "a text", "x"
+    yield path, "lists", [[[]]]
+    yield path, "an object", {"x": [{}]}
     if value is not None:
         yield path, "null", None
 
@@ -221,10 +223,10 @@ def place_of(path: Path) -> str:
     return re.sub(r"(?<!levels)\[\d+\]", "[]", text.removeprefix("."))
 
 
-def overlooked(number: int, every: int = 1) -> list[str]:
+def overlooked(number: int, every: int = 1, time_limit: float = LIMIT) -> list[str]:
     """The changes to a case's document that neither break it nor are listed."""
     instance, document = solved(number)
-    whole = judged(instance, document)
+    whole = judged(instance, document, time_limit)
     assert whole is not None
     assert whole.broken == ()
     found = []
@@ -233,9 +235,12 @@ def overlooked(number: int, every: int = 1) -> list[str]:
         tampered = changed(document, path, done, value)
         if tampered is None:
             continue
-        verdict = judged(instance, tampered)
+        verdict = judged(instance, tampered, time_limit)
         place = place_of(path)
-        if verdict is None or verdict.broken or covered(place, verdict.not_looked_at):
+        if verdict is None or verdict.broken:
+            continue
+        inside = places(value, place) if done in ("lists", "an object") else [place]
+        if all(covered(part, verdict.not_looked_at) for part in inside):
             continue
         if done == "removed" and all(
             covered(part, whole.not_looked_at) for part in places(at(document, path), place)
@@ -261,10 +266,26 @@ def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
     assert overlooked(number, every=40) == []
 
 
+def test_every_change_to_one_result_is_seen_or_listed_before_any_proof() -> None:
+    assert overlooked(1, time_limit=0) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
 def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
     assert overlooked(number) == []
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
+def test_every_key_of_a_certificate_is_confirmed_or_listed(number: int) -> None:
+    """What a proof confirms, bounds and statuses, is in the tests above."""
+    instance, document = solved(number)
+    for key, value in document["certificate"].items():
+        forged = copy.deepcopy(document)
+        forged["certificate"][key] = f"{value}x" if isinstance(value, str) else "x"
+        verdict = judged(instance, forged, time_limit=0)
+        listed = verdict and covered(f"certificate.{key}", verdict.not_looked_at)
+        assert verdict is None or verdict.broken or listed, key
 
 
 @pytest.mark.parametrize(

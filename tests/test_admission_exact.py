@@ -26,7 +26,7 @@ from cotenant.instances.admission import Admission, Assignment, blocking_pairs, 
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.prices import gains_at_prices, pair_bounds, price_bound
 from cotenant.instances.admission.rules import SCHEMES
-from cotenant.instances.problem import InfeasibleSolution, InvalidOption
+from cotenant.instances.problem import InvalidOption
 from cotenant.models.admission import assignment_program
 from cotenant.models.admission.blocking import blocking_program
 from cotenant.models.admission.readable import readable
@@ -453,26 +453,6 @@ def test_local_search_never_loses_its_start_and_repeats_by_seed() -> None:
         assert found == local_search(instance, start=start, kicks=3, rng=np.random.default_rng(1))
 
 
-def test_relabelling_changes_neither_the_optimum_nor_the_most_jobs() -> None:
-    rng = np.random.default_rng(12)
-    for seed in range(4):
-        instance = middle(seed)
-        jobs, machines, types = (
-            rng.permutation(n) for n in (instance.jobs, instance.machines, instance.types)
-        )
-        renamed = Admission(
-            instance.cores[machines][:, types],
-            instance.threads[jobs],
-            instance.speed[jobs][:, types],
-        )
-        for method in ("optimal", "most-jobs"):
-            before, after = cotenant.solve(instance, method), cotenant.solve(renamed, method)
-            assert after.metrics["total_speed"] == pytest.approx(
-                before.metrics["total_speed"], rel=1e-8
-            )
-            assert after.bound == pytest.approx(before.bound, rel=1e-8)
-
-
 def test_serving_most_changes_a_feasible_assignment_into_one_that_serves_all_it_can() -> None:
     for seed in SEEDS:
         instance = tiny(seed)
@@ -504,33 +484,6 @@ def test_cut_short_by_time_the_answer_is_feasible_and_the_bound_holds(method: st
     if method == "most-jobs":
         assert result.status is Status.OPTIMAL  # how many can be served needs no search
         assert result.certificate["levels"][1]["status"] == "feasible"
-
-
-@pytest.mark.parametrize("method", [optimal, most_jobs])
-@pytest.mark.parametrize("after", [0, 1, pytest.param(4, marks=pytest.mark.slow)])
-def test_interrupted_it_keeps_the_best_answer_so_far(method: Any, after: int) -> None:
-    calls = itertools.count()
-
-    def report(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
-        if next(calls) == after:
-            raise KeyboardInterrupt
-
-    outcome = method(hard(), report=report)
-    check(hard(), outcome.solution)
-    assert outcome.stop is Stop.INTERRUPTED
-    assert outcome.bound is not None
-    if method is most_jobs:
-        assert outcome.solution.assigned.sum() == most_possible(hard())
-
-
-def test_a_start_is_checked_and_never_lost() -> None:
-    best = optimal(HINES_ROMANO, time_limit=20).solution
-    assert isinstance(best, Assignment)
-    again = optimal(HINES_ROMANO, start=best, time_limit=0.01)
-    assert isinstance(again.solution, Assignment)
-    assert total_speed(HINES_ROMANO, again.solution) >= total_speed(HINES_ROMANO, best) - SAME
-    with refused(InfeasibleSolution):
-        optimal(HINES_ROMANO, start=Assignment([0], [[1, 0, 0]]))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

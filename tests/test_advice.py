@@ -252,6 +252,10 @@ def test_host_ports_are_one_to_a_node() -> None:
     port = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80}]}]
     read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
     assert advise(state(node("n1"), node("n2"), *read)).nodes_found == 2
+    local = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80, "hostIP": "127.0.0.1"}]}]
+    of_all = state(node("n1"), node("n2"), read[0], pod("b-1", "n2", containers=local))
+    assert advise(of_all).nodes_found == 2
+    assert Scheduler(of_all).refusals(1, "n1") == ["host port"]
     port2 = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 81}]}]
     assert (
         advise(

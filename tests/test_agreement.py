@@ -253,6 +253,7 @@ def test_no_scale_makes_a_gap_of_the_value_itself_agree() -> None:
     assert not agree(1e-12, 2e-12, 1.0)
     assert agree(0.0, -1e-17)  # the rounding of sums
     assert agree(0.5, 0.5 + 4e-10)
+    assert not agree(0.5, 0.5 + 4e-9)
     assert gap(4.0, 7.0, scale=4e12) == pytest.approx(0.75)
 
 

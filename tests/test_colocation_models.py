@@ -277,22 +277,6 @@ def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType, n
                 check(instance, reached)
 
 
-@pytest.mark.parametrize("number", numbers(25, 8))
-def test_relabelling_types_changes_nothing(reference: ModuleType, number: int) -> None:
-    for instance in small_instances(reference, range(8000, 8000 + number)):
-        order = np.random.default_rng(1).permutation(instance.types)
-        moved = instance.replace(
-            penalty=instance.penalty[np.ix_(order, order)],
-            count=instance.count[order],
-            bandwidth=None if instance.bandwidth is None else instance.bandwidth[order],
-            names=tuple(instance.names[place] for place in order),
-        )
-        for build in (penalty_program, stable_program, fair_program):
-            assert same(
-                value_of(build(instance).program, "highs"), value_of(build(moved).program, "highs")
-            )
-
-
 def test_splitting_a_type_into_equal_agents_changes_nothing(reference: ModuleType) -> None:
     """Twelve agents of three types, as types and as twelve types of one."""
     for seed in range(8):

@@ -194,6 +194,10 @@ def test_an_interrupted_frontier_is_not_called_proved() -> None:
         is Status.FEASIBLE
     )
     assert PriceFrontier("penalty", "slack", ()).status is Status.UNKNOWN
+    open_ = PriceFrontier(
+        "penalty", "slack", (*proved.points, point(1, None, None, Status.UNKNOWN))
+    )
+    assert open_.status is Status.FEASIBLE
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -268,50 +268,12 @@ def test_forty_jobs_of_five_types_by_the_readable_program() -> None:
     assert mean_penalty(instance, outcome.solution) == pytest.approx(outcome.bound, abs=1e-12)
 
 
-def test_a_short_time_limit_leaves_an_answer_and_a_bound() -> None:
-    instance = drawn(30, 300, 4)
-    for outcome in (
-        optimal(instance, time_limit=0.2),
-        core(instance, time_limit=0.2, alpha=0.01),
-        least_alpha(instance, time_limit=0.2),
-    ):
-        check(instance, outcome.solution)
-        assert outcome.status in ("feasible", "optimal")
-        assert outcome.bound is not None
-        assert outcome.trace
-
-
 def test_no_time_to_list_the_groups_leaves_an_answer() -> None:
     instance = drawn(60, 600, 5)  # eight million kinds of groups
     for method in (optimal, core, least_alpha):
         outcome = method(instance, time_limit=0.1)
         check(instance, outcome.solution)
         assert (outcome.status, outcome.stop) == ("feasible", "time_limit")
-
-
-@pytest.mark.parametrize("method", [optimal, core, least_alpha])
-def test_an_interrupt_keeps_what_was_found(method: object) -> None:
-    instance = drawn(8, 60, 3)
-    seen = []
-
-    def report(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
-        seen.append(text)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    outcome = method(instance, report=report)  # type: ignore[operator]
-    check(instance, outcome.solution)
-    assert outcome.stop == "interrupted"
-    assert outcome.bound is not None
-
-
-def test_a_start_is_taken_and_a_wrong_one_is_not() -> None:
-    instance = drawn(4, 12, 3)
-    best = optimal(instance)
-    again = optimal(instance, start=best.solution)
-    value = total_units(instance, best.solution) / UNIT / instance.jobs
-    assert again.trace[0][1] == pytest.approx(value)
-    assert optimal(instance, start=Grouping([[0]], [0], [1])).status == "optimal"
 
 
 def test_more_than_ten_million_kinds_of_groups_are_refused_with_a_cure() -> None:

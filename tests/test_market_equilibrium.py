@@ -487,16 +487,6 @@ def test_a_method_that_stops_early_never_says_optimal() -> None:
     cotenant.check(market, answer(late))
 
 
-def test_an_interrupt_keeps_the_best_allocation() -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    outcome = fisher(drawn(0), report=stop)
-    assert outcome.stop is Stop.INTERRUPTED
-    assert outcome.status is Status.FEASIBLE
-    cotenant.check(drawn(0), answer(outcome))
-
-
 def test_a_residual_that_is_no_number_is_never_within_a_tolerance() -> None:
     for place in range(3):
         numbers = [0.0, 0.0, 0.0, 0.0, 0.0]

@@ -624,11 +624,6 @@ def test_a_time_limit_already_over_gives_an_answer_and_says_so(options: dict[str
     cotenant.check(small(2), answer(outcome))
 
 
-def test_leximin_answers_when_its_time_is_already_over() -> None:
-    outcome = leximin(small(2), time_limit=1e-9)
-    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-
-
 def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
     market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
     market = market.replace(work=market.work * 1e-9)
@@ -653,21 +648,6 @@ def test_a_bound_far_from_a_small_welfare_is_not_a_proof(monkeypatch: pytest.Mon
     )
     monkeypatch.setattr(integer_cores, "solve_program", lambda *_, **__: bounded)
     assert nash_welfare(market, whole=True).status is Status.FEASIBLE
-
-
-@pytest.mark.parametrize("method", ["nash-welfare", "leximin", "fisher-convex"])
-@pytest.mark.parametrize("options", [{}, {"whole": True}])
-def test_an_interrupt_keeps_the_answer_and_says_interrupted(
-    method: str, options: dict[str, Any]
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    if options and method != "nash-welfare":
-        return
-    result = cotenant.solve(small(2), method, report=stop, **options)
-    assert result.stop is Stop.INTERRUPTED
-    cotenant.check(small(2), result.solution)
 
 
 def test_an_interrupt_on_the_path_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,12 +272,6 @@ def test_any_prices_prove_a_bound_and_the_certificate_repeats_its_own(seed: int)
     )
 
 
-def test_relabelling_blades_moves_the_flow_and_nothing_else() -> None:
-    server = blade_server(benchmark="S6,P12", data="hot-memory", hot=0.5, blades=3)
-    mirrored = server.replace(location_share=np.roll(server.location_share, 4))
-    assert fluid(mirrored).bound == pytest.approx(fluid(server).bound, rel=SAME)
-
-
 @pytest.mark.parametrize("size", [1e-9, 1e9, 1e12])
 def test_a_class_without_tasks_changes_nothing_whatever_its_numbers(size: float) -> None:
     server = Numa(

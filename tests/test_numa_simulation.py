@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import pickle
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -327,15 +326,6 @@ def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
 def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
     for seed in range(5):
         assert solved(free(6200.0), "Local", seed=seed, tasks=200_000).stable
-
-
-def test_an_interrupt_keeps_what_was_simulated() -> None:
-    report = Mock(side_effect=[None, None, None, KeyboardInterrupt])
-    outcome = FUNCTIONS["IB"](blade_server(), tasks=1_000_000, warmup=10_000, report=report)
-    assert outcome.stop is Stop.INTERRUPTED
-    assert outcome.solution is not None
-    cotenant.check(blade_server(), outcome.solution)
-    assert "380000 tasks" in outcome.certificate["window"]
 
 
 def test_a_time_limit_ends_the_run_with_what_there_is_or_says_there_is_nothing() -> None:

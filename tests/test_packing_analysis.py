@@ -417,14 +417,6 @@ def test_drf_takes_equal_shares_for_equal() -> None:
     assert drf(instance).totals(2).tolist() == [7, 1]
 
 
-@pytest.mark.parametrize("method", [max_min_share, max_utilization])
-def test_a_time_limit_that_is_over_at_once_is_told(method) -> None:
-    instance = vm_types(machines=8, rng=np.random.default_rng(0))
-    start = drf(instance)
-    outcome = method(instance, time_limit=1e-9, start=start)
-    check(instance, outcome.solution)
-
-
 def test_the_price_of_anarchy_is_a_metric_when_it_is_asked_for() -> None:
     import cotenant
 

@@ -409,15 +409,6 @@ def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_v
     )
 
 
-def test_an_interrupt_of_the_joint_optimum_is_told_and_not_raised() -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    outcome = joint_optimum(paper_example(rng=np.random.default_rng(0)), report=interrupt)
-    assert outcome.stop is Stop.INTERRUPTED
-    assert outcome.solution is not None
-
-
 @pytest.mark.parametrize(
     "option", [{"eta": np.nan}, {"eta": np.inf}, {"eta": None}, {"alpha": "2"}, {"alpha": None}, {"overload": "a"},
                {"most_states": "a"}, {"most_states": 1.5}],

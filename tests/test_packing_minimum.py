@@ -47,7 +47,6 @@ from cotenant.solvers.packing.presolve import UNLIMITED, Reduced, presolve
 
 GREEDY = functions("packing", "FF", "FFD", "BFD", "dot", "L2", "random-fit")
 CUT_SHORT = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-NINE = Packing(capacity=[[10, 9]], demand=[[3, 2], [4, 5], [2, 3]], request=[8, 7, 9])
 """Nine servers are needed."""
 
 
@@ -335,32 +334,6 @@ def test_elastic_and_partial_requests_are_refused_by_methods_that_serve_all() ->
         for instance in (elastic, partial):
             with refused(InvalidInstance):
                 method(instance)
-
-
-def test_a_start_is_kept_when_nothing_better_is_found() -> None:
-    instance = caprara(6, 12)
-    best = min_servers(instance).solution
-    again = min_servers(instance, start=best)
-    assert again.solution.servers == best.servers
-    assert again.status is Status.OPTIMAL
-    start = first_fit_decreasing(NINE)
-    late = arc_flow(NINE, time_limit=1e-6, start=start)
-    assert (late.solution, late.stop, late.status) == (start, Stop.TIME_LIMIT, Status.FEASIBLE)
-
-
-@pytest.mark.parametrize("method", [min_servers, arc_flow])
-def test_an_interrupt_keeps_the_best_answer_and_a_valid_bound(method: Any) -> None:
-    instance = caprara(6, 60, 3) if method is min_servers else NINE
-
-    def interrupt(seconds: float, objective: float | None, bound: float | None, text: str) -> None:
-        if objective is not None:
-            raise KeyboardInterrupt
-
-    outcome = method(instance, report=interrupt)
-    assert outcome.stop is Stop.INTERRUPTED
-    check(instance, outcome.solution)
-    assert outcome.bound <= outcome.solution.servers
-    assert method is arc_flow or outcome.status is Status.FEASIBLE
 
 
 def test_a_short_time_limit_gives_an_answer_that_says_it_is_not_proved() -> None:

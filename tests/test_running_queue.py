@@ -316,6 +316,12 @@ def test_strict_agents_that_certainly_gain_leave_and_are_together_next(begin: Be
     assert notes == ["left their co-runners to be together next: 1 x 0 and 2"]
 
 
+def test_it_is_counted_how_often_a_job_was_begun(begin: Begin) -> None:
+    run = begin(queued(["0", "1"]), SimulatedMachines(1))
+    run.whole()
+    assert [entry.attempts for entry in run.queue_store.entries()] == [1, 1]
+
+
 def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(begin: Begin) -> None:
     run = begin(queued(["0"]), SimulatedMachines(1))
     changed = [QueuedJob("job-0", Job("1", ("false",)), True)]

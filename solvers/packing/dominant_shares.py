@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...instances.packing.game import FairShare, scale
-from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.dominant_shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
@@ -103,6 +103,8 @@ def max_utilization(
     clock = Clock(time_limit, report)
     search = _Utilization(instance, least_share)
     # 1. an answer and a bound before anything that may take long
+    if start is not None:
+        check(instance, start)
     for given in (start, evenly_filled(instance, search.cluster)):
         search.offer(given)
     top = search.together()

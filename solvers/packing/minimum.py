@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.packing.instance import Packing, Placement
+from ...instances.packing.instance import Packing, Placement, check
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
@@ -147,6 +147,8 @@ def _minimum(
     costs: bool,
 ) -> Outcome:
     clock = Clock(time_limit, report)
+    if start is not None:
+        check(instance, start)
     search = PortfolioState(
         presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )

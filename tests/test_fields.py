@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import numpy as np
 import pytest
+from support.messages import refused
 
 import cotenant
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
+from cotenant.instances.packing import Packing
 from cotenant.instances.packing.placement_constraints import Limit, Spread
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
@@ -23,8 +26,10 @@ from cotenant.instances.problem import (
     problem_named,
     schema,
 )
+from cotenant.instances.problem.documents import to_json_value, whole_json_numbers
 from cotenant.instances.problem.fields import FieldType, field_types
 from cotenant.instances.problem.option_types import meanings
+from cotenant.instances.scheduling import Scheduling
 
 HALF = np.full((4, 4), 0.5)
 CLUSTER = cotenant.read("packing/cluster-12-40", "packing")
@@ -174,3 +179,98 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_field(
     if field.required:
         del inner[field.name]
         refused_from_file()
+
+
+@pytest.mark.parametrize("place", range(len(GIVEN)))
+def test_reading_is_the_inverse_of_writing_and_says_unknown_fields(
+    place: int, tmp_path: Path
+) -> None:
+    instance = GIVEN[place].replace(name="x", source="drawn")
+    for name in ("a.json", "a.json.gz"):
+        again = cotenant.read(cotenant.write(instance, tmp_path / name))
+        assert again == instance
+        assert hash(again) == hash(instance)
+    content = json.loads((tmp_path / "a.json").read_text()) | {"weight": 1}
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    with pytest.raises(InvalidInstance) as caught:
+        cotenant.read(tmp_path / "a.json")
+    assert caught.value.field.endswith("a.json, line 1: field 'weight'")
+
+
+COLOCATION = Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2])
+GROUPS = Groups([2, 2], [3], [3], [[0, 0], [0, 0]])
+PACKING = Packing([[4, 8], [6, 6]], [[1, 2], [3, 1]], [2.0, 1.0], [np.inf, 2.0])
+CURVES = {"pressure": [1, 2], "knots": [0, 1], "sensitivity": [[0, 0.1], [0, 0.1]]}
+LOG = {"organization": [0, 0, 1], "release": [0, 0, 1], "processing": [3, 2, 4]}
+JOBS = Scheduling([1, 1], **LOG, horizon=8)
+
+RULES: list[tuple[Instance[Any], dict[str, Any]]] = [
+    (COLOCATION, {"count": [0, 0]}),
+    (COLOCATION, {"count": [2, 1]}),
+    (COLOCATION, {"count": [4 * 10**9] * 2}),
+    (COLOCATION, {"count": [2**62 - 2] * 2}),
+    (COLOCATION, {"machines": 1}),
+    (COLOCATION, {"unpaired": 0.35}),
+    (COLOCATION, {"unpaired": 1, "machines": 4}),
+    (COLOCATION, {"names": ["a", "b"], "penalty": [[np.inf, np.inf], [0, 0]]}),
+    (GROUPS, {"machines": [1]}),
+    (GROUPS, {"penalty": None}),
+    (GROUPS, CURVES),
+    (GROUPS, {"penalty": None, **CURVES, "sensitivity": [[0, 0.1], [0.1, 0]]}),
+    (GROUPS, {"penalty": None, **CURVES, "knots": [1, 1]}),
+    (GROUPS, {"penalty": None, **CURVES, "pressure": None}),
+    (GROUPS, {"penalty": None, "members": [[0, 0]], "losses": [[0.1, 0.2]]}),
+    (GROUPS, {"penalty": None, "members": [[0], [0]], "losses": [[0.1], [0.2]]}),
+    (GROUPS, {"penalty": None, "members": [[-1]], "losses": [[0.1]]}),
+    (GROUPS, {"where": [0]}),
+    (GROUPS, {"seats": [2, 2], "machines": None, "classes": ()}),
+    (NUMA, {"blades": 3000}),
+    (NUMA, {"cores": 60_000}),
+    (NUMA, {"rows": NUMA.rows + 1}),
+    (NUMA, {"location_share": 1.25 * NUMA.location_share}),
+    (NUMA, {"class_share": 1.25 * NUMA.class_share}),
+    (NUMA, {"law": "gamma"}),
+    (NUMA, {"law": "gamma", "scv": 0}),
+    (NUMA, {"scv": 2.0}),
+    (PACKING, {"demand": [[1, 2], [9, 1]], "names": ["web", "batch"]}),
+    (PACKING, {"demand": [[1, 2], [5, 7]]}),
+    (PACKING, {"capacity": [[4, 8], [0, 0]], "initial": None}),
+    (PACKING, {"capacity": [[4, 0], [6, 0]], "initial": None, "demand": [[1, 0], [3, 0]]}),
+    (PACKING, {"servers": [0.0, 0.0]}),
+    (PACKING, {"demand": [[0, 0], [3, 1]]}),
+    (PACKING, {"request": [0.0, 0.0]}),
+    (PACKING, {"request": [2.0**52, 1.0]}),
+    (PACKING, {"request": [2.0**13, 1.0], "cost": [2**51, 1]}),
+    (PACKING, {"initial": [[4, 7], [6, 6]]}),
+    (JOBS, {"machines": [0, 0]}),
+    (JOBS, {"machines": [10**9, 1]}),
+    (JOBS, {"horizon": 2**31}),
+    (JOBS, {"processing": [2**61, 2, 4]}),
+]
+"""What is wrong with fields that each have what they are declared to have."""
+
+
+@pytest.mark.parametrize("place", range(len(RULES)))
+def test_fields_that_do_not_go_together_are_refused_in_python_and_in_a_file(
+    place: int, tmp_path: Path
+) -> None:
+    instance, changes = RULES[place]
+    with refused(InvalidInstance) as caught:
+        instance.replace(**changes)
+    content = {"cotenant": 1, "problem": instance.problem, **instance.document()}
+    for field in field_types(type(instance)):
+        if field.json.hidden and field.name in changes:
+            return  # a document has these fields in another form
+        if field.name in changes:
+            inner = content[field.json.under] if field.json.under else content
+            value = to_json_value(np.asarray(changes[field.name]).tolist())
+            inner[field.name] = whole_json_numbers(value) if field.json.integers else value
+            if changes[field.name] is None:
+                del inner[field.name]
+    (tmp_path / "x.json").write_text(json.dumps(content, indent=1))
+    with pytest.raises(InvalidInstance) as again:
+        cotenant.read(tmp_path / "x.json")
+    assert re.fullmatch(
+        re.escape(str(tmp_path / "x.json")) + r"(, line \d+)?: " + re.escape(str(caught.value)),
+        str(again.value),
+    )

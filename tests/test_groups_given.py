@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,36 +185,6 @@ def test_a_pair_that_was_not_measured_cannot_be_added_up(tmp_path: Path) -> None
     assert groups_csv(folder, model="additive").seats.tolist() == [2]  # nobody is beside its like
     with refused(InvalidFile):
         groups_csv(folder, model="additive", copies=2)
-
-
-CURVES = {"pressure": [1, 2], "knots": [0, 1], "sensitivity": [[0, 0.1], [0, 0.1]]}
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"machines": [2], "penalty": [[0, 0], [0, 0]]},
-        {},
-        {"penalty": [[0, 0], [0, 0]]} | CURVES,
-        CURVES | {"pressure": [1, -2]},
-        CURVES | {"sensitivity": [[0, 0.1], [0.1, 0]]},
-        CURVES | {"pressure": None},
-        {"penalty": [[0.1, 0.2], [0.1]]},
-        {"penalty": [[0.1, 1.2], [0.1, 0]]},
-        {"penalty": [[0.1, 0.2]]},
-        {"table": [{"members": [0, 0], "penalty": [0.1]}]},
-        {"table": [{"members": [0], "penalty": [0], "class": 4}]},
-        {"table": []},
-        {"penalty": [[0, 0], [0, 0]], "seats": [2, 2], "machines": None},
-        {"penalty": [[0, 0], [0, 0]], "count": [-1, 4]},
-        {"penalty": [[0, 0], [0, 0]], "seat": 3},
-    ],
-)
-def test_bad_input_is_told_with_its_field(fields: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(given(**fields)))
-    with refused((InvalidFile, InvalidInstance)):
-        cotenant.read(path)
 
 
 def test_where_forbidden_groups_leave_no_answer_that_is_proved() -> None:

@@ -21,11 +21,8 @@ from cotenant.instances.numa.workloads import BENCHMARKS
 from cotenant.instances.problem import (
     InfeasibleSolution,
     InvalidFile,
-    InvalidInstance,
     InvalidOption,
     read,
-    schema,
-    write,
 )
 
 
@@ -102,16 +99,6 @@ def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
     assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"refusal_limit": np.inf}, {"law": "gamma", "scv": 0.5}, {"arrival_law": "lognormal", "arrival_scv": 4.0},
-     {"queues": "per-processor", "law": "deterministic"}, {"refusal_limit": 0, "names": ("a", "b"), "name": "x"}],
-)  # fmt: skip
-def test_reading_is_the_inverse_of_writing(changes: dict[str, Any], tmp_path: Path) -> None:
-    instance = tiny(**changes)
-    assert read(write(instance, tmp_path / "server.json")) == instance
-
-
 def test_the_law_can_be_replaced_alone() -> None:
     assert tiny().replace(law="deterministic").replace(law="exponential") == tiny()
     assert tiny(law="exponential", scv=1.0) == tiny()
@@ -122,89 +109,6 @@ def test_the_example_of_the_page_is_a_valid_file(tmp_path: Path) -> None:
     path = tmp_path / "example.json"
     path.write_text(page.partition("```json\n")[2].partition("```")[0])
     approved(read(path, "numa").summary()["classes"])
-
-
-def test_no_refusal_limit_is_null_in_a_file(tmp_path: Path) -> None:
-    path = write(tiny(refusal_limit=np.inf), tmp_path / "server.json")
-    assert json.loads(path.read_text())["refusal_limit"] is None
-
-
-def test_the_schema_names_every_field() -> None:
-    assert set(tiny().document()) <= set(schema("numa")["properties"])
-
-
-BAD: list[tuple[dict[str, Any], str, str]] = [
-    ({"rate": -5.0}, "rate", "above 0"),
-    ({"rate": 0.0}, "rate", "above 0"),
-    ({"service_mean": [0.04, -0.02]}, r"service_mean\[1\]", "above 0"),
-    ({"bandwidth": [283.0, -1.0]}, r"bandwidth\[1\]", "0 or more"),
-    ({"ht1": [0.9, 1.0]}, r"ht1\[0\]", "at least 1"),
-    ({"pcie": [1.7, 0.5]}, r"pcie\[1\]", "at least 1"),
-    ({"refusal_limit": -1.0}, "refusal_limit", "0 or more"),
-    ({"refusal_limit": 2.5}, "refusal_limit", "whole number"),
-    ({"rows": 0}, "rows", "mesh"),
-    ({"columns": -2}, "columns", "mesh"),
-    ({"cores": 0}, "cores", "from 1"),
-    ({"blades": 3000}, "blades", "at most 2000"),
-    ({"cores": 60_000}, "cores", "at most 100000"),
-    ({"rows": 2}, "location_share", "blades x rows x columns"),
-    ({"location_share": [0.4, 0.3, 0.2, 0.2]}, "location_share", "sum to 1"),
-    ({"location_share": [1.4, -0.4, 0.0, 0.0]}, r"location_share\[1\]", "0 or more"),
-    ({"class_share": [0.5, 0.6]}, "class_share", "sum to 1"),
-    ({"class_share": [1.0]}, "service_mean", "one per class"),
-    ({"law": "gamma"}, "scv", "above 0"),
-    ({"law": "gamma", "scv": -1.0}, "scv", "above 0"),
-    ({"law": "exponential", "scv": 2.0}, "scv", "gamma or lognormal"),
-    ({"names": ("a", "a")}, "names", "of its own"),
-]
-"""Changed fields, the field the message names, and what it says is expected."""
-
-
-@pytest.mark.parametrize(("changes", "field", "expected"), BAD)
-def test_bad_input_names_field_value_and_cure(
-    changes: dict[str, Any], field: str, expected: str
-) -> None:
-    with refused(InvalidInstance):
-        tiny(**changes)
-
-
-@pytest.mark.parametrize(("changes", "field", "expected"), BAD)
-def test_the_same_bad_input_in_a_file_is_named_with_its_line(
-    changes: dict[str, Any], field: str, expected: str, tmp_path: Path
-) -> None:
-    content = {"cotenant": 1, "problem": "numa", **tiny().document(), **changes}
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(content, indent=1))
-    with refused(InvalidInstance):
-        read(path)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"rows": 1.5}, {"law": "uniform"}, {"queues": "two"}, {"ht2": [1.3]},
-        {"rate": "fast"}, {"location_share": [[0.5, 0.5]]},
-    ],
-)  # fmt: skip
-def test_wrong_types_and_unknown_fields_in_a_file_are_refused(
-    changes: dict[str, Any], tmp_path: Path
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps({"cotenant": 1, "problem": "numa", **tiny().document(), **changes}))
-    with refused(InvalidInstance):
-        read(path)
-
-
-def test_a_field_that_is_not_a_number_is_refused_in_code() -> None:
-    for changes in (
-        {"rows": "two"},
-        {"rate": "fast"},
-        {"rows": True},
-        {"refusal_limit": "none"},
-        {"law": "uniform"},
-    ):
-        with refused(InvalidInstance):
-            tiny(**changes)
 
 
 @pytest.mark.parametrize(
@@ -227,13 +131,6 @@ def test_hot_data_gets_its_share_and_the_rest_is_even() -> None:
     )
     assert memory.location_share.tolist() == pytest.approx([0.4] + [0.04] * 15)
     assert blade.location_share.tolist() == pytest.approx([0.125] * 4 + [0.5 / 12] * 12)
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in cotenant.instances.problem.bundled() if name.startswith("numa/")]
-)
-def test_bundled_servers_read_and_say_where_they_come_from(name: str) -> None:
-    assert "Table 4.2" in read(name, "numa").source
 
 
 def simulation(**changes: Any) -> Simulation:

@@ -116,7 +116,7 @@ class Start:
 
 def starts(problems: list[str], drawn: int) -> list[Start]:
     """Accepted proofs of every method that has any."""
-    found = []
+    begun = []
     for problem in problems:
         documents: list[tuple[dict[str, Any], bytes]] = []
         optima: dict[bytes, dict[str, Fraction | None]] = {}
@@ -136,10 +136,10 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                 documents.append((json.loads(content), content))
         else:
             for seed in range(drawn if problem in DRAWN else 0):
-                for instance, known in known_cases(problem, seed):
+                for instance, best_known in known_cases(problem, seed):
                     content = content_of(instance)
                     documents.append((json.loads(content), content))
-                    optima[content] = known
+                    optima[content] = best_known
             for name in bundled():
                 if (
                     name.startswith(f"{problem}/")
@@ -149,22 +149,22 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
         for method in catalog.methods(problem):
             for document, content in documents if method.proof_producer else []:
                 for options in OPTIONS.get((problem, method.name), ({},)):
-                    made = proved(method, document, content, options)
-                    if made is not None:
-                        found.append(Start(content, made, optima=optima.get(content, {})))
+                    proof = proved(method, document, content, options)
+                    if proof is not None:
+                        begun.append(Start(content, proof, optima=optima.get(content, {})))
                         if problem == "colocation":
-                            found[-1].truths = [
+                            begun[-1].truths = [
                                 Truth(document, pairs) for pairs in answers(document)
                             ]
                         if method.name == "max-min-share" and optima.get(content):
-                            found[-1].reached = reached(
+                            begun[-1].reached = reached(
                                 instance_of(document, content.decode(), Path("a file"))
                             )
                         if problem == "market":
-                            found[-1].market = market_cases.MarketTruth(
+                            begun[-1].market = market_cases.MarketTruth(
                                 instance_of(document, content.decode(), Path("a file"))
                             )
-    return found
+    return begun
 
 
 def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction | None]]]:
@@ -173,17 +173,20 @@ def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction |
         jobs = jobs_drawn(seed)
         document = json.loads(json.dumps(to_json_value(jobs.document())), parse_float=str)
         return [(jobs, {"optimal": min(every_cost(document), default=None)})]
-    found: list[tuple[Any, dict[str, Fraction | None]]] = list(tiny(problem, seed))
+    begun: list[tuple[Any, dict[str, Fraction | None]]] = list(tiny(problem, seed))
     names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
     names["fewest-moves"] = "moves"
     for draw in (state, odd) if problem == "packing" else ():
         with suppress(CotenantError):
             ruled = draw(seed)
             if ruled.server_count.sum() <= LISTED:
-                known = best_placements(ruled)
-                optima = {m: known and Fraction(getattr(known, name)) for m, name in names.items()}
-                found.append((ruled, optima))
-    return found
+                best_known = best_placements(ruled)
+                optima = {
+                    m: best_known and Fraction(getattr(best_known, name))
+                    for m, name in names.items()
+                }
+                begun.append((ruled, optima))
+    return begun
 
 
 def proved(
@@ -207,15 +210,15 @@ def proved(
 
 def places(value: Any) -> list[tuple[Any, Any]]:
     """Every (holder, key) in a JSON value."""
-    found: list[tuple[Any, Any]] = []
+    begun: list[tuple[Any, Any]] = []
     todo = [value]
     while todo:
         holder = todo.pop()
         for key in list(holder) if isinstance(holder, dict) else range(len(holder)):
-            found.append((holder, key))
+            begun.append((holder, key))
             if isinstance(holder[key], dict | list):
                 todo.append(holder[key])
-    return found
+    return begun
 
 
 def mutate(proof: dict[str, Any], others: list[dict[str, Any]], rng: random.Random) -> None:
@@ -274,14 +277,14 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
     assert callable(checker)
     checked = checker(ProofCase(file.document, proof["options"], proof["witness"], file.steps))
     aims = [goal.split() for goal in goals.split(",")]
-    for level, found, goal in zip(levels, checked, aims, strict=False):
+    for level, begun, goal in zip(levels, checked, aims, strict=False):
         worth, bound = (
             None if x is None else f"{x.numerator}/{x.denominator}"
-            for x in (found.value, found.bound)
+            for x in (begun.value, begun.bound)
         )
-        says = (
+        kind = (
             "infeasible"
-            if found.infeasible
+            if begun.infeasible
             else "optimal"
             if worth == bound and worth is not None
             else "gap"
@@ -291,14 +294,14 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
             "sense": goal[1],
             "value": worth,
             "bound": bound,
-            "claim_kind": says,
+            "claim_kind": kind,
         }
-        if found.infeasible:
+        if begun.infeasible:
             level["claim"] |= {"value": None, "bound": None}
-        if found.epsilon is not None:
+        if begun.epsilon is not None:
             off = {
                 name: f"{value.numerator}/{value.denominator}"
-                for name, value in found.epsilon.items()
+                for name, value in begun.epsilon.items()
             }
             level["claim"] |= {"claim_kind": "equilibrium", "epsilon": off, "bound": None}
 
@@ -313,11 +316,15 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
     if start.key[1] == "max-min-share" and (false := _lie_of_shares(start, proof, levels)):
         return false
     for claim in levels[:1]:
-        told = proof["options"] == start.proof["options"]
+        same_options = proof["options"] == start.proof["options"]
         if claim["claim_kind"] == "infeasible":
-            nobody = not told or start.optima.get(start.key[1], 0) is None
+            nobody = not same_options or start.optima.get(start.key[1], 0) is None
             return "" if nobody else "that there is no answer"
-        if told and start.optima.get(start.key[1], 0) is None and claim["value"] is not None:
+        if (
+            same_options
+            and start.optima.get(start.key[1], 0) is None
+            and claim["value"] is not None
+        ):
             return "that there is an answer"
         worth, bound = (
             None if claim[key] is None else Fraction(claim[key]) for key in ("value", "bound")
@@ -326,9 +333,9 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         place = (hashlib.sha256(start.content).hexdigest(), start.key[1], options)
         up = claim["sense"] == "max"
         if worth is not None:
-            known = best.get(place)
-            best[place] = worth if known is None else (max if up else min)(known, worth)
-            measured = _measured(start, proof, claim["objective"]) if told else None
+            least = best.get(place)
+            best[place] = worth if least is None else (max if up else min)(least, worth)
+            measured = _measured(start, proof, claim["objective"]) if same_options else None
             if (
                 measured is not None
                 and abs(measured - float(worth)) > 1e-6 * max(1.0, abs(measured))
@@ -336,13 +343,21 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
                 and not (claim["objective"] == "moves" and worth > measured)  # on worse servers
             ):
                 return f"that the answer is worth {float(worth)}, where it is {measured}"
-        if told and (optimum := start.optima.get(start.key[1])) is not None:
+        if same_options and (optimum := start.optima.get(start.key[1])) is not None:
             best[place] = optimum
-        known = best.get(place)
-        if worth is not None and known is not None and (worth > known if up else worth < known):
-            return f"the value {float(worth)}, where no answer is worth more than {float(known)}"
-        if bound is not None and known is not None and (bound < known if up else bound > known):
-            return f"the bound {float(bound)}, where {float(known)} is reached"
+        optimum = best.get(place)
+        if (
+            worth is not None
+            and optimum is not None
+            and (worth > optimum if up else worth < optimum)
+        ):
+            return f"the value {float(worth)}, where no answer is worth more than {float(optimum)}"
+        if (
+            bound is not None
+            and optimum is not None
+            and (bound < optimum if up else bound > optimum)
+        ):
+            return f"the bound {float(bound)}, where {float(optimum)} is reached"
     return ""
 
 
@@ -399,10 +414,10 @@ def _measured(start: Start, proof: dict[str, Any], objective: str) -> float | No
     try:
         instance = instance_of(json.loads(start.content), start.content.decode(), Path("a file"))
         solution = problem_named(problem).solutions[0].from_document(proof["witness"])
-        found = analysis_of(problem).metrics(instance, solution).get(objective)
+        begun = analysis_of(problem).metrics(instance, solution).get(objective)
     except (CotenantError, TypeError, ValueError):
         return None
-    return None if found is None else float(found)
+    return None if begun is None else float(begun)
 
 
 MOST_WORK = 4_000_000

@@ -20,10 +20,10 @@ def test_the_most_speed_by_enumeration_is_certified_and_mostly_met_exactly() -> 
     exact = 0
     for seed in range(12):
         instance = admission(seed)
-        made = proved(instance, "optimal")
-        assert float(made.value) == pytest.approx(most_total_speed(instance))
-        assert made.bound >= made.value * (1 - 10**-12)
-        exact += made.said.endswith("optimal")
+        proof = proved(instance, "optimal")
+        assert float(proof.value) == pytest.approx(most_total_speed(instance))
+        assert proof.bound >= proof.value * (1 - 10**-12)
+        exact += proof.sentence.endswith("optimal")
     assert exact >= 8
 
 
@@ -98,6 +98,6 @@ def test_a_forgery_is_refused(change: Any) -> None:
 
 
 def test_most_jobs_have_a_proof_of_both_levels() -> None:
-    made = proved(read("admission/tiny"), "most-jobs")
-    assert made.said.count("optimal") == 2
-    made.refuses(lambda p: p["claim"].update(bound="1/2", value="1/2"), approved=True)
+    proof = proved(read("admission/tiny"), "most-jobs")
+    assert proof.sentence.count("optimal") == 2
+    proof.refuses(lambda p: p["claim"].update(bound="1/2", value="1/2"), approved=True)

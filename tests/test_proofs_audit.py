@@ -136,8 +136,8 @@ def test_a_second_level_says_of_which_answers_it_speaks() -> None:
     rows = [[None, 0.2, 0.1, 0.9], [0, None, 0.9, 0.9], [0.1, 0.9, None, 0.2], [0.9, 0.9, 0, None]]
     parts: dict[str, Any] = {"witness": paired((0, 1), (2, 3)), "then": [dual([1] * 4)]}
     mean = ("1/10", "1/10", "optimal")
-    told = judge(pairs(rows), "stable", (1, 0, "gap"), mean, **parts)
-    assert "then, of the answers no worse than this one there, penalty is 0.1" in told
+    sentence = judge(pairs(rows), "stable", (1, 0, "gap"), mean, **parts)
+    assert "then, of the answers no worse than this one there, penalty is 0.1" in sentence
     with refused(Refused):
         judge(pairs(rows), "stable", (None, 0, "gap"), mean, **parts)
 
@@ -147,8 +147,8 @@ def test_names_change_no_proof() -> None:
     named, optimal = {"names": ["one"], "server_names": ["one"]}, (2, 2, "optimal")
     all_cores = {"cores": {"over": 1, "numbers": [2]}}
     tangent = [{"kind": "tangent"}]
-    said = judge(ONE_USER | named, "utilitarian", optimal, steps=tangent, witness=all_cores)
-    assert "optimal" in said
+    sentence = judge(ONE_USER | named, "utilitarian", optimal, steps=tangent, witness=all_cores)
+    assert "optimal" in sentence
     jobs = {"problem": "admission", "cores": [[1]], "threads": [1], "speed": [[1]]}
     jobs |= {"names": ["job"], "machine_names": ["vm"]}
     answer = {"machine": [0], "cores": [[1]]}
@@ -308,8 +308,8 @@ def test_a_rate_that_is_just_sustained_is_possible() -> None:
     """Two cores serve two tasks a second, of a second each."""
     with refused(Refused):
         judge(one_processor(rate=2), "fluid-power", NOTHING, steps=[TASK_PRICES])
-    said = judge(one_processor(rate=2.1), "fluid-power", NOTHING, steps=[TASK_PRICES])
-    assert "no answer at all" in said
+    sentence = judge(one_processor(rate=2.1), "fluid-power", NOTHING, steps=[TASK_PRICES])
+    assert "no answer at all" in sentence
 
 
 def groups(count: list[int], seats: list[int], **fields: Any) -> Document:
@@ -436,16 +436,16 @@ def test_a_class_into_which_nothing_fits_has_no_filling_beyond_its_rent() -> Non
     prices = {"kind": "prices", "prices": [2], "over": 1, "rents": [4, 0], "weights": [[1], [1]]}
     answer = {"count": [[2]], "server_class": [0]}
     claim = ("4/5", "4/5", "optimal")
-    said = judge(document, "max-utilization", claim, witness=answer, steps=[prices])
-    assert "optimal" in said
+    sentence = judge(document, "max-utilization", claim, witness=answer, steps=[prices])
+    assert "optimal" in sentence
 
 
 def test_no_work_before_the_horizon_is_a_bound_of_nothing() -> None:
     job = {"organization": [0], "release": [3], "processing": [1]}
     document = {"problem": "scheduling", "machines": [1], "horizon": 3, "job": job}
     nothing, step = {"start": [-1], "machine": [-1]}, {"kind": "recompute"}
-    said = judge(document, "max-utility", (0, 0, "optimal"), witness=nothing, steps=[step])
-    assert "optimal" in said
+    sentence = judge(document, "max-utility", (0, 0, "optimal"), witness=nothing, steps=[step])
+    assert "optimal" in sentence
 
 
 def test_values_that_fill_the_memory_are_not_read() -> None:

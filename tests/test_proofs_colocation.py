@@ -25,7 +25,7 @@ from support.proof_cases import (
     nobody,
     preferences,
 )
-from support.proved import Document, Proved, bundled_document, proved
+from support.proved import Document, Proved, bundled_document, proved, put
 
 from cotenant.solvers.proofs import colocation as producers
 from cotenant.verify.colocation import Colocation, colocation_optimal, no_pairing
@@ -57,8 +57,8 @@ def test_an_answer_is_worth_what_its_agents_say(options: Document) -> None:
     for document in cases(20):
         for pairs in itertools.islice(answers(document), 20):
             truth = Truth(document, pairs)
-            found = colocation_stable(case_of(document, pairs, options, [], []))
-            assert [one.value for one in found] == [blocking(truth, options), truth.mean]
+            level = colocation_stable(case_of(document, pairs, options, [], []))
+            assert [one.value for one in level] == [blocking(truth, options), truth.mean]
             assert colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
 
 
@@ -92,7 +92,7 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
     rng = random.Random(1)
     accepted = 0
     for document in cases(80):
-        found = truths(document)
+        level = truths(document)
         size, band = len(document["count"]), document["bandwidth"]
         flow = [0] * size
         for _ in range(3):
@@ -119,9 +119,9 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
             except (Refused, ZeroDivisionError):
                 continue
             accepted += 1
-            assert bounds[0] <= min(truth.slack for truth in found)
+            assert bounds[0] <= min(truth.slack for truth in level)
             if len(bounds) > 1:
-                assert bounds[1] <= min(truth.mean for truth in found if truth.slack <= slack)
+                assert bounds[1] <= min(truth.mean for truth in level if truth.slack <= slack)
     assert accepted > 50
 
 
@@ -152,9 +152,9 @@ def test_the_program_of_few_blocking_pairs_has_exactly_the_answers_with_so_few(
 def test_the_program_of_little_slack_has_exactly_the_answers_with_so_little() -> None:
     seen = set()
     for document in cases(12, start=300, most=6):
-        found = truths(document)
-        limit = random.Random(0).choice(sorted({truth.slack for truth in found}))
-        for pairs, truth in zip(answers(document), found, strict=True):
+        level = truths(document)
+        limit = random.Random(0).choice(sorted({truth.slack for truth in level}))
+        for pairs, truth in zip(answers(document), level, strict=True):
             given = Colocation(case_of(document, pairs))
             parts = given.unit * math.lcm(*(n for n in given.count if n))
             program, cost = slack_program(given, bandwidths(given), int(limit * parts))
@@ -176,7 +176,7 @@ def test_that_there_is_no_pairing_is_proved_and_of_no_other_instance(
     method: str, options: dict[str, float]
 ) -> None:
     for document in nobody(3):
-        approved(proved(document, method, **options).said)
+        approved(proved(document, method, **options).sentence)
     rng = random.Random(0)
     for document in cases(20):
         given = Colocation(case_of(document))
@@ -272,8 +272,8 @@ WORTH: dict[str, Callable[[Truth], Any]] = {
 def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
     different = cases(4, start=1000, most=6, distinct=True) if method == "stable" else []
     for document in cases(6) + different:
-        made = proved(document, method)
-        first, *rest = made.proof.levels
+        proof = proved(document, method)
+        first, *rest = proof.proof.levels
         worth = WORTH[first.objective]
         least = min(map(worth, truths(document)))
         assert first.bound is not None
@@ -306,10 +306,10 @@ BUNDLED = [("optimal", n) for n in ("tiny", "no-stable-4", "cooper-1000", "prefe
 
 @pytest.mark.parametrize(("method", "name"), [*BUNDLED, ("stable", "cooper-1000")])
 def test_bundled_instances_are_proved_without_a_gap(method: str, name: str) -> None:
-    made = proved(bundled_document(f"colocation/{name}"), method)
-    assert made.proof.complete
-    assert len(json.dumps(made.document)) < 10_000
-    assert made.said.count("optimal") == 2
+    proof = proved(bundled_document(f"colocation/{name}"), method)
+    assert proof.proof.complete
+    assert len(json.dumps(proof.document)) < 10_000
+    assert proof.sentence.count("optimal") == 2
 
 
 def near_each_other() -> Document:
@@ -360,8 +360,8 @@ def test_steps_of_every_kind_are_accepted() -> None:
     assert valid("sets").document["steps"][0]["sets"]
     assert valid("tree").document["steps"][0]["tree"][1]
     document = valid("prop").document
-    prop(document)["cuts"] = [[2, 0, 2]]  # a row that the program has
-    assert valid("prop").says(document) == valid("prop").said
+    put(*NEXT, "cuts", to=[[2, 0, 2]])(document)  # a row that the program has
+    assert valid("prop").judge(document) == valid("prop").sentence
 
 
 def _raise(document: Document, level: int = 0) -> None:
@@ -369,96 +369,80 @@ def _raise(document: Document, level: int = 0) -> None:
     claim["bound"] = str(Fraction(claim["bound"]) + Fraction(1, 10**6))
 
 
-def _first(kind: str) -> Callable[[Document], Document]:
-    def step(document: Document) -> Document:
-        steps = [*document["steps"], *(s for level in document["levels"] for s in level["steps"])]
-        return next(s for s in steps if s["kind"] == kind)
-
-    return step
+ANSWER, OPTIONS = "witness", "options"
+STEP, NEXT = ("steps", 0), ("levels", 0, "steps", 0)
+"""The first step of each level."""
 
 
-dual, prop, deletions = _first("dual"), _first("propagation"), _first("deletions")
+def grown(number: int) -> int:
+    return number + 1
 
 
-def _set(part: Any, key: Any, value: Any) -> None:
-    part[key] = value
+def last_twice(entries: list[Any]) -> list[Any]:
+    return [*entries, entries[-1]]
+
+
+def cut_off(entries: list[Any]) -> list[Any]:
+    return entries[:-1]
 
 
 FORGERIES: dict[str, tuple[str, Callable[[Document], object]]] = {
     "a bound a little higher": ("sets", _raise),
-    "half an agent": ("sets", lambda d: _set(d["witness"]["pairs"], 0, "1/2")),
-    "an agent twice": ("sets", lambda d: _set(d["witness"]["first"], 0, d["witness"]["first"][1])),
-    "nobody paired": ("sets", lambda d: d["witness"].update(first=[], second=[], pairs=[])),
-    "a type that is none": ("sets", lambda d: _set(d["witness"]["first"], 0, -1)),
-    "a set that names a type twice": (
-        "sets",
-        lambda d: dual(d)["sets"][0].append(dual(d)["sets"][0][-1]),
-    ),
-    "an even set": ("sets", lambda d: dual(d)["sets"][0].pop()),
-    "a set of negative price": ("sets", lambda d: _set(dual(d)["sets"][0], 0, -1)),
-    "a dearer set": ("sets", lambda d: _set(dual(d)["sets"][0], 0, 10**9)),
-    "a higher price": ("sets", lambda d: _set(dual(d)["prices"], 0, dual(d)["prices"][0] + 10**8)),
-    "a denominator of 0": ("sets", lambda d: _set(dual(d), "over", 0)),
-    "a negative rent": ("alone", lambda d: _set(dual(d), "rent", -1)),
+    "half an agent": ("sets", put(ANSWER, "pairs", 0, to="1/2")),
+    "an agent twice": ("sets", put(ANSWER, "first", to=lambda old: [old[1], *old[1:]])),
+    "nobody paired": ("sets", lambda d: d[ANSWER].update(first=[], second=[], pairs=[])),
+    "a type that is none": ("sets", put(ANSWER, "first", 0, to=-1)),
+    "a set that names a type twice": ("sets", put(*STEP, "sets", 0, to=last_twice)),
+    "an even set": ("sets", put(*STEP, "sets", 0, to=cut_off)),
+    "a set of negative price": ("sets", put(*STEP, "sets", 0, 0, to=-1)),
+    "a dearer set": ("sets", put(*STEP, "sets", 0, 0, to=10**9)),
+    "a higher price": ("sets", put(*STEP, "prices", 0, to=lambda old: old + 10**8)),
+    "a denominator of 0": ("sets", put(*STEP, "over", to=0)),
+    "a negative rent": ("alone", put(*STEP, "rent", to=-1)),
     "too many alone": (
-        "alone",
-        lambda d: d["witness"].update(first=[], second=[], pairs=[], single=[1] * 6),
+        "alone", lambda d: d[ANSWER].update(first=[], second=[], pairs=[], single=[1] * 6)
     ),
-    "a flow that does not arrive": ("flow", lambda d: _set(dual(d)["flow"]["numbers"], 0, 5)),
+    "a flow that does not arrive": ("flow", put(*NEXT, "flow", "numbers", 0, to=5)),
     "a flow to smaller bandwidth": (
-        "flow",
-        lambda d: dual(d)["flow"].update(numbers=[-5, 0, 0, 0, 0, 5]),
+        "flow", put(*NEXT, "flow", "numbers", to=[-5, 0, 0, 0, 0, 5])
     ),
-    "a price that rules nobody out": ("nobody", lambda d: d["steps"][0].update(prices=[0] * 9)),
+    "a price that rules nobody out": ("nobody", put(*STEP, "prices", to=[0] * 9)),
     "a set of even size that nobody leaves": (
-        "nobody",
-        lambda d: d["steps"][0].update(prices=[0] * len(d["steps"][0]["prices"]), sets=[[1]]),
+        "nobody", lambda d: d["steps"][0].update(prices=[0] * len(d["steps"][0]["prices"]), sets=[[1]])
     ),
-    "an answer where there is none": ("nobody", lambda d: d["claim"].update(value=0)),
-    "slack that is not there": ("slack", lambda d: prop(d).update(below=prop(d)["below"] + 1)),
-    "an allowance that the answer does not keep": (
-        "within",
-        lambda d: d["options"].update(slack="1/1000"),
-    ),
-    "a larger allowance": ("within", lambda d: d["options"].update(slack="1")),
-    "no allowance": ("within", lambda d: d["options"].clear()),
+    "an answer where there is none": ("nobody", put("claim", "value", to=0)),
+    "slack that is not there": ("slack", put(*STEP, "below", to=grown)),
+    "an allowance that the answer does not keep": ("within", put(OPTIONS, "slack", to="1/1000")),
+    "a larger allowance": ("within", put(OPTIONS, "slack", to="1")),
+    "no allowance": ("within", put(OPTIONS, to={})),
     "an allowance of least slack": ("within", lambda d: d.update(method="fair", options={})),
     "a cheaper answer within it": ("within", _raise),
-    "an answer within too little": ("too little", lambda d: d["options"].update(slack="1/5")),
-    "too little of another program": (
-        "too little",
-        lambda d: (
-            d["steps"][0].update(below=-1) if "below" in d["steps"][0] else d["steps"].clear()
-        ),
+    "an answer within too little": ("too little", put(OPTIONS, "slack", to="1/5")),
+    "too little of another program": ("too little", put(*STEP, "below", to=-1)),
+    "a tree that ends early": ("prop", put(*NEXT, "tree", to=cut_off)),
+    "a tree of nothing": ("prop", put(*NEXT, "tree", to=[])),
+    "a tree that goes on": ("prop", put(*NEXT, "tree", to=lambda old: [*old, -1])),
+    "a leaf of nothing": (
+        "prop", lambda d: d["levels"][0]["steps"][0].update(cuts=[], tree=[-1], leaves=[[]])
     ),
-    "a tree that ends early": ("prop", lambda d: prop(d)["tree"].pop()),
-    "a tree of nothing": ("prop", lambda d: prop(d).update(tree=[])),
-    "a tree that goes on": ("prop", lambda d: prop(d)["tree"].append(-1)),
-    "a leaf of nothing": ("prop", lambda d: prop(d).update(cuts=[], tree=[-1], leaves=[[]])),
-    "a cut divided by 0": ("prop", lambda d: prop(d).update(cuts=[[0, 0, 2]])),
-    "a row a negative number of times": ("prop", lambda d: prop(d).update(cuts=[[2, 0, -1]])),
-    "a cut made of itself": ("prop", lambda d: prop(d).update(cuts=[[2, 10**6, 2]])),
-    "less than nothing": ("prop", lambda d: prop(d).update(below=prop(d)["below"] + 1)),
-    "level 2 a little higher": ("prop", lambda d: _raise(d, 1)),
-    "one blocking pair more": ("few", lambda d: prop(d).update(few=prop(d)["few"] + 1)),
-    "fewer than no blocking pairs": ("few", lambda d: prop(d).update(few=-1)),
-    "a partition that is none": ("partition", lambda d: _set(deletions(d)["tree"][0], 1, 0)),
-    "another partition": (
-        "partition",
-        lambda d: deletions(d).update(tree=[[0, 0, 1, 1, 2, 2, 3, 3], []]),
-    ),
-    "one pair more": ("partition", lambda d: deletions(d).update(least=2)),
-    "a tree without a child": ("tree", lambda d: deletions(d)["tree"][1].pop()),
-    "a tree with a child twice": (
-        "tree",
-        lambda d: deletions(d)["tree"][1].append(deletions(d)["tree"][1][0]),
-    ),
-    "a tree without children": ("tree", lambda d: _set(deletions(d)["tree"], 1, [])),
-    "a child without its changes": ("tree", lambda d: _set(deletions(d)["tree"][1][0], 1, [])),
-    "alpha below 0": ("partition", lambda d: d["options"].update(alpha="-1")),
-    "an alpha of another kind": ("partition", lambda d: d["options"].update(alpha_mode="any")),
-    "a larger alpha": ("partition", lambda d: d["options"].update(alpha="1/2")),
-}
+    "a cut divided by 0": ("prop", put(*NEXT, "cuts", to=[[0, 0, 2]])),
+    "a row a negative number of times": ("prop", put(*NEXT, "cuts", to=[[2, 0, -1]])),
+    "a cut made of itself": ("prop", put(*NEXT, "cuts", to=[[2, 10**6, 2]])),
+    "less than nothing": ("prop", put(*NEXT, "below", to=grown)),
+    "level 2 a little higher": ("prop", partial(_raise, level=1)),
+    "one blocking pair more": ("few", put(*STEP, "few", to=grown)),
+    "fewer than no blocking pairs": ("few", put(*STEP, "few", to=-1)),
+    "a partition that is none": ("partition", put(*STEP, "tree", 0, 1, to=0)),
+    "another partition": ("partition", put(*STEP, "tree", to=[[0, 0, 1, 1, 2, 2, 3, 3], []])),
+    "one pair more": ("partition", put(*STEP, "least", to=2)),
+    "a tree without a child": ("tree", put(*STEP, "tree", 1, to=cut_off)),
+    "a tree with a child twice": ("tree", put(*STEP, "tree", 1, to=last_twice)),
+    "a tree without children": ("tree", put(*STEP, "tree", 1, to=[])),
+    "a child without its changes": ("tree", put(*STEP, "tree", 1, 0, 1, to=[])),
+    "alpha below 0": ("partition", put(OPTIONS, "alpha", to="-1")),
+    "an alpha of another kind": ("partition", put(OPTIONS, "alpha_mode", to="any")),
+    "a larger alpha": ("partition", put(OPTIONS, "alpha", to="1/2")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("source", "change"), FORGERIES.values(), ids=FORGERIES)

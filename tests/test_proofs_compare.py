@@ -26,8 +26,8 @@ from cotenant.verify.reading import read
 def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny")
     folder = tmp_path / "proofs"
-    found = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
-    rows = {row["method"]: row for row in found.rows}
+    level = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
+    rows = {row["method"]: row for row in level.rows}
     proof = rows["optimal"]["proof"]
     assert proof["standing"] == "certified"
     assert proved(rows["optimal"]) == "optimal, certified"
@@ -36,7 +36,7 @@ def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_p
     assert proof["says"] == f"accepted: {says}"
     assert rows["GR"]["proof"]["standing"] == "claimed"
     assert "certified" not in proved(rows["GR"])
-    assert {line["method"]: line["proof"]["standing"] for line in found.summary()}[
+    assert {line["method"]: line["proof"]["standing"] for line in level.summary()}[
         "GR"
     ] == "claimed"
 
@@ -69,12 +69,12 @@ def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered:
         {"objective": "slack", "value": 0.1, "bound": 0.1, "status": "optimal"},
         {"objective": "penalty", "value": 0.2, "bound": 0.15, "status": "feasible"},
     ]
-    made = tuple(
+    proof = tuple(
         Level(name, "min", Fraction(value), None if bound is None else Fraction(bound))
         for name, (value, bound) in zip(("slack", "penalty"), levels, strict=False)
     )
     claims = Result.from_document(content)
-    assert covers(Proof("colocation", "fair", made), claims) == covered
+    assert covers(Proof("colocation", "fair", proof), claims) == covered
 
 
 def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
@@ -112,9 +112,9 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
         return producer
 
     monkeypatch.setattr(proving, "resolve", lying)
-    found = prove(instance, locate("colocation/tiny"), result, out)
-    assert (found.proof_status, found.refused) == ("claimed", True)
-    assert "refused" in found.says
+    answers_found = prove(instance, locate("colocation/tiny"), result, out)
+    assert (answers_found.proof_status, answers_found.refused) == ("claimed", True)
+    assert "refused" in answers_found.says
     assert not out.exists()
 
 

@@ -28,10 +28,10 @@ def document_of(instance: Any) -> Document:
 def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
     none = 0
     for seed in seeds:
-        made, every = proved(drawn(seed), "optimal"), list(every_cost(document_of(drawn(seed))))
+        proof, every = proved(drawn(seed), "optimal"), list(every_cost(document_of(drawn(seed))))
         none += not every
-        assert made.said.endswith(": optimal" if every else "there is no answer at all"), seed
-        assert not every or made.bound == min(every), seed
+        assert proof.sentence.endswith(": optimal" if every else "there is no answer at all"), seed
+        assert not every or proof.bound == min(every), seed
     assert none > 0
 
 
@@ -55,9 +55,9 @@ def test_no_prices_prove_more_than_the_least(seed: int) -> None:
 
 
 def test_a_thousand_jobs_are_certified() -> None:
-    made = proved(read("groups/cooper-4-seats"), "optimal")
-    approved(made.said)
-    assert len(json.dumps(made.document)) < 10_000
+    proof = proved(read("groups/cooper-4-seats"), "optimal")
+    approved(proof.sentence)
+    assert len(json.dumps(proof.document)) < 10_000
 
 
 def below(proof: Document) -> None:
@@ -77,10 +77,10 @@ FORGERIES: dict[str, Any] = {
 
 
 def test_what_is_changed_is_refused() -> None:
-    made = proved(read("groups/tiny"), "optimal")
+    proof = proved(read("groups/tiny"), "optimal")
     for change in FORGERIES.values():
-        made.refuses(change)
+        proof.refuses(change)
     for fields in ({"count": [3, 3, 3]}, {"machines": [2]}, {"seats": [2]}):
         other = json.dumps(document_of(read("groups/tiny")) | fields).encode()
         with refused(Refused):
-            judged(other, made.document)
+            judged(other, proof.document)

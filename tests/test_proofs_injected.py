@@ -65,11 +65,11 @@ for instance, proof in zip(files[::2], files[1::2]):
 def test_all_proofs_are_accepted_however_the_verifier_is_run(program: str, tmp_path: Path) -> None:
     files, sentences = list[str](), list[str]()
     for problem, name in METHODS:
-        made, stem = smallest(problem, name)[2], tmp_path / f"{problem}-{name}"
-        stem.with_suffix(".json").write_bytes(made.content)
-        stem.with_suffix(".proof.json").write_text(json.dumps(made.document))
+        proof, stem = smallest(problem, name)[2], tmp_path / f"{problem}-{name}"
+        stem.with_suffix(".json").write_bytes(proof.content)
+        stem.with_suffix(".proof.json").write_text(json.dumps(proof.document))
         files += [f"{stem}.json", f"{stem}.proof.json"]
-        sentences.append(f"accepted: {made.said}")
+        sentences.append(f"accepted: {proof.sentence}")
     where = program if program == "cotenant.verify" else str(ROOT / program)
     if program == "verify.pyz":
         where = str(tmp_path / program)
@@ -99,20 +99,20 @@ def better(claim: Document) -> str:
 
 @pytest.mark.parametrize(("problem", "name"), METHODS)
 def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None:
-    instance, outcome, made = smallest(problem, name)
-    assert made.says(of_version_1(made.document)) == made.said
+    instance, outcome, proof = smallest(problem, name)
+    assert proof.judge(of_version_1(proof.document)) == proof.sentence
     # the method says more than is true: its producer proves no more than before
-    up = made.document["claim"]["sense"] == "max"
+    up = proof.document["claim"]["sense"] == "max"
     wrong = replace(outcome, bound=None if outcome.bound is None else -1e6 if up else 1e6)
     try:
         [first, *_] = proved(instance, name, wrong).proof.levels
     except Claimed:
         pass
     else:
-        known = None not in (first.value, first.bound)
-        assert not known or (first.bound >= first.value if up else first.bound <= first.value)
+        least = None not in (first.value, first.bound)
+        assert not least or (first.bound >= first.value if up else first.bound <= first.value)
     # and a file that claims more than its steps show is refused, at every level
-    for level in range(len(made.proof.levels)):
+    for level in range(len(proof.proof.levels)):
 
         def forge(document: Document, level: int = level, hide: bool = False) -> None:
             claim = [document, *document["levels"]][level]["claim"]
@@ -124,8 +124,8 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
                 claim["epsilon"] = {key: "-1/10" for key in claim["epsilon"]}
             claim["value"] = None if hide else claim["value"]
 
-        made.refuses(forge)
-        made.refuses(lambda document, forge=forge: forge(document, hide=True))
+        proof.refuses(forge)
+        proof.refuses(lambda document, forge=forge: forge(document, hide=True))
 
 
 @pytest.mark.parametrize("problem", ["packing", "admission", "scheduling"])

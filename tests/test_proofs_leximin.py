@@ -44,7 +44,7 @@ def every(seed: int) -> list[tuple[list[Fraction], list[Fraction]]]:
 
 
 @functools.cache
-def made(seed: int) -> Proved:
+def proof_of(seed: int) -> Proved:
     return proved(market_of(seed), "leximin")
 
 
@@ -60,7 +60,7 @@ def whole(cores: list[Fraction]) -> list[int]:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_levels_that_are_proved_are_those_of_enumeration(seed: int) -> None:
     best = max(own for _, own in every(seed))
-    levels = made(seed).proof.levels
+    levels = proof_of(seed).proof.levels
     assert [(level.value, level.bound) for level in levels] == [(r, r) for r in sorted(set(best))]
 
 
@@ -93,18 +93,18 @@ def test_a_tree_of_another_answer_is_refused(seed: int) -> None:
     best = max(own for _, own in every(seed))
     for cores, own in every(seed)[::17]:
         if own < best:
-            forged, values = made(seed).document, sorted(set(own))
+            forged, values = proof_of(seed).document, sorted(set(own))
             forged["witness"]["cores"]["numbers"] = whole(cores)
             for level, value in zip([forged, *forged["levels"]], values, strict=False):
                 level["claim"] |= {"value": str(value), "bound": str(value)}
             forged["levels"] = forged["levels"][: len(values) - 1]
             with pytest.raises((Refused, IndexError)):
-                made(seed).says(forged)
+                proof_of(seed).judge(forged)
 
 
 def test_a_tree_with_a_leaf_less_or_more_or_changed_is_refused() -> None:
-    made = proved(drawn(2, users=4, servers=3, jobs=3, cores=6.0), "leximin")
-    trees = [level["steps"][0]["nodes"] for level in made.document["levels"]]
+    proof = proved(drawn(2, users=4, servers=3, jobs=3, cores=6.0), "leximin")
+    trees = [level["steps"][0]["nodes"] for level in proof.document["levels"]]
     nodes = max(trees, key=len)
     assert len(nodes) > 5
     others: list[Any] = [[], [[]], [*nodes, []]]
@@ -115,11 +115,11 @@ def test_a_tree_with_a_leaf_less_or_more_or_changed_is_refused() -> None:
         if node:
             wrong += [[], [node[0], -1], [node[0], 10**9], [True, node[1]]]
         others += [[*before, other, *after] for other in wrong]
-    document = made.document
+    document = proof.document
     for other in others:
         document["levels"][trees.index(nodes)]["steps"][0]["nodes"] = other
         with pytest.raises(REFUSALS):
-            made.says(document)
+            proof.judge(document)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -147,12 +147,12 @@ def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
                 stack += [above, below]
             steps: list[list[Any]] = [[]] * level + [[{"kind": "tree", "nodes": nodes}]]
             try:
-                found = market_leximin(case_of(market, witness, {}, *steps))[level]
+                answers_found = market_leximin(case_of(market, witness, {}, *steps))[level]
             except Refused:
                 continue
             same = [ratio for ratio in best if ratio <= value]
             own = [ratio for ratio in boxes.order if ratio <= value]
-            assert found.bound == value
+            assert answers_found.bound == value
             assert own[: own.index(value)] != best[: own.index(value)] or same == own
 
 
@@ -202,16 +202,16 @@ def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
                 (own - tiny, (True, True)),
             ):
                 wanted = goal, goal * boxes.market.unit // 1
-                found = [boxes.meets(user, numbers, wanted, above) for above in (False, True)]
-                assert tuple(found) == meets
+                level = [boxes.meets(user, numbers, wanted, above) for above in (False, True)]
+                assert tuple(level) == meets
 
 
 def test_half_cores_and_too_many_columns_have_no_tree() -> None:
-    halves = [2 * x for x in made(0).document["witness"]["cores"]["numbers"]]
-    made(0).refuses(put("witness", "cores", to={"over": 2, "numbers": halves}))
+    halves = [2 * x for x in proof_of(0).document["witness"]["cores"]["numbers"]]
+    proof_of(0).refuses(put("witness", "cores", to={"over": 2, "numbers": halves}))
     large = market_of(0).replace(capacity=np.full(2, 1e6))
     with refused(Refused):
-        market_leximin(case_of(large, made(0).document["witness"], {}, []))
+        market_leximin(case_of(large, proof_of(0).document["witness"], {}, []))
 
 
 @pytest.mark.parametrize("seed", range(6))

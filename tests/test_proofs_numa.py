@@ -27,7 +27,7 @@ BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_flows_are_certified_exactly(name: str) -> None:
     for method, levels in (("fluid", 2), ("fluid-power", 1)):
-        assert proved(read(f"numa/{name}"), method).said.count("optimal") == levels
+        assert proved(read(f"numa/{name}"), method).sentence.count("optimal") == levels
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -36,10 +36,10 @@ def test_what_the_programs_find_is_certified(seed: int) -> None:
     most = fluid(instance).bound
     assert float(proved(instance, "fluid").bound) == pytest.approx(most, rel=1e-9)
     for part in (0.5, 0.9, 1.0, 1.01):
-        made = proved(instance, "fluid-power", throughput=part * most)
+        proof = proved(instance, "fluid-power", throughput=part * most)
         if part < 1:
-            assert 0 <= made.value - made.bound <= 1e-8 * (made.value + 1)
-        assert made.said.endswith("no answer at all") == (part > 1)
+            assert 0 <= proof.value - proof.bound <= 1e-8 * (proof.value + 1)
+        assert proof.sentence.endswith("no answer at all") == (part > 1)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -61,12 +61,12 @@ def test_no_prices_prove_less_than_the_optimum(seed: int) -> None:
 def test_other_energies_are_part_of_the_claim() -> None:
     instance = read("numa/kmeans-hot-blade")
     options = {"ht_energy": 12.5, "pcie_energy": 80.0, "pcie_hops": 1.0}
-    made = proved(instance, "fluid", **options)
-    assert made.proof.options == {"ht_energy": "25/2", "pcie_energy": 80, "pcie_hops": 1}
+    proof = proved(instance, "fluid", **options)
+    assert proof.proof.options == {"ht_energy": "25/2", "pcie_energy": 80, "pcie_hops": 1}
     levels = fluid(instance, **options).certificate["levels"]
-    assert float(made.proof.levels[1].value) == pytest.approx(levels[1]["value"])
+    assert float(proof.proof.levels[1].value) == pytest.approx(levels[1]["value"])
     with refused(Refused):
-        made.says(made.document | {"options": {}})
+        proof.judge(proof.document | {"options": {}})
 
 
 def test_an_answer_that_is_slower_than_the_most_is_certified_as_that() -> None:
@@ -76,8 +76,8 @@ def test_an_answer_that_is_slower_than_the_most_is_certified_as_that() -> None:
     far = np.zeros_like(flow)
     far[:, :, 0] = flow.sum(axis=2)  # all on one processor
     slow = replace(outcome, solution=Flow(outcome.solution.throughput, far))
-    made = proved(instance, "fluid", slow)
-    assert made.value < 60 < made.bound
+    proof = proved(instance, "fluid", slow)
+    assert proof.value < 60 < proof.bound
 
 
 @cache
@@ -126,10 +126,10 @@ OPTIONS = {
 
 
 def test_options_that_mean_nothing_are_refused() -> None:
-    made = proved(read("numa/tiny"), "fluid-power")
-    proof = made.document | {"witness": None}
+    verdict = proved(read("numa/tiny"), "fluid-power")
+    proof = verdict.document | {"witness": None}
     proof["claim"] |= {"value": None, "bound": 0, "claim_kind": "gap"}
-    assert made.says(proof)
+    assert verdict.judge(proof)
     for name, value in OPTIONS.items():
         with refused(Refused):
-            made.says(proof | {"options": {name: value}})
+            verdict.judge(proof | {"options": {name: value}})

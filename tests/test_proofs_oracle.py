@@ -40,8 +40,8 @@ def solved(folder: Path, given: Colocation, sets: list[list[int]]) -> dict[str, 
 
     lines = ["Problem", " pairs", "Minimize", f" obj: {row(cost)}", "Subject To"]
     for a in [a for a, number in enumerate(given.count) if number]:
-        held = {name: 1 + (p == q) for (p, q), name in pairs.items() if a in (p, q)}
-        lines.append(f" p{a}: {row(held | ({alone[a]: 1} if alone else {}))} = {given.count[a]}")
+        inside = {name: 1 + (p == q) for (p, q), name in pairs.items() if a in (p, q)}
+        lines.append(f" p{a}: {row(inside | ({alone[a]: 1} if alone else {}))} = {given.count[a]}")
     if alone:
         lines.append(f" rent: {row(dict.fromkeys(alone.values(), 1))} <= {given.alone}")
     for k, (_, *members) in enumerate(sets):

@@ -45,9 +45,9 @@ from cotenant.verify.reading import Refused
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None:
     instance = packing(seed)
-    made = proved(instance, method)
-    assert made.said.endswith("optimal")
-    assert made.bound == cheapest(instance, costs=method == "min-cost")
+    proof = proved(instance, method)
+    assert proof.sentence.endswith("optimal")
+    assert proof.bound == cheapest(instance, costs=method == "min-cost")
 
 
 @pytest.mark.parametrize("number", numbers(30, 10))
@@ -75,13 +75,13 @@ def nine_bins() -> Proved:
 def test_a_tree_over_the_fillings_left_proves_more_than_the_relaxation() -> None:
     assert nine_bins().bound == 9
     assert "tree" in nine_bins().document["steps"][0]
-    assert nine_bins().said.endswith("optimal")
+    assert nine_bins().sentence.endswith("optimal")
 
 
 @pytest.mark.parametrize("number", range(1, 11))
 def test_caprara_and_toth_are_certified(number: int) -> None:
     instance = caprara_toth(number=number, items=24, rng=np.random.default_rng(1))
-    assert proved(instance, "min-servers").said.endswith("optimal")
+    assert proved(instance, "min-servers").sentence.endswith("optimal")
 
 
 def test_that_there_is_no_answer_is_not_certified_where_there_is_one() -> None:
@@ -91,27 +91,27 @@ def test_that_there_is_no_answer_is_not_certified_where_there_is_one() -> None:
 
 
 def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed() -> None:
-    made = proved(packing(1), "min-servers")
-    proof = made.document | {"witness": None}
+    verdict = proved(packing(1), "min-servers")
+    proof = verdict.document | {"witness": None}
     step = proof["steps"][0]
     step["prices"] = [2 * price for price in step["prices"]]
     wanted = zip(step["prices"], packing(1).requested.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
     proof["claim"] |= {"value": None, "bound": bound, "claim_kind": "gap"}
     with refused(Refused):
-        made.says(proof)
+        verdict.judge(proof)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_every_level_of_the_shares_is_certified(seed: int) -> None:
     instance = shared(seed)
-    made = proved(instance, "max-min-share")
-    assert made.bound == largest_least_share(instance)
+    proof = proved(instance, "max-min-share")
+    assert proof.bound == largest_least_share(instance)
     if seed < 5:
         given = Shares(CheckedPacking(case_of(instance)))
         best = max(sorted(vms[i] * given.unit[i] for i in given.users) for vms in reached(instance))
-        assert [level.bound for level in made.proof.levels] == best
-        assert made.proof.complete
+        assert [level.bound for level in proof.proof.levels] == best
+        assert proof.proof.complete
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5])
@@ -135,12 +135,12 @@ def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(se
 
 
 def test_a_share_that_others_could_pass_is_no_bound() -> None:
-    made = proved(shared(1), "max-min-share")
-    proof, low = made.document | {"witness": None}, str(made.bound / 2)
+    verdict = proved(shared(1), "max-min-share")
+    proof, low = verdict.document | {"witness": None}, str(verdict.bound / 2)
     proof["steps"][0]["above"] = low
     proof["claim"] |= {"value": None, "bound": low, "claim_kind": "gap"}
     with refused(Refused):
-        made.says(proof)
+        verdict.judge(proof)
 
 
 @pytest.mark.parametrize("method", ["FUGA", "FUGA-tree"])
@@ -154,12 +154,12 @@ def test_the_play_is_played_again(seed: int, method: str) -> None:
         options["eta"] = "shrinking"
     if seed % 4 == 0:
         options["alpha"] -= 0.5
-    approved(proved(shared(seed), method, **options).said)
+    approved(proved(shared(seed), method, **options).sentence)
 
 
 @pytest.mark.parametrize("name", ["paper-example", "vm-types-8"])
 def test_bundled_plays_are_certified(name: str) -> None:
-    approved(proved(read(f"packing/{name}"), "FUGA", alpha=3.0).said)
+    approved(proved(read(f"packing/{name}"), "FUGA", alpha=3.0).sentence)
 
 
 @pytest.mark.parametrize("engine", ["cp-sat", "counts"])
@@ -169,12 +169,12 @@ def test_the_least_disutility_of_all_plays_is_certified(seed: int, engine: str) 
     instance = shared(seed)
     other = "counts" if engine == "cp-sat" else "cp-sat"
     least = joint_optimum(instance, engine=other, **options).bound
-    made = proved(instance, "joint-optimum", engine=engine, **options)
-    value, bound, little = made.value, made.bound, Fraction(1, 10**6)
+    proof = proved(instance, "joint-optimum", engine=engine, **options)
+    value, bound, little = proof.value, proof.bound, Fraction(1, 10**6)
     assert least == pytest.approx(float(bound), rel=1e-6)
     assert bound <= value <= bound + little
-    made.refuses(lambda p: p["claim"].update(bound=str(bound + little)))
-    made.refuses(lambda p: p["claim"].update(value=str(value - little)))
+    proof.refuses(lambda p: p["claim"].update(bound=str(bound + little)))
+    proof.refuses(lambda p: p["claim"].update(value=str(value - little)))
 
 
 def test_no_play_is_worth_less_than_is_proved() -> None:
@@ -212,8 +212,8 @@ def test_what_is_no_play_of_the_game_has_no_disutility() -> None:
 def test_another_placement_is_no_equilibrium() -> None:
     instance = read("packing/vm-types-8")
     given = fuga_algorithm_1(instance)
-    made = proved(instance, "FUGA")
-    made.refuses(lambda p: p.update(witness=given.solution.document()), approved=True)
+    proof = proved(instance, "FUGA")
+    proof.refuses(lambda p: p.update(witness=given.solution.document()), approved=True)
     with refused(Claimed):
         proved(instance, "FUGA", given)
 
@@ -227,9 +227,9 @@ def test_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
     demand = [[1, 3], [6, 2], [4, 1], [5, 3]]
     dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
     path = write(dear, tmp_path / "dear.json")
-    made = prove(dear, path, solve(dear, "min-cost"), tmp_path / "proof.json")
-    assert made.proof_status == "claimed"
-    approved(made.says)
+    proof = prove(dear, path, solve(dear, "min-cost"), tmp_path / "proof.json")
+    assert proof.proof_status == "claimed"
+    approved(proof.says)
 
 
 def test_utilities_are_compared_beyond_floats() -> None:
@@ -276,8 +276,8 @@ def test_the_most_utilization_is_certified(seed: int) -> None:
     instance = shared(seed)
     if seed % 2:
         instance = instance.replace(initial=instance.capacity + seed)
-    made = proved(instance, "max-utilization")
-    assert made.value == most_utilization(instance) <= made.bound
+    proof = proved(instance, "max-utilization")
+    assert proof.value == most_utilization(instance) <= proof.bound
 
 
 @cache
@@ -302,8 +302,8 @@ def test_no_prices_prove_less_utilization_than_there_is(seed: int) -> None:
 
 
 def test_a_leaf_that_leans_on_the_target_pays_for_it() -> None:
-    made = proved(packing(0), "min-servers")
-    proof, least = made.document | {"witness": None}, int(made.bound)
+    verdict = proved(packing(0), "min-servers")
+    proof, least = verdict.document | {"witness": None}, int(verdict.bound)
     step = proof["steps"][0]
     items = len(
         {
@@ -316,7 +316,7 @@ def test_a_leaf_that_leans_on_the_target_pays_for_it() -> None:
     step["leaves"] = [[n for r in range(items) for n in (r, 1)] + [target, 10**6]]
     proof["claim"] |= {"value": None, "bound": least + 1, "claim_kind": "gap"}
     with refused(Refused):
-        made.says(proof)
+        verdict.judge(proof)
 
 
 def _step(change: dict[str, Any]) -> Any:

@@ -29,7 +29,7 @@ BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subs
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_schedule_of_all_coalitions_is_certified(name: str, reading: str) -> None:
-    assert "unfairness is 0" in proved(read(f"scheduling/{name}"), "REF", reading=reading).said
+    assert "unfairness is 0" in proved(read(f"scheduling/{name}"), "REF", reading=reading).sentence
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -61,10 +61,10 @@ def test_no_schedule_passes_the_fluid_bound(seed: int) -> None:
     instance = few_jobs(seed)
     units, utility = most_work(instance)
     for method, most in (("max-utilization", units), ("max-utility", utility)):
-        made = proved(instance, method)
+        proof = proved(instance, method)
         unit = instance.total_machines * instance.horizon if method == "max-utilization" else 1
-        assert made.value * unit == most
-        assert made.bound * unit >= most
+        assert proof.value * unit == most
+        assert proof.bound * unit >= most
 
 
 def test_another_utility_and_too_many_organizations_stay_claimed() -> None:
@@ -129,7 +129,7 @@ def test_the_best_start_at_prices_is_among_those_looked_at(seed: int) -> None:
 
 def test_prices_of_time_close_what_fluid_work_leaves_open() -> None:
     assert tiny("max-utilization").document["steps"][0]["kind"] == "dual"
-    assert tiny("max-utilization").said.endswith("optimal")
+    assert tiny("max-utilization").sentence.endswith("optimal")
 
 
 SCHEDULES: dict[str, Any] = {

@@ -73,11 +73,11 @@ def test_a_tree_is_made_exactly_where_there_is_no_point(factor: int) -> None:
     trees = 0
     for seed in range(60):
         program = drawn(seed, 7, 4, factor)
-        found = tree_step(copy.deepcopy(program), None, Clock())
-        assert (found is None) == bool(points(program)), seed
-        if found is not None:
-            trees += bool(found["tree"])
-            program.impossible(found)
+        level = tree_step(copy.deepcopy(program), None, Clock())
+        assert (level is None) == bool(points(program)), seed
+        if level is not None:
+            trees += bool(level["tree"])
+            program.impossible(level)
     assert trees > 5
 
 
@@ -94,11 +94,11 @@ def test_a_tree_is_made_exactly_of_what_is_less_than_the_best_point(factor: int)
         relaxed = relaxed_bound(copy.deepcopy(program), cost, Clock())
         assert relaxed is None or relaxed <= best
         assert tree_step(copy.deepcopy(program), (cost, best), Clock()) is None
-        found = tree_step(copy.deepcopy(program), (cost, best - 1), Clock())
-        assert found is not None
+        level = tree_step(copy.deepcopy(program), (cost, best - 1), Clock())
+        assert level is not None
         proofs += 1
         program.at_most(cost, best - 1)
-        program.impossible(found)
+        program.impossible(level)
     assert proofs > 10
 
 
@@ -134,10 +134,10 @@ def several(number: int) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_six_blocking_pairs_over_types_are_proved() -> None:
-    made = proved(several(6), "stable")
-    assert made.value == 6
-    assert made.proof.complete
-    made.refuses(lambda p: p["steps"][0].update(few=p["steps"][0]["few"] + 1))
+    proof = proved(several(6), "stable")
+    assert proof.value == 6
+    assert proof.proof.complete
+    proof.refuses(lambda p: p["steps"][0].update(few=p["steps"][0]["few"] + 1))
 
 
 def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
@@ -145,15 +145,15 @@ def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     penalty = np.round(rng.random((types, types)), 3)
     count = np.bincount(rng.integers(0, types, agents), minlength=types)
-    made = Colocation(penalty, count, name="many").document()
-    return {"cotenant": 1, "problem": "colocation", "name": "many", **to_json_value(made)}
+    proof = Colocation(penalty, count, name="many").document()
+    return {"cotenant": 1, "problem": "colocation", "name": "many", **to_json_value(proof)}
 
 
 @pytest.mark.slow
 def test_both_levels_over_fifty_types_are_proved() -> None:
-    made = proved(of_types(50, 100, 1), "stable", alpha=0.01)
-    assert made.proof.complete
-    assert len(json.dumps(made.document)) < 20_000
+    proof = proved(of_types(50, 100, 1), "stable", alpha=0.01)
+    assert proof.proof.complete
+    assert len(json.dumps(proof.document)) < 20_000
 
 
 def test_where_no_tree_shows_all_the_relaxation_shows_a_gap(

@@ -24,9 +24,9 @@ CHECKER = shutil.which("viprchk")
 
 
 @pytest.fixture(scope="module")
-def made() -> list[str]:
+def trees() -> list[str]:
     """Certificates of every kind of tree: of pairings, with cuts and leaves, and of fillings."""
-    trees: list[tuple[Any, str, Any]] = [
+    sources: list[tuple[Any, str, Any]] = [
         (bundled_document("colocation/cooper-gaussian-1000"), "stable", {}),
         (drawn_with_types(), "stable", {}),
         (drawn(1002), "fair", {}),
@@ -38,15 +38,15 @@ def made() -> list[str]:
         (WEB, "fewest-moves", {}),
         (read("groups/tiny"), "optimal", {}),
     ]
-    proofs = [proved(given, method, **options) for given, method, options in trees]
+    proofs = [proved(given, method, **options) for given, method, options in sources]
     texts = [certificates(one.content, json.dumps(one.document).encode()) for one in proofs]
     return [text for part in texts for text in part]
 
 
-def test_certificates_follow_by_the_rules(made: list[str]) -> None:
-    assert len(made) == 13
-    assert all(infeasible(text) for text in made)
-    used = {word for text in made for word in re.findall(r"\{ (\w+)", text)}
+def test_certificates_follow_by_the_rules(trees: list[str]) -> None:
+    assert len(trees) == 13
+    assert all(infeasible(text) for text in trees)
+    used = {word for text in trees for word in re.findall(r"\{ (\w+)", text)}
     assert used == {"asm", "lin", "rnd", "uns"}
 
 
@@ -61,15 +61,15 @@ def weaker(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_a_weaker_program_breaks_a_rule(made: list[str]) -> None:
-    for text in made:
+def test_a_weaker_program_breaks_a_rule(trees: list[str]) -> None:
+    for text in trees:
         with pytest.raises(AssertionError):
             assert infeasible(weaker(text))
 
 
 @pytest.mark.skipif(CHECKER is None, reason="viprchk is not on the PATH (docs/proofs.md: build it)")
-def test_viprchk_says_the_same(made: list[str], tmp_path: Path) -> None:
-    for text in made:
+def test_viprchk_says_the_same(trees: list[str], tmp_path: Path) -> None:
+    for text in trees:
         for content, accepted in ((text, True), (weaker(text), False)):
             file = tmp_path / "tree.vipr"
             file.write_text(content)
@@ -90,10 +90,10 @@ def test_the_command_line_writes_one_file_a_tree(tmp_path: Path) -> None:
 def test_several_trees_get_a_number_each(tmp_path: Path) -> None:
     from cotenant.analysis.run.proving import write_certificates
 
-    made = proved(drawn_with_types(), "stable")
+    proof = proved(drawn_with_types(), "stable")
     instance, file = tmp_path / "few.json", tmp_path / "proof.json"
-    instance.write_bytes(made.content)
-    file.write_text(json.dumps(made.document))
+    instance.write_bytes(proof.content)
+    file.write_text(json.dumps(proof.document))
     files = write_certificates(instance, file, tmp_path / "tree.vipr")
     assert [path.name for path in files] == ["tree-1.vipr", "tree-2.vipr"]
     assert all(infeasible(path.read_text()) for path in files)

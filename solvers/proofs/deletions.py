@@ -51,7 +51,7 @@ def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[st
 
 
 def _children(
-    search: DeletionSearch, least: int, depth: int, kept: set[tuple[int, int]], clock: Clock
+    search: DeletionSearch, least: int, depth: int, outside: set[tuple[int, int]], clock: Clock
 ) -> Node | None:
     """The children of a node that the bound leaves open; None when some set of fewer than `least`
     deletions is enough.
@@ -61,20 +61,20 @@ def _children(
     here = search.partition
     before = here[0].tolist()
     after = _successors(here[0])
-    found: list[Node] = []
+    nodes: list[Node] = []
     deeper = []
-    kept = set(kept)
+    outside = set(outside)
     for agent, previous in enumerate(before):
         pair = (min(agent, previous), max(agent, previous))
-        if agent == previous or pair in kept or (before[previous] == agent and agent < previous):
+        if agent == previous or pair in outside or (before[previous] == agent and agent < previous):
             continue
         if clock.expired:
             raise _TimeUp
         value, trial = search.without(agent)
         changes = _changes(after, _successors(trial))
         if 2 * (depth + 1) + value > 2 * (least - 1):
-            found.append([previous, changes, []])
-            kept.add(pair)
+            nodes.append([previous, changes, []])
+            outside.add(pair)
         else:
             deeper.append((value, agent, pair))
     for _, agent, pair in sorted(deeper):
@@ -82,14 +82,14 @@ def _children(
         following = search.trial
         search.delete([pair])
         search.partition = following
-        children = _children(search, least, depth + 1, kept, clock)
+        children = _children(search, least, depth + 1, outside, clock)
         search.restore([pair])
         search.partition = here
         if children is None:
             return None
-        found.append([before[agent], _changes(after, _successors(following[0])), children])
-        kept.add(pair)
-    return found
+        nodes.append([before[agent], _changes(after, _successors(following[0])), children])
+        outside.add(pair)
+    return nodes
 
 
 def _successors(predecessor: Ranks) -> list[int]:

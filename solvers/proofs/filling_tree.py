@@ -96,14 +96,14 @@ def refuted(given: Fillings, clock: Clock) -> Any | None:
 
 def sums_of(tree: Any) -> list[list[int]]:
     """The sums that the nodes of a tree ask about, each once, as `verify.Priced` takes them."""
-    found: dict[tuple[int, ...], None] = {}
+    sums: dict[tuple[int, ...], None] = {}
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
-            found[_sum(node)] = None
+            sums[_sum(node)] = None
             waiting += [node["high"], node["low"]]
-    return [list(entry) for entry in found]
+    return [list(entry) for entry in sums]
 
 
 def _sum(node: dict[str, Any]) -> tuple[int, ...]:

@@ -70,11 +70,11 @@ def tighten(
 @compiled
 def _fixed(low: Array, high: Array, before_low: Array, before_high: Array) -> int:
     """How many columns are fixed that were not before."""
-    found = 0
+    splits = 0
     for j in range(len(low)):
         if low[j] == high[j] and before_low[j] < before_high[j]:
-            found += 1
-    return found
+            splits += 1
+    return splits
 
 
 @compiled
@@ -106,12 +106,12 @@ def probe(
     first, row = rows[4:]
     under, upper = low.copy(), high.copy()
     above, top = low.copy(), high.copy()
-    found, work, all_work = 0, 0, 0
+    splits, work, all_work = 0, 0, 0
     for c in range(len(tried)):
         j = tried[c]
         score[c] = -1.0
         if all_work > patience:
-            return True, found, work, c
+            return True, splits, work, c
         for end in range(2):
             if low[j] >= high[j]:
                 score[c] = -1.0
@@ -133,15 +133,15 @@ def probe(
                     more = float(_fixed(above, top, low, high))
                     score[c] = less * more + min(less, more)
                 continue
-            hints[0, found], hints[1, found] = j, value
-            found += 1
+            hints[0, splits], hints[1, splits] = j, value
+            splits += 1
             work += one + two + 4 * len(low)
             if not left and not right:
-                return False, found, work, c + 1
+                return False, splits, work, c + 1
             if left:
                 for k in range(len(low)):
                     low[k], high[k] = under[k], upper[k]
             else:
                 for k in range(len(low)):
                     low[k], high[k] = above[k], top[k]
-    return True, found, work, len(tried)
+    return True, splits, work, len(tried)

@@ -50,9 +50,9 @@ class _Dual:
 
     def __init__(self, given: Scheduling, start: Integers, utility: bool) -> None:
         self.horizon, self.machines, self.utility = given.horizon, given.total_machines, utility
-        known = given.release < given.horizon
-        self.release, self.length = given.release[known], given.processing[known]
-        begin = start[known]
+        early = given.release < given.horizon
+        self.release, self.length = given.release[early], given.processing[early]
+        begin = start[early]
         ran = begin >= 0
         marks = np.concatenate([[0], self.release, begin[ran], (begin + self.length)[ran]])
         times = np.unique(marks[marks < self.horizon])

@@ -123,12 +123,12 @@ def _tree(
     low, high = search.bounds()
     if not search.tighten(low, high):
         return {"tree": []}
-    made: dict[str, Any] = {"tree": []}
+    step: dict[str, Any] = {"tree": []}
     cuts = search.root_cuts()
     if cuts:
-        made["cuts"] = cuts
+        step["cuts"] = cuts
         low, high = search.bounds()
-    tree, leaves = made["tree"], list[list[int]]()
+    tree, leaves = step["tree"], list[list[int]]()
     cases: list[tuple[Bounds, Bounds, int | None]] = []
     if search.tighten(low, high):
         cases.append((low, high, None))
@@ -161,7 +161,7 @@ def _tree(
         above, below = low.copy(), high.copy()
         above[column], below[column] = value + 1, value
         cases += [(above, high, column), (low, below, column)]
-    return {**made, "leaves": leaves} if leaves else made
+    return {**step, "leaves": leaves} if leaves else step
 
 
 class _Search:
@@ -252,12 +252,12 @@ class _Search:
             done, length = 0, len(tree)
             while done < len(columns) and not self.clock.expired:
                 some, hints = columns[done:], np.zeros((2, 2 * len(columns)), dtype=np.int64)
-                left, found, work, tried = probe(
+                left, splits, work, tried = probe(
                     self._rows, low, high, *self._room, some, self.score[done:], hints, AT_ONCE
                 )
                 self._probing -= work
                 charge(work)
-                tree += hints[:, :found].T.ravel().tolist()
+                tree += hints[:, :splits].T.ravel().tolist()
                 if not left:
                     return False
                 done += tried
@@ -376,11 +376,11 @@ class _Search:
             cost[len(columns) :], most = 1.0, np.append(most, np.full(len(rows), np.inf))
             matrix = hstack([matrix, -eye_array(len(rows))]).tocsr()
         lower, whole = np.full(len(rows), -np.inf), np.zeros(len(cost), dtype=bool)
-        made = LinearProgram(matrix, lower, room, cost, least, most, whole)
+        linear = LinearProgram(matrix, lower, room, cost, least, most, whole)
         if not few and matrix.shape in self._living:
-            answer = self._living[matrix.shape].again(made, self.clock.time_slice())
+            answer = self._living[matrix.shape].again(linear, self.clock.time_slice())
         else:
-            living = WarmStartedProgram(made)
+            living = WarmStartedProgram(linear)
             if not few:
                 self._living[matrix.shape] = living
             answer = living.solve(self.clock.time_slice())

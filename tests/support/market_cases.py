@@ -47,9 +47,9 @@ def drawer(**usual: Any) -> Callable[..., Market]:
     return drawn
 
 
-def answer(found: Allocation | Outcome) -> Allocation:
+def answer(documents: Allocation | Outcome) -> Allocation:
     """The allocation of an outcome, or the one given."""
-    solution = found.solution if isinstance(found, Outcome) else found
+    solution = documents.solution if isinstance(documents, Outcome) else documents
     assert isinstance(solution, Allocation)
     return solution
 
@@ -137,8 +137,8 @@ class MarketTruth:
     def lie(self, proof: dict[str, Any]) -> str:
         """What an accepted proof says that is false; "" when nothing is."""
         claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
-        made = proof["witness"]["cores"]
-        cores = [Fraction(n, made["over"]) for n in made["numbers"]]
+        document = proof["witness"]["cores"]
+        cores = [Fraction(n, document["over"]) for n in document["numbers"]]
         given = [Fraction(0)] * len(self.capacity)
         for x, j in zip(cores, self.server, strict=True):
             given[j] += x
@@ -194,8 +194,8 @@ class MarketTruth:
         self, proof: dict[str, Any], cores: list[Fraction], given: list[Any]
     ) -> str:
         off = {name: Fraction(number) for name, number in proof["claim"]["epsilon"].items()}
-        made = proof["witness"]["price"]
-        price = [Fraction(p, made["over"]) for p in made["numbers"]]
+        document = proof["witness"]["price"]
+        price = [Fraction(p, document["over"]) for p in document["numbers"]]
         if min(price) < 0:
             return "that its prices are prices"
         for g, c, p in zip(given, self.capacity, price, strict=True):

@@ -38,7 +38,7 @@ def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | 
             if rng.random() < 0.1:
                 row[b] = None  # type: ignore[call-overload]
     band = [float(rng.randint(0, 3)) for _ in range(size)]
-    made = {
+    document = {
         "cotenant": 1,
         "problem": "colocation",
         "name": "drawn",
@@ -48,12 +48,12 @@ def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | 
     }
     kind = rng.randrange(4)
     if kind == 0:
-        made["unpaired"] = 1
+        document["unpaired"] = 1
     elif kind == 1:
-        made["machines"] = None
+        document["machines"] = None
     elif kind == 2 or agents % 2:
-        made["machines"] = (agents + 1) // 2 + rng.randint(0, 1)
-    return made if next(answers(made), None) is not None else None
+        document["machines"] = (agents + 1) // 2 + rng.randint(0, 1)
+    return document if next(answers(document), None) is not None else None
 
 
 def drawn_with_types() -> dict[str, Any]:
@@ -65,54 +65,54 @@ def drawn_with_types() -> dict[str, Any]:
 
 def few(number: int) -> list[dict[str, Any]]:
     """So many documents of types of which some pairs block whatever is done."""
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     for seed in itertools.count():
         rng = random.Random(seed)
         count = [rng.randint(1, 3) for _ in range(rng.randint(3, 5))]
         rows = [[rng.randint(0, 19) / 20 for _ in count] for _ in count]
         for a, row in enumerate(rows):
             row[a] = row[a] if rng.random() < 0.5 else None  # type: ignore[call-overload]
-        made = {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows}
-        made |= {"count": count}
-        if len(found) == number:
+        document = {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows}
+        document |= {"count": count}
+        if len(documents) == number:
             break
         if sum(count) in (6, 8) and min(
-            (Truth(made, a).blocking() for a in answers(made)), default=0
+            (Truth(document, a).blocking() for a in answers(document)), default=0
         ):
-            found.append(made)
-    return found
+            documents.append(document)
+    return documents
 
 
 def nobody(number: int) -> list[dict[str, Any]]:
     """So many documents of which no pairing is an answer, though everybody has somebody."""
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     for seed in itertools.count():
-        if len(found) == number:
+        if len(documents) == number:
             break
         rng = random.Random(seed)
         count = [rng.choice([1, 1, 1, 2, 3]) for _ in range(rng.randint(3, 7))]
         apart = [[rng.random() < 0.4 for _ in count] for _ in count]
         rows = [[None if away else rng.randint(0, 9) / 10 for away in row] for row in apart]
         band, agents = [float(rng.randint(0, 3)) for _ in count], sum(count)
-        made = {"cotenant": 1, "problem": "colocation", "name": "nobody", "penalty": rows}
-        made |= {"count": count, "bandwidth": band}
+        document = {"cotenant": 1, "problem": "colocation", "name": "nobody", "penalty": rows}
+        document |= {"count": count, "bandwidth": band}
         if agents % 2:
-            made["machines"] = agents // 2 + 1
-        if agents <= 10 and next(answers(made), None) is None:
+            document["machines"] = agents // 2 + 1
+        if agents <= 10 and next(answers(document), None) is None:
             with suppress(InvalidInstance):  # of which a file is no instance
-                instance_of(made, json.dumps(made), Path("a file"))
-                found.append(made)
-    return found
+                instance_of(document, json.dumps(document), Path("a file"))
+                documents.append(document)
+    return documents
 
 
 def cases(number: int, start: int = 0, **options: Any) -> list[dict[str, Any]]:
     """So many drawn documents."""
-    found: list[dict[str, Any]] = []
-    while len(found) < number:
+    documents: list[dict[str, Any]] = []
+    while len(documents) < number:
         document = drawn(start, **options)
-        found += [document] if document is not None else []
+        documents += [document] if document is not None else []
         start += 1
-    return found
+    return documents
 
 
 def preferences(seed: int) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def judged(content: bytes, proof: Document, most_work: int = MOST_WORK) -> str:
 
 @dataclass(frozen=True)
 class Proved:
-    """An instance's file, and the proof that a producer made; `said` is what the verifier says."""
+    """An instance's file, and the proof that a producer made; `sentence` is what the verifier says."""
 
     content: bytes
     proof: Proof
@@ -89,11 +89,11 @@ class Proved:
     def document(self) -> Document:
         """The proof as it is read, each time anew."""
         document = self.proof.document(self.name, sha256(self.content).hexdigest())
-        made: Document = json.loads(json.dumps(document, allow_nan=False))
-        return made
+        market: Document = json.loads(json.dumps(document, allow_nan=False))
+        return market
 
     @cached_property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return judged(self.content, self.document)
 
     @property
@@ -106,18 +106,18 @@ class Proved:
         """The same."""
         return Fraction(self.document["claim"]["bound"])
 
-    def says(self, proof: Document) -> str:
+    def judge(self, proof: Document) -> str:
         """What the verifier says of another proof of the instance."""
         return judged(self.content, proof)
 
     def refuses(self, change: Callable[[Document], object], *, approved: bool = False) -> None:
         """Assert that the proof, changed in place, is refused, perhaps with the approved reason."""
-        assert self.said
+        assert self.sentence
         forged = self.document
         change(forged)
         assert json.dumps(forged) != json.dumps(self.document)  # true is not 1
         with (refused if approved else pytest.raises)(REFUSALS):
-            self.says(forged)
+            self.judge(forged)
 
 
 def proved(
@@ -131,9 +131,9 @@ def proved(
     outcome = outcome or solve(instance, method, time_limit=limit, **options).outcome
     task = task_of(given, outcome, Clock(limit and 2 * limit), **options)
     producer = resolve(catalog.find(instance.problem, method).proof_producer)
-    made = Proved(content_of(given), producer(task), instance.name)
-    assert made.said
-    return made
+    document = Proved(content_of(given), producer(task), instance.name)
+    assert document.sentence
+    return document
 
 
 def put(*path: Any, to: Any) -> Callable[[Document], None]:

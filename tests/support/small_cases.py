@@ -67,8 +67,8 @@ def cheapest(instance: Packing, *, costs: bool) -> int | None:
                     options.append(price[c] + least(after, rest))
         return min(options)
 
-    found = least(wanted, start)
-    return None if np.isinf(found) else int(found)
+    documents = least(wanted, start)
+    return None if np.isinf(documents) else int(documents)
 
 
 def gap() -> Packing:
@@ -94,7 +94,7 @@ def shared(seed: int) -> Packing:
 
 def reached(instance: Packing) -> set[tuple[int, ...]]:
     """The totals of VMs that placements on fixed servers have, those beyond a cap left out."""
-    found = {(0,) * instance.types}
+    documents = {(0,) * instance.types}
     for c in np.repeat(np.arange(instance.classes), instance.server_count.astype(int)):
         most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
         rows = [
@@ -102,9 +102,9 @@ def reached(instance: Packing) -> set[tuple[int, ...]]:
             for row in itertools.product(*(range(n + 1) for n in most))
             if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
         ]
-        found = {tuple(map(sum, zip(a, row, strict=True))) for a in found for row in rows}
+        documents = {tuple(map(sum, zip(a, row, strict=True))) for a in documents for row in rows}
     caps = [n if np.isfinite(n) else 10**9 for n in instance.requested]
-    return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in found}
+    return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in documents}
 
 
 def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
@@ -241,14 +241,14 @@ def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | Non
     """
     if problem == "packing":
         free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
-        found = []
+        documents = []
         for instance in (free, few):
             fewest, least = (cheapest(instance, costs=costs) for costs in (False, True))
             counts = [None if n is None else Fraction(n) for n in (fewest, least)]
-            known = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
-            found.append((instance, {**known, "min-cost": counts[1]}))
-        known = {"max-utilization": most_utilization(users)}
-        return [*found, (users, {**known, "max-min-share": largest_least_share(users)})]
+            optima = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
+            documents.append((instance, {**optima, "min-cost": counts[1]}))
+        optima = {"max-utilization": most_utilization(users)}
+        return [*documents, (users, {**optima, "max-min-share": largest_least_share(users)})]
     if problem == "admission":
         instance = admission(seed)
         return [(instance, {"optimal": Fraction(round(10 * most_total_speed(instance)), 10)})]

@@ -92,9 +92,7 @@ def random_instances(number: int, start: int = 0) -> Iterator[tuple[int, Colocat
 
 
 def pairs_of(pairing: Pairing) -> list[tuple[int, int, int]]:
-    return list(
-        zip(pairing.first.tolist(), pairing.second.tolist(), pairing.pairs.tolist(), strict=True)
-    )
+    return list(map(tuple, np.stack([pairing.first, pairing.second, pairing.pairs], 1).tolist()))
 
 
 def four_users() -> Colocation:
@@ -112,9 +110,6 @@ def four_users() -> Colocation:
 
 
 AD_BC, AB_CD, AC_BD = [(0, 3, 1), (1, 2, 1)], [(0, 1, 1), (2, 3, 1)], [(0, 2, 1), (1, 3, 1)]
-
-
-# --- the battery ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
@@ -139,42 +134,22 @@ def has_pairing(instance: Colocation) -> bool:
         for i, j in itertools.combinations(range(len(types)), 2)
         if instance.allowed[types[i], types[j]]
     )
-    return (
-        len(types) - 2 * len(nx.max_weight_matching(graph, maxcardinality=True))
-        <= instance.singles_allowed
-    )
+    pairs = len(nx.max_weight_matching(graph, maxcardinality=True))
+    return len(types) - 2 * pairs <= instance.singles_allowed
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
-def test_the_same_seed_gives_the_same_pairing(name: str, options: dict[str, Any]) -> None:
+def test_a_pairing_is_drawn_from_the_seed_and_0_is_the_usual_one(
+    name: str, options: dict[str, Any]
+) -> None:
     instance = population(agents=60, rng=np.random.default_rng(1))
-    runs = [POLICIES[name](instance, rng=np.random.default_rng(5), **options) for _ in range(2)]
-    assert runs[0] == runs[1]
-    assert POLICIES[name](instance, **options) == POLICIES[name](
-        instance, rng=np.random.default_rng(0), **options
-    )
-
-
-@pytest.mark.parametrize("name", ["SMR", "GR"])
-def test_random_draws_follow_the_seed(name: str) -> None:
-    instance = population(agents=60, rng=np.random.default_rng(1))
-    options = {"order": "random"} if name == "GR" else {}
     drawn = [
-        POLICIES[name](instance, rng=np.random.default_rng(seed), **options) for seed in range(5)
+        POLICIES[name](instance, rng=np.random.default_rng(seed), **options)
+        for seed in (0, 0, 1, 2, 3)
     ]
-    assert any(pairing != drawn[0] for pairing in drawn)
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_instances_are_not_changed_and_time_limits_are_checked(name: str) -> None:
-    instance = four_users()
-    POLICIES[name](instance, time_limit=1.0)
-    assert instance == four_users()
-    with refused(InvalidOption):
-        POLICIES[name](instance, time_limit=0)
-
-
-# --- worked by hand -------------------------------------------------------------------------------
+    assert POLICIES[name](instance, **options) == drawn[0] == drawn[1]
+    random = name == "SMR" or options.get("order") == "random"
+    assert any(pairing != drawn[0] for pairing in drawn) == random
 
 
 def four(penalty: float | npt.ArrayLike, /, **entries: float) -> Colocation:
@@ -252,19 +227,13 @@ def test_the_rules_worked_by_hand(
     assert (pairs_of(pairing), pairing.single.tolist()) == (pairs, alone)
 
 
-# --- greedy ---------------------------------------------------------------------------------------
-
-
 def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing | None:
     """The rule of `greedy` (or `threshold`), one agent and one processor at a time; None when a
     task finds no place.
     """
     types = instance.agent_types()
-    machines = (
-        (len(types) + 1) // 2
-        if instance.machines is None
-        else int(min(instance.machines, len(types)))
-    )
+    half = (len(types) + 1) // 2
+    machines = half if instance.machines is None else int(min(instance.machines, len(types)))
     processors: list[list[int]] = [[] for _ in range(machines)]
     for agent, kind in enumerate(types):
         best, place = np.inf, -1
@@ -272,10 +241,8 @@ def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing
             if not tasks:
                 added = 0.0 if tolerance is None else -1.0
             elif len(tasks) == 1 and instance.allowed[kind, types[tasks[0]]]:
-                own, other = (
-                    instance.penalty[kind, types[tasks[0]]],
-                    instance.penalty[types[tasks[0]], kind],
-                )
+                beside = types[tasks[0]]
+                own, other = instance.penalty[kind, beside], instance.penalty[beside, kind]
                 added = round(own + other, 12)
                 if tolerance is not None:
                     added = -2.0 if max(own, other) < tolerance else added
@@ -314,23 +281,17 @@ def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> No
         if not np.isfinite(instance.penalty[np.ix_(instance.count > 0, instance.count > 0)]).all():
             continue
         rng = np.random.default_rng(seed)
-        types = (
-            instance.agent_types() if order == "index" else rng.permutation(instance.agent_types())
-        )
+        types = instance.agent_types()
+        types = types if order == "index" else rng.permutation(types)
         partner = np.full(len(types), -1)
         for i in range(len(types)):
             free = [j for j in range(len(types)) if partner[j] < 0 and j != i]
             if partner[i] >= 0 or not free:
                 continue
-            added = [
-                round(
-                    instance.penalty[types[i], types[j]] + instance.penalty[types[j], types[i]], 12
-                )
-                for j in free
-            ]
-            j = min(zip(added, types[free], free, strict=True))[
-                2
-            ]  # ties to the lowest type, then the next of it
+            both = instance.penalty + instance.penalty.T
+            added = [round(both[types[i], types[j]], 12) for j in free]
+            # ties to the lowest type, then the next of it
+            j = min(zip(added, types[free], free, strict=True))[2]
             partner[i], partner[j] = j, i
         found = greedy(instance, fill=True, order=order, rng=np.random.default_rng(seed))
         assert found == Pairing.from_partners(types, partner, instance.types)
@@ -346,9 +307,6 @@ def test_threshold_refuses_a_tolerance_out_of_range(tolerance: float) -> None:
 def test_policies_by_bandwidth_say_what_is_missing(policy: Callable[..., Pairing]) -> None:
     with refused(InvalidInstance):
         policy(made(np.zeros((2, 2)), [1, 1]))
-
-
-# --- stable marriage ------------------------------------------------------------------------------
 
 
 def agents_married(
@@ -413,9 +371,6 @@ def test_ten_thousand_agents_are_paired(policy: Callable[..., Pairing]) -> None:
     check(instance, policy(instance))
 
 
-# --- stable roommates -----------------------------------------------------------------------------
-
-
 def test_the_cheapest_pairing_of_figure_2_is_unstable_and_roommates_finds_the_stable_one() -> None:
     instance = four_users()
     stable = roommates(instance)
@@ -465,11 +420,8 @@ def test_lists_of_types_settle_as_the_lists_of_their_agents_do() -> None:
             kinds = matching._lists(instance, ties, np.random.default_rng(seed)).irving()
             assert kinds.partner.tolist() == agents.partner.tolist(), (seed, ties)
             assert kinds.unsettled.tolist() == agents.unsettled.tolist()
-            assert (kinds.stable, kinds.proposals, kinds.rotations) == (
-                agents.stable,
-                agents.proposals,
-                agents.rotations,
-            )
+            for name in ("stable", "proposals", "rotations"):
+                assert getattr(kinds, name) == getattr(agents, name), (seed, ties)
             unsolvable, rotations = unsolvable + (not agents.stable), rotations + agents.rotations
     assert unsolvable > 50
     assert rotations > 100
@@ -507,11 +459,3 @@ def test_roommates_on_fair_co2_has_no_blocking_pair(completion: Any) -> None:
     instance = fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4)
     pairing = roommates(instance, completion=completion)
     assert blocking_pairs(instance, pairing).count == 0
-
-
-def test_unknown_choices_are_named() -> None:
-    with refused(InvalidOption):
-        roommates(four_users(), completion="best")  # type: ignore[arg-type]
-    for policy in (greedy, threshold):
-        with refused(InvalidOption):
-            policy(four_users(), order="size")  # type: ignore[arg-type]

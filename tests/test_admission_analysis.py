@@ -388,31 +388,6 @@ def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"simulations": 2.5},
-        {"simulations": "a"},
-        {"optima": "x"},
-        {"optima": -1},
-        {"seed": -1},
-        {"seed": "a"},
-        {"time_limit": 0},
-        {"ranges": "all"},
-        {"resource": "all"},
-    ],
-)
-def test_options_of_the_tables_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        table_ii(**options)
-
-
-@pytest.mark.parametrize("options", [{"instances": 0}, {"instances": "x"}, {"seed": -1}])
-def test_options_of_the_claims_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        claims.claims(**options)
-
-
 def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 

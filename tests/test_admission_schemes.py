@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
 
 import cotenant
 from cotenant.analysis.admission.metrics import metrics
@@ -20,11 +19,9 @@ from cotenant.instances.admission import (
     blocking_pairs,
     check,
     speeds_on,
-    total_speed,
 )
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.rules import SCHEMES
-from cotenant.instances.problem import InvalidOption
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -225,32 +222,6 @@ def test_metrics_follow_their_formulas() -> None:
 def test_cores_used_is_a_mean_over_vms_that_have_cores() -> None:
     instance = Admission([[4], [0], [2]], [1], [[1.0]])  # type: ignore[arg-type]
     assert metrics(instance, proposed(instance))["cores_used"] == pytest.approx((1 / 4 + 0) / 2)
-
-
-def test_options_out_of_range_are_refused_before_any_work() -> None:
-    instance = cotenant.read("admission/tiny")
-    with refused(InvalidOption):
-        cotenant.solve(instance, "DA1", serving="random")
-    with refused(InvalidOption):
-        cotenant.solve(instance, "proposed", route="both")
-    with refused(InvalidOption):
-        POLICIES["SM"](instance, time_limit=0)
-
-
-def test_schemes_change_nothing_they_are_given() -> None:
-    instance = uniform(machines=5, jobs=9, rng=np.random.default_rng(1))
-    before = instance.document()
-    for policy in POLICIES.values():
-        policy(instance)
-    assert instance.document() == before
-
-
-def test_no_scheme_is_faster_than_the_optimum_on_the_bundled_paper_instance() -> None:
-    instance = cotenant.read("admission/hines-romano-I")
-    assert isinstance(instance, Admission)
-    bound = cotenant.solve(instance, "optimal", time_limit=1).bound
-    assert bound is not None
-    assert all(total_speed(instance, policy(instance)) <= bound for policy in POLICIES.values())
 
 
 def test_blocking_pairs_do_not_depend_on_the_unit_of_speed() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import refused
+from support.oracles.fluid import least_power, most_throughput
 from support.oracles.rational_program import least
 
 import cotenant
@@ -82,35 +83,6 @@ def test_two_processors_by_brute_force_over_the_share_sent_away() -> None:
     assert fluid_power(server, throughput=throughput).bound == pytest.approx(watt.min(), rel=1e-4)
 
 
-def _scipy_optimum(server: Numa, throughput: float | None) -> float:
-    """The program in tasks a second, written again as dense rows, solved by scipy."""
-    from scipy.optimize import linprog
-
-    kinds, places = server.classes, server.processors
-    index = np.arange(kinds * places * places).reshape(kinds, places, places)
-    columns = index.size + 1
-    cores = np.zeros((places, columns))
-    send = np.zeros((kinds * places, columns))
-    energy = np.zeros(columns)
-    for k in range(kinds):
-        for source in range(places):
-            for p in range(places):
-                distance = int(server.distance[source, p])
-                cores[p, index[k, source, p]] = (
-                    server.service_mean[k] * server.slowdown[k, distance]
-                )
-                send[k * places + source, index[k, source, p]] = 1.0
-                energy[index[k, source, p]] = link_energy(server)[k, distance]
-            send[k * places + source, -1] = -server.class_share[k] * server.location_share[source]
-    bounds = [(0, None)] * (columns - 1) + [
-        (0, None) if throughput is None else (throughput, throughput)
-    ]
-    goal = energy if throughput is not None else np.append(np.zeros(columns - 1), -1.0)
-    result = linprog(goal, cores, np.full(places, server.cores), send, np.zeros(len(send)), bounds)
-    assert result.success
-    return float(result.fun if throughput is not None else -result.fun)
-
-
 @pytest.mark.parametrize("seed", range(15))
 def test_a_second_formulation_finds_the_same_optima(seed: int) -> None:
     server = random_server(seed)
@@ -119,14 +91,14 @@ def test_a_second_formulation_finds_the_same_optima(seed: int) -> None:
     cotenant.check(server, outcome.solution)
     assert outcome.status is Status.OPTIMAL
     assert outcome.solution.throughput == pytest.approx(outcome.bound, rel=SAME)
-    assert outcome.bound == pytest.approx(_scipy_optimum(server, None), rel=SAME)
+    assert outcome.bound == pytest.approx(most_throughput(server), rel=SAME)
     throughput = 0.9 * outcome.solution.throughput
     least = fluid_power(server, throughput=throughput)
     assert isinstance(least.solution, Flow)
     cotenant.check(server, least.solution)
     watt = float((flow_by_distance(server, least.solution) * link_energy(server)).sum())
     assert watt == pytest.approx(least.bound, rel=1e-5, abs=1e-7)
-    assert watt == pytest.approx(_scipy_optimum(server, throughput), rel=1e-5, abs=1e-7)
+    assert watt == pytest.approx(least_power(server, throughput), rel=1e-5, abs=1e-7)
 
 
 def _rows(
@@ -295,7 +267,7 @@ def test_a_memory_without_tasks_and_a_class_without_tasks_are_no_trouble() -> No
     outcome = fluid(server)
     cotenant.check(server, outcome.solution)  # type: ignore[arg-type]
     assert outcome.certificate["mix"]["String match"]["Local"] == 1.0
-    assert outcome.bound == pytest.approx(_scipy_optimum(server, None), rel=SAME)
+    assert outcome.bound == pytest.approx(most_throughput(server), rel=SAME)
 
 
 def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> None:

@@ -5,12 +5,14 @@ and refusals recounted.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import approved, refused
+from support.oracles.fluid import least_power
 from support.report_rows import recorded
 
 import cotenant
@@ -20,41 +22,13 @@ from cotenant.analysis.numa.metrics import metrics
 from cotenant.analysis.numa.pictures import pictures, record
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.numa import any_blade, local
-from cotenant.instances.numa import Numa, check
+from cotenant.instances.numa import check
 from cotenant.instances.numa.answer import CURVE, LEVELS, Flow, Simulation
-from cotenant.instances.numa.bounds import link_energy
-from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
+from cotenant.instances.problem.errors import InfeasibleSolution
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 HOT = cotenant.read("numa/kmeans-hot-memory")
-
-
-def least_power(instance: Numa, rate: float) -> float | None:
-    """Least link power at a rate by scipy, over tasks a second by class, memory and processor; None
-    when it is too much.
-    """
-    from scipy.optimize import linprog
-
-    shape = (instance.classes, instance.processors, instance.processors)
-    energy = link_energy(instance)[:, instance.distance]
-    work = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
-    leaves = np.eye(shape[0] * shape[1]).repeat(shape[2], axis=1)
-    owed = rate * np.outer(instance.class_share, instance.location_share).ravel()
-    into = np.zeros((shape[2], work.size))
-    for p in range(shape[2]):
-        chosen = np.zeros(shape)
-        chosen[:, :, p] = work[:, :, p]
-        into[p] = chosen.ravel()
-    found = linprog(
-        energy.ravel(),
-        A_ub=into,
-        b_ub=np.full(shape[2], instance.cores),
-        A_eq=leaves,
-        b_eq=owed,
-        method="highs",
-    )
-    return float(found.fun) if found.status == 0 else None
 
 
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans-hot-memory", "numa/kmeans-hot-blade"])
@@ -125,15 +99,6 @@ def test_an_interrupt_keeps_the_points_done(monkeypatch: pytest.MonkeyPatch) -> 
     assert frontier.status is Status.FEASIBLE
     assert frontier.points[0].status is Status.OPTIMAL
     assert all(point.status is not Status.OPTIMAL for point in frontier.points[1:])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"points": 1}, {"points": True}, {"ht_energy": -1.0}],
-)
-def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        price_frontiers(HOT, **options)
 
 
 @pytest.fixture(scope="module")
@@ -256,19 +221,12 @@ def test_distances_are_named_on_any_mesh() -> None:
 def test_a_largest_rate_that_is_not_proved_leaves_the_map_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dataclasses import replace
-
-    from cotenant.analysis.numa import frontier as module
-    from cotenant.solvers.outcome import Status
-
-    instance = cotenant.read("numa/kmeans-hot-memory")
-    proved = module.fluid(instance)
+    proved = fluid(HOT)
     assert proved.bound is not None
     unproved = replace(proved, status=Status.FEASIBLE, bound=1.1 * proved.bound)
-    (known,) = module.price_frontiers(instance, points=3)
+    (known,) = price_frontiers(HOT, points=3)
     monkeypatch.setattr(module, "fluid", lambda *given, **options: unproved)
-    (open_,) = module.price_frontiers(instance, points=3)
-    assert known.status is Status.OPTIMAL
-    assert open_.status is Status.FEASIBLE
+    (open_,) = price_frontiers(HOT, points=3)
+    assert (known.status, open_.status) == (Status.OPTIMAL, Status.FEASIBLE)
     assert open_.points[0].limit == pytest.approx(1.1 * proved.bound)
     assert "not known" in open_.note

@@ -294,13 +294,6 @@ def test_renaming_users_changes_no_payoff(brute) -> None:
         assert one.bound == pytest.approx(two.bound, abs=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1, 0.5, -2.0, math.inf, math.nan, True])
-def test_alpha_must_be_above_1(alpha: float) -> None:
-    for method in (fuga, fuga_tree, fuga_algorithm_1, joint_optimum):
-        with refused(InvalidOption):
-            method(EXAMPLE, alpha=alpha)
-
-
 def test_eta_and_the_other_options_are_checked() -> None:
     for eta in (0, -1, 2.5, True):
         with refused(InvalidOption):
@@ -398,24 +391,10 @@ def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_v
     monkeypatch,
 ) -> None:
     monkeypatch.setattr(joint, "scale", lambda *_, **__: 1e-4)
-    monkeypatch.setattr(joint, "FEW_STATES", 1)
-    outcome = joint_optimum(Packing(capacity=[[1003]], servers=[10], demand=[[100]]))
+    instance = Packing(capacity=[[1003]], servers=[10], demand=[[100]])
+    outcome = joint_optimum(instance, limits=joint.JointLimits(few_states=1))
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
-    assert (
-        outcome.bound
-        <= joint_optimum(
-            Packing(capacity=[[1003]], servers=[10], demand=[[100]]), engine="counts"
-        ).bound
-    )
-
-
-@pytest.mark.parametrize(
-    "option", [{"eta": np.nan}, {"eta": np.inf}, {"eta": None}, {"alpha": "2"}, {"alpha": None}, {"overload": "a"},
-               {"most_states": "a"}, {"most_states": 1.5}],
-)  # fmt: skip
-def test_options_of_the_wrong_kind_are_refused(option) -> None:
-    with refused(InvalidOption):
-        fuga(paper_example(rng=np.random.default_rng(0)), **option)
+    assert outcome.bound <= joint_optimum(instance, engine="counts").bound
 
 
 def test_roots_of_small_sums_leave_nothing_open() -> None:

@@ -22,7 +22,7 @@ from support.oracles import packing as brute
 from support.seeds import numbers
 
 import cotenant
-from cotenant.baselines.packing import first_fit_decreasing, random_fit
+from cotenant.baselines.packing import first_fit_decreasing
 from cotenant.catalog import functions
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import azure_vm, vbp
@@ -365,13 +365,6 @@ def test_cp_sat_makes_no_model_that_takes_longer_than_there_is_time() -> None:
     unknown = cp_sat(few, time_limit=20, limits=slow)
     assert unknown.solution is None
     assert unknown.status in (Status.UNKNOWN, Status.INFEASIBLE)
-
-
-def test_random_draws_come_from_the_generator_alone() -> None:
-    instance = few_types(types=6, vms=60, rng=np.random.default_rng(1))
-    first, second = (random_fit(instance, rng=np.random.default_rng(4)) for _ in range(2))
-    assert first == second
-    assert min_servers(instance).solution == min_servers(instance).solution
 
 
 def published(folder: Path, part: str) -> list[tuple[Packing, int]]:

@@ -5,8 +5,10 @@ game trees kept as lists.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +30,7 @@ from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Outcome, Status, Stop
 from cotenant.solvers.packing.dominant_shares import SharesLimits, max_min_share, max_utilization
 from cotenant.solvers.packing.game.play import fuga
@@ -88,18 +91,6 @@ def test_a_start_that_gives_somebody_too_little_is_not_taken() -> None:
     assert outcome.bound < metrics(EXAMPLE, start)["utilization"]
 
 
-@pytest.mark.parametrize("share", [-0.1, float("nan"), float("inf"), True, "much"])
-def test_a_least_share_that_is_none_is_refused(share: Any) -> None:
-    with refused(InvalidOption):
-        max_utilization(EXAMPLE, least_share=share)
-
-
-@pytest.mark.parametrize("levels", [0, 1.5, True])
-def test_levels_that_are_no_number_are_refused(levels: Any) -> None:
-    with refused(InvalidOption):
-        max_min_share(EXAMPLE, levels=levels)
-
-
 def test_the_first_level_alone_is_the_leximins_first() -> None:
     first, whole = max_min_share(EXAMPLE, levels=1), max_min_share(EXAMPLE)
     assert first.bound == whole.bound
@@ -135,16 +126,20 @@ def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped:
     assert traded >= 2
 
 
-def unfilled(instance: Packing, cluster: Any) -> Placement:
+@pytest.fixture
+def unfilled(monkeypatch: pytest.MonkeyPatch) -> None:
     """No filling before the programs, which on small instances is the best already."""
-    return Placement(np.zeros((0, instance.types), dtype=np.int64), np.zeros(0, dtype=np.int64))
+    monkeypatch.setattr(
+        "cotenant.solvers.packing.dominant_shares.evenly_filled",
+        lambda instance, cluster: Placement(np.zeros((0, instance.types), dtype=np.int64), []),
+    )
 
 
-def test_the_limits_are_what_whole_vms_make(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("unfilled")
+def test_the_limits_are_what_whole_vms_make() -> None:
     """One server of 10, VMs of 2 and of 3: five of 2 use all of it, as do two of each (shares 0.4
     and 0.6), the fairest.
     """
-    monkeypatch.setattr("cotenant.solvers.packing.dominant_shares.evenly_filled", unfilled)
     instance = Packing(capacity=[[10]], demand=[[2], [3]], servers=[1.0])
     (frontier,) = price_frontiers(instance, points=20)
     assert [point.limit for point in frontier.points] == [0.4, pytest.approx(0.3), 0.2, None]
@@ -206,9 +201,11 @@ def test_an_interrupt_keeps_the_points_done_and_starts_no_more(
 
 
 @pytest.mark.parametrize("points", [1, 2.5, True])
-def test_points_that_are_no_number_are_refused(points: Any) -> None:
+@pytest.mark.parametrize("problem", ["packing", "scheduling", "numa"])
+def test_points_that_are_no_number_are_refused(problem: str, points: Any) -> None:
+    frontier = import_module(f"cotenant.analysis.{problem}.frontier")
     with refused(InvalidOption):
-        price_frontiers(EXAMPLE, points=points)
+        frontier.price_frontiers(cotenant.read(f"{problem}/tiny"), points=points)
 
 
 def test_a_record_holds_each_servers_utilization_sorted() -> None:
@@ -337,29 +334,20 @@ def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
     assert "vms-placed" not in {picture.name for picture in pictures([row("FF", served)])}
 
 
+@pytest.mark.usefixtures("unfilled")
 def test_an_unfinished_program_bounds_what_is_busy_already_too(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
-    from cotenant.solvers.packing import dominant_shares
-
-    whole = dominant_shares.solve_program
-
     def unfinished(*given: Any, **options: Any) -> Any:
-        return replace(
-            whole(*given, **options),
-            status=Status.UNKNOWN,
-            stop=Stop.TIME_LIMIT,
-            point=None,
-            objective=None,
-        )
+        whole = solve_program(*given, **options)
+        stopped = {"status": Status.UNKNOWN, "stop": Stop.TIME_LIMIT}
+        return replace(whole, point=None, objective=None, **stopped)
 
-    monkeypatch.setattr(dominant_shares, "solve_program", unfinished)
-    monkeypatch.setattr(dominant_shares, "evenly_filled", unfilled)
+    engines(solve_program=unfinished)
     busy = Packing([[6]], [[2]], servers=[1], initial=[[10]])  # type: ignore[arg-type]
     outcome = max_utilization(busy, start=Placement([[1]], [0]))  # type: ignore[arg-type]
-    assert outcome.bound == pytest.approx(
-        1.0, abs=1e-9
-    )  # 4 of 10 are busy, three VMs take the rest
+    # 4 of 10 are busy, three VMs take the rest
+    assert outcome.bound == pytest.approx(1.0, abs=1e-9)
     assert outcome.status is Status.FEASIBLE
 
 

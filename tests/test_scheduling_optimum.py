@@ -9,11 +9,10 @@ from support.scheduling_cases import best_of_all, small_instance
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.instances.scheduling import Schedule
 from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.instances.scheduling.generators import workload
 from cotenant.models.scheduling import fluid_bound, interval_model, time_indexed
-from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.outcome import Status
 from cotenant.solvers.scheduling import simulate
 from cotenant.solvers.scheduling.optimum import max_utility, max_utilization, worth_of
 
@@ -96,18 +95,6 @@ def test_an_engine_cut_before_its_first_point_claims_no_bound() -> None:
         interval_model(cotenant.read("scheduling/lpc-like"), "utility").model, time_limit=0.001
     )
     assert answer.values is not None or answer.bound is None
-
-
-def test_a_start_is_kept_when_time_is_up() -> None:
-    instance = cotenant.read("scheduling/lpc-like")
-    start = simulate(instance, "FAIRSHARE").schedule
-    outcome = max_utility(instance, start=start, time_limit=0.05)
-    cotenant.check(instance, outcome.solution)
-    assert (outcome.stop, outcome.status) == (Stop.TIME_LIMIT, Status.FEASIBLE)
-    reached = worth_of(instance, outcome.solution, "utility")
-    assert worth_of(instance, start, "utility") <= reached <= outcome.bound
-    with refused(InvalidOption):
-        max_utilization(figure_7(), start=Schedule([0], [0]))
 
 
 def test_the_time_indexed_program_is_refused_when_it_is_too_large() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import permutations, product
 from math import factorial
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -343,13 +342,6 @@ def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when() -> None:
     cotenant.check(LPC, outcome.solution)
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert 0 <= outcome.certificate["decided_until"] < LPC.horizon
-
-
-def test_an_interrupt_keeps_a_feasible_schedule() -> None:
-    report = Mock(side_effect=[None, None, KeyboardInterrupt])
-    outcome = solve_ref(LPC, report=report, limits=LoopLimits(steps=50))
-    cotenant.check(LPC, outcome.solution)
-    assert outcome.stop is Stop.INTERRUPTED
 
 
 @pytest.mark.parametrize("reading", READINGS)

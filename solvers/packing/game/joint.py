@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import Any, Literal
@@ -37,8 +37,16 @@ MOST_LISTED = 20_000
 """Strategies of one class, when all combinations are allowed."""
 
 
-FEW_STATES = 200_000
-"""Total counts up to which a game that rounding leaves open is worked out by counts."""
+@dataclass(frozen=True)
+class JointLimits:
+    """The number that steers `joint_optimum`: total counts up to which a game that rounding leaves
+    open is worked out by counts.
+    """
+
+    few_states: int = 200_000
+
+
+LIMITS = JointLimits()
 
 
 @validate_options
@@ -55,6 +63,7 @@ def joint_optimum(
     over: Over = "top",
     engine: Engine = "cp-sat",
     most_states: States = MOST_STATES,
+    limits: JointLimits = LIMITS,
 ) -> Outcome:
     """The least total disutility of all servers together over the plays of the game, with a bound.
 
@@ -75,6 +84,7 @@ def joint_optimum(
         lexicographically smallest of the optima (in the order of moves), for few VM types.
     start : not used: an answer outside the strategy sets would not count.
     most_states : states that engine "counts" may list in all.
+    limits : the number that steers it.
 
     Raises
     ------
@@ -97,7 +107,7 @@ def joint_optimum(
         game = _unrestricted(game, overload)
     if engine == "counts":
         return _by_counts(game, clock, most_states)
-    return _by_cp_sat(game, clock)
+    return _by_cp_sat(game, clock, limits)
 
 
 def least_disutility(
@@ -284,7 +294,7 @@ def _by_counts(game: Game, clock: Clock, most_states: int) -> Outcome:
     return Outcome(Placement(choice, game.kind), value, Status.OPTIMAL, Stop.FINISHED, certificate)
 
 
-def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
+def _by_cp_sat(game: Game, clock: Clock, limits: JointLimits) -> Outcome:
     """Solve with v tabulated coarsely, then finer where the answers lie, until the bound meets the
     value.
     """
@@ -323,7 +333,7 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
     if stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit)):
         # the roots of small sums are rounded too far: a small game is worked out by counts
         try:
-            lower = max(lower, least_disutility(game, clock, FEW_STATES)[0])
+            lower = max(lower, least_disutility(game, clock, limits.few_states)[0])
         except (InvalidOption, OutOfTime):
             pass
         except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cotenant.instances.packing import Packing
+from cotenant.instances.packing.game import FairShare
 from support.measured import DATA
 
 
@@ -98,6 +99,15 @@ def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
         for total in reached
         if all(n <= w for n, w in zip(total, instance.requested, strict=True))
     }
+
+
+def leximin(instance: Packing) -> list[Fraction]:
+    """The dominant shares of the fairest of all placements, the least first."""
+    unit = FairShare.of(instance).unit
+    return max(
+        sorted(n * u for n, u in zip(total, unit, strict=True))
+        for total in totals_possible(instance)
+    )
 
 
 def random_requests(rng: np.random.Generator, classes: int = 1, vms: int = 7) -> Packing:

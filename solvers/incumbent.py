@@ -143,15 +143,11 @@ class Incumbent(Generic[Found, Number]):
             self.stop = found.stop
 
     def finish(self, certificate: Mapping[str, Any] | None = None) -> Outcome[Any]:
-        """The outcome by `conclude`, with these facts too; a search that is over with nothing
-        proved and no time left was ended by the time limit.
-        """
-        stop, answer = self.stop, self.best
-        if stop is not Stop.INTERRUPTED and not self.closed and self.clock.expired:
-            stop = Stop.TIME_LIMIT
+        """The outcome by `conclude`, with these facts too."""
+        answer = self.best
         return conclude(
             cast("Any", answer), None if answer is None else self._shown(self.value),
-            self._shown(self.bound) if math.isfinite(self.bound) else None, stop,
+            self._shown(self.bound) if math.isfinite(self.bound) else None, self.stop,
             {**self.certificate, **(certificate or {})}, self.clock,
             sense=self.sense, scale=self._shown(cast("Number", self.scale)),
         )  # fmt: skip
@@ -172,7 +168,8 @@ def conclude(
 
     The one rule of what they make of each other: optimal where the two `agree`; a bound beyond the
     value by more than that is a contradiction, and the outcome claims neither; without an answer
-    nothing is claimed but the bound.
+    nothing is claimed but the bound. What ends with nothing proved and no time left was ended by
+    the time limit.
     """
     facts, trace = dict(certificate), clock.trace
     if answer is None or value is None:
@@ -190,6 +187,8 @@ def conclude(
                 f"the bound {bound:.12g} is {side} the value {value:.12g}; neither is trusted"
             )
             bound, status = None, Status.UNKNOWN
+    if status is Status.FEASIBLE and stop is not Stop.INTERRUPTED and clock.expired:
+        stop = Stop.TIME_LIMIT
     try:
         clock.note(value, bound, "contradiction" if status is Status.UNKNOWN else "done")
     except KeyboardInterrupt:  # the answer is there

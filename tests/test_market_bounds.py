@@ -17,8 +17,12 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import convex, fisher_convex, integer_cores, leximin, nash_welfare
+from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.utilitarian import _whole, weighted_bound
 from cotenant.solvers.outcome import Status, Stop
+
+CHILDREN = ConvexLimits(child_jobs=1)
+"""Every program goes to a process of its own."""
 
 SEEDS = range(12)
 
@@ -118,25 +122,19 @@ def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
 
 
 @pytest.mark.parametrize("utility", ["leontief", pytest.param("linear", marks=pytest.mark.slow)])
-def test_a_program_in_a_process_of_its_own_has_the_same_answer(
-    utility: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any) -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     here = nash_welfare(market, utility=utility, time_limit=60)
-    monkeypatch.setattr(convex, "APART", 1)
-    apart = nash_welfare(market, utility=utility, time_limit=60)
+    apart = nash_welfare(market, utility=utility, time_limit=60, limits=CHILDREN)
     assert (apart.status, apart.stop) == (here.status, here.stop)
     assert apart.bound == pytest.approx(here.bound)
     assert apart.certificate["engine"] == here.certificate["engine"]
 
 
-def test_an_equilibrium_in_a_process_of_its_own_is_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_equilibrium_in_a_process_of_its_own_is_the_same() -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     here = fisher_convex(market)
-    monkeypatch.setattr(convex, "APART", 1)
-    apart = fisher_convex(market, time_limit=60)
+    apart = fisher_convex(market, time_limit=60, limits=CHILDREN)
     assert (apart.status, apart.stop, apart.tolerance) == (
         Status.OPTIMAL,
         Stop.FINISHED,
@@ -155,10 +153,9 @@ def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
             raise KeyboardInterrupt
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    monkeypatch.setattr(convex, "APART", 1)
     monkeypatch.setattr(convex, "call_in_subprocess", ended)
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
-    outcome = method(market, time_limit=60, **options)
+    outcome = method(market, time_limit=60, limits=CHILDREN, **options)
     check(market, outcome.solution)
     assert (outcome.stop, outcome.certificate["engine"]) == (stop, "its process was ended")
     if method is fisher_convex:
@@ -174,15 +171,15 @@ def test_programs_too_large_for_their_translation_are_refused_before_work(
         raise AssertionError("work was begun")
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    monkeypatch.setattr(convex, "MOST_JOBS", 7)
+    few = ConvexLimits(most_jobs=7)
     monkeypatch.setattr(convex, "eisenberg_gale", never)
     monkeypatch.setattr(convex, "call_in_subprocess", never)
     for limit in (None, 3.0):
         with refused(InvalidOption):
-            fisher_convex(market, time_limit=limit)
+            fisher_convex(market, time_limit=limit, limits=few)
         with refused(InvalidOption):
-            nash_welfare(market, utility="ces", time_limit=limit)
-    assert nash_welfare(market).status is Status.OPTIMAL  # needs no translation
+            nash_welfare(market, utility="ces", time_limit=limit, limits=few)
+    assert nash_welfare(market, limits=few).status is Status.OPTIMAL  # needs no translation
 
 
 @pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
@@ -195,9 +192,8 @@ def test_a_process_is_ended_soon_after_its_limit(
         asked.append(hard_limit)
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    monkeypatch.setattr(convex, "APART", 1)
     monkeypatch.setattr(convex, "call_in_subprocess", ended)
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
-    assert method(market, time_limit=3.0, **options).stop is Stop.TIME_LIMIT
+    assert method(market, time_limit=3.0, limits=CHILDREN, **options).stop is Stop.TIME_LIMIT
     assert len(asked) == 1
     assert asked[0] <= 4.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from importlib import import_module
 
 import networkx as nx
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from cotenant.instances.market import Market, residuals
 from cotenant.instances.market.generators import population
-from cotenant.solvers.market import convex, fisher, linear_forest_optimum
+from cotenant.solvers.market import convex, fisher
 from cotenant.solvers.market.linear_forest_optimum import forest_end
 from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Status
@@ -179,8 +180,9 @@ def test_the_exact_end_gives_up_when_time_or_rounds_are_up(monkeypatch: pytest.M
     start = np.ones(market.servers), np.ones(len(scaled_market.job))
     looks = iter([False, False, True])
     assert forest_end(scaled_market, *start, lambda: next(looks)) is None
-    monkeypatch.setattr(linear_forest_optimum, "MOST_ROUNDS", 0)
-    assert forest_end(scaled_market, *start, lambda: False) is None
+    assert forest_end(scaled_market, *start, lambda: False, most_rounds=0) is None
+    module = import_module("cotenant.solvers.market.fisher")
+    monkeypatch.setattr(module, "forest_end", lambda *_: None)
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
     assert outcome.certificate["rungs"][-1]["rung"] == "interior"

@@ -4,6 +4,7 @@ and cut short.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ import pytest
 from support.seeds import seeds
 
 import cotenant
+from cotenant.analysis.market import frontier
 from cotenant.analysis.market.frontier import price_frontiers
 from cotenant.instances.market import Allocation, Market, check, user_utilities
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_index, static_utilities
 from cotenant.models.market.guaranteed import guaranteed
 from cotenant.solvers.engines import solve_convex
-from cotenant.solvers.market import guaranteed as module
 from cotenant.solvers.market import utilitarian
 from cotenant.solvers.market.guaranteed import PROVED, Guarantees
 from cotenant.solvers.outcome import Clock, Status, Stop
@@ -26,8 +27,8 @@ PROGRAMME = 1e-5
 """Relative agreement with the convex program."""
 
 
-def explored(market: Market, time_limit: float | None = None) -> Guarantees:
-    search = Guarantees(market, Clock(time_limit))
+def explored(market: Market, time_limit: float | None = None, **limits: int) -> Guarantees:
+    search = Guarantees(market, Clock(time_limit), **limits)
     search.raise_index()
     return search
 
@@ -252,7 +253,7 @@ def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> No
 def test_without_the_program_jumping_markets_are_not_called_proved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_JOBS", 0)
+    monkeypatch.setattr(frontier, "Guarantees", partial(Guarantees, most_jobs=0))
     for seed in (1, 2, 4, 5):
         (found,) = price_frontiers(drawn(seed))
         for point in found.points:
@@ -269,16 +270,14 @@ def test_without_the_program_jumping_markets_are_not_called_proved(
 def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_weight(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_JOBS", 0)
     market = population(
         users=60, servers=60, jobs=5, work="lognormal", rng=np.random.default_rng(0)
     )
-    search = explored(market)
+    search = explored(market, most_jobs=0)
     assert search.fairest.index >= 0.99 * search.highest
     monkeypatch.setattr(Guarantees, "most", lambda *_: None)
-    assert (
-        explored(market).fairest.index < 0.9 * search.highest
-    )  # the weights that prove the bound do not show it
+    # the weights that prove the bound do not show it
+    assert explored(market, most_jobs=0).fairest.index < 0.9 * search.highest
 
 
 def test_utilities_of_endowments_are_what_users_are_guaranteed() -> None:

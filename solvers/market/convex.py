@@ -5,6 +5,7 @@ corrected budgets.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import call_in_subprocess, solve_convex
-from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop, agree
+from ..incumbent import conclude
+from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop
 from .newton_polish import newton_polish
 from .proportional import equal_bids
 from .scaled_market import ScaledMarket, Tolerance
@@ -28,17 +30,27 @@ from .welfare_central_path import most_welfare
 
 Answer = TypeVar("Answer")
 
-APART = 5_000
-"""Jobs beyond which, when time is limited, programs go to a process of their own: CVXPY translates
-them without a look at a clock (tens of seconds for 30,000 jobs), and only a process can be ended.
-"""
+_GRACE = 0.75  # seconds a process of its own may pass its limit; its start is not counted
 
-_GRACE = 0.75  # seconds such a process may pass its limit; its start is not counted
 
-MOST_JOBS = 30_000
-"""Jobs beyond which programs are refused: CVXPY and Clarabel then take more than 2 GB, and a
-quarter of a minute each.
-"""
+@dataclass(frozen=True)
+class ConvexLimits:
+    """What steers methods that solve programs by CVXPY.
+
+    Attributes
+    ----------
+    child_jobs : jobs beyond which, when time is limited, programs go to a process of their own:
+        CVXPY translates them without a look at a clock (tens of seconds for 30,000 jobs), and only
+        a process can be ended.
+    most_jobs : jobs beyond which programs are refused: CVXPY and Clarabel then take more than 2 GB,
+        and a quarter of a minute each.
+    """
+
+    child_jobs: int = 5_000
+    most_jobs: int = 30_000
+
+
+CONVEX_LIMITS = ConvexLimits()
 
 _PRECISE: dict[str, Any] = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -52,6 +64,7 @@ def fisher_convex(
     report: Report | None = None,
     tolerance: Tolerance = 1e-4,
     solves: Annotated[int, AtLeast(1)] = 40,
+    limits: ConvexLimits = CONVEX_LIMITS,
 ) -> Outcome:
     """Find the market equilibrium by convex programs: Eisenberg-Gale with budgets corrected until
     everybody spends its own.
@@ -66,6 +79,7 @@ def fisher_convex(
     ----------
     tolerance : largest clearing error, overspending and regret that may be called an equilibrium.
     solves : most programs solved.
+    limits : what steers the method.
 
     Returns
     -------
@@ -76,7 +90,7 @@ def fisher_convex(
     Raises
     ------
     InvalidOption
-        An option out of range, or more than `MOST_JOBS` jobs.
+        An option out of range, or more than `limits.most_jobs` jobs.
 
     Examples
     --------
@@ -85,9 +99,9 @@ def fisher_convex(
     >>> print(result.status, round(result.objective, 4))
     optimal 0.0
     """
-    _require_few(instance, "fisher-convex", "use fisher")
+    _require_few(instance, limits, "fisher-convex", "use fisher")
     clock = Clock(time_limit, report)
-    if time_limit is None or instance.jobs <= APART:
+    if time_limit is None or instance.jobs <= limits.child_jobs:
         return _corrected(instance, clock, tolerance, solves)
     found, stop = _in_time(_corrected_apart, instance, clock, tolerance, solves)
     certificate = {"solves": 0, "engine": "its process was ended"}
@@ -96,13 +110,14 @@ def fisher_convex(
     )
 
 
-def _require_few(market: Market, what: str, cure: str) -> None:
+def _require_few(market: Market, limits: ConvexLimits, what: str, cure: str) -> None:
     """Refuse a market whose program CVXPY could not translate in the time and memory there are,
     before any work.
     """
-    if market.jobs > MOST_JOBS:
+    if market.jobs > limits.most_jobs:
         raise InvalidOption(
-            f"{what} solves programs of {market.jobs} jobs by CVXPY, {MOST_JOBS} at most; {cure}"
+            f"{what} solves programs of {market.jobs} jobs by CVXPY, {limits.most_jobs} at most; "
+            f"{cure}"
         )
 
 
@@ -166,6 +181,7 @@ def nash_welfare(
     utility: Family = "amdahl",
     rho: float = 0.5,
     whole: bool = False,
+    limits: ConvexLimits = CONVEX_LIMITS,
 ) -> Outcome:
     """Maximize the Nash welfare: the Eisenberg-Gale program itself.
 
@@ -181,6 +197,7 @@ def nash_welfare(
         near. The bound is then the Lagrangian dual.
     rho : exponent of "ces", from -20 to below 1 and at least 0.05 from 0.
     whole : whole cores, by a MIP with tangent cuts (small cases; "amdahl" only).
+    limits : what steers the method.
 
     Returns
     -------
@@ -190,7 +207,8 @@ def nash_welfare(
     Raises
     ------
     InvalidOption
-        An option out of range, or more than `MOST_JOBS` jobs for a family other than "amdahl".
+        An option out of range, or more than `limits.most_jobs` jobs for another family than
+        "amdahl".
 
     Examples
     --------
@@ -203,7 +221,10 @@ def nash_welfare(
     # what is refused, and whole cores, which are another algorithm
     if family is not None:
         _require_few(
-            instance, f"utility={utility}", "use fewer users or jobs, or leave utility at amdahl"
+            instance,
+            limits,
+            f"utility={utility}",
+            "use fewer users or jobs, or leave utility at amdahl",
         )
     if whole:
         if family is not None:
@@ -226,7 +247,7 @@ def nash_welfare(
         allocation = Allocation(allocation.cores)
     else:
         # others: CVXPY, in a process that can be ended where it may take long
-        if time_limit is None or instance.jobs <= APART:
+        if time_limit is None or instance.jobs <= limits.child_jobs:
             solved, stop, word = _program(instance, clock.left, utility, rho)
         else:
             run, stop = _in_time(_program, instance, clock, utility, rho)
@@ -253,12 +274,9 @@ def nash_welfare(
         clock.note(value, bound, "program")
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    proved = agree(value, bound, scale(instance, "nash_welfare", utility=utility, rho=rho))
-    status = Status.OPTIMAL if proved else Status.FEASIBLE
-    known = max(bound, value) if np.isfinite(bound) else None
-    if status is Status.FEASIBLE and stop is Stop.FINISHED and clock.expired:
-        stop = Stop.TIME_LIMIT
-    return Outcome(allocation, known, status, stop, certificate, tuple(clock.trace))
+    largest = scale(instance, "nash_welfare", utility=utility, rho=rho)
+    least = bound if np.isfinite(bound) else None
+    return conclude(allocation, value, least, stop, certificate, clock, sense="max", scale=largest)
 
 
 def _between(market: Market, family: Homogeneous, allocation: Allocation) -> tuple[float, float]:

@@ -23,15 +23,12 @@ from ...instances.market.sharing import static_utilities
 from ...instances.market.utility import user_utilities
 from ...models.market.guaranteed import guaranteed
 from ..engines import solve_convex
-from ..outcome import Clock
+from ..outcome import Clock, raise_if_interrupted
 from .scaled_market import EPSILON_BUDGET
 from .utilitarian import weighted_optimum
 
 PROVED = 1e-6
 """Total utility and bound that differ relatively by no more than this are equal."""
-
-MOST_JOBS = 5_000
-"""Jobs beyond which the convex program is not tried."""
 
 _STEPS = 400  # of the quasi-Newton method, each a pass over the jobs
 _CLIMBS = (
@@ -71,6 +68,7 @@ class Guarantees:
     ----------
     market : with at least one useful job.
     clock : when its time is up, searches end with what they have.
+    most_jobs : jobs beyond which the convex program is not tried.
 
     Attributes
     ----------
@@ -78,8 +76,8 @@ class Guarantees:
     highest : proved: no allocation has a larger index.
     """
 
-    def __init__(self, market: Market, clock: Clock) -> None:
-        self.market, self.clock = market, clock
+    def __init__(self, market: Market, clock: Clock, most_jobs: int = 5_000) -> None:
+        self.market, self.clock, self.most_jobs = market, clock, most_jobs
         self.static = static_utilities(market)
         self.guaranteed = self.static > 0
         self._lines: list[tuple[float, float]] = []
@@ -242,7 +240,7 @@ class Guarantees:
         index when it is None.
         """
         moving = self.market.useful & (self.market.parallel_fraction > 0)
-        if not 0 < moving.sum() <= MOST_JOBS or self.clock.expired:
+        if not 0 < moving.sum() <= self.most_jobs or self.clock.expired:
             return []
         program = guaranteed(self.market, self.static, index)
         answer = solve_convex(
@@ -252,8 +250,7 @@ class Guarantees:
             tol_gap_rel=1e-10,
             tol_feas=1e-10,
         )
-        if answer.stop.value == "interrupted":
-            raise KeyboardInterrupt
+        raise_if_interrupted(answer.stop)
         if answer.objective is None:
             return []
         weight = np.zeros(self.market.users)

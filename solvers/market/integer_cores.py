@@ -15,7 +15,8 @@ from ...instances.market.welfare import nash_welfare as welfare_of
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from ..incumbent import Incumbent
+from ..outcome import Clock, Outcome, Report, Status, Stop
 from .utilitarian import greedy_cores
 
 _MOST_ROUNDS = 200  # programs solved, one for each allocation that is weighed
@@ -59,58 +60,36 @@ def whole_nash_welfare(
         return Outcome(best, 1.0, Status.OPTIMAL)
     cuts = [np.maximum(user_utilities(market, best.cores)[users], 1e-3 * market.work.max())]
     seen: list[Floats] = []
-    value, bound, stop = (
-        welfare_of(market, user_utilities(market, best.cores)),
-        np.inf,
-        Stop.FINISHED,
-    )
-    largest = scale(market, "nash_welfare")
-    try:
+    search: Incumbent[Allocation, float] = Incumbent(
+        market, clock, lambda answer: welfare_of(market, user_utilities(market, answer.cores)),
+        sense="max", scale=scale(market, "nash_welfare"),
+    )  # fmt: skip
+    search.begin(best)
+    with search.keeping_best():
         for _ in range(_MOST_ROUNDS):
             # the program with the tangents so far, without the allocations weighed already
             columns, program = _tangent_program(market, users, cuts, seen)
             answer = _solved(program, clock)
             if answer.status is Status.INFEASIBLE:
                 if not seen:
-                    return Outcome(
-                        best,
-                        0.0,
-                        Status.OPTIMAL,
-                        certificate={"zero": "some user must go without a core"},
-                    )
-                bound = value  # every allocation was weighed
+                    zero = {"zero": "some user must go without a core"}
+                    return Outcome(best, 0.0, Status.OPTIMAL, certificate=zero)
+                search.raise_bound(search.value)  # every allocation was weighed
                 break
-            stop = answer.stop
-            # the engine bounds what is not weighed yet; what is weighed has its own value
+            search.stop = answer.stop
+            if answer.point is not None:  # weigh its allocation
+                cores = columns.cores(market, answer.point)
+                search.offer(Allocation(cores), f"{len(cuts)} tangents")
+            # the engine bounds what was not weighed before; what is weighed has its own value
             if answer.bound is not None:
-                bound = min(bound, max(value, float(np.exp(-answer.bound / total))))
-            if answer.point is None:
-                break
-            # weigh its allocation
-            cores = columns.cores(market, answer.point)
-            utility = user_utilities(market, cores)
-            if welfare_of(market, utility) > value:
-                best, value = Allocation(cores), welfare_of(market, utility)
-                bound = max(value, bound)
-            clock.note(value, bound, f"{len(cuts)} tangents")
-            if agree(value, bound, largest) or stop is not Stop.FINISHED:
+                reached = float(np.exp(-answer.bound / total))
+                search.raise_bound(max(search.value, reached), f"{len(cuts)} tangents")
+            if answer.point is None or search.closed or search.stop is not Stop.FINISHED:
                 break
             # cut it off, and bend the logarithms at its utilities
-            cuts.append(utility[users])
+            cuts.append(user_utilities(market, cores)[users])
             seen.append(cores)
-    except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-    proved = agree(value, bound, largest)
-    certificate = {"tangents": len(cuts)}
-    known = float(max(bound, value)) if np.isfinite(bound) else None
-    return Outcome(
-        best,
-        known,
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        stop,
-        certificate,
-        tuple(clock.trace),
-    )
+    return search.finish({"tangents": len(cuts)})
 
 
 def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:

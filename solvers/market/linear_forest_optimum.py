@@ -37,11 +37,6 @@ _LEAST_BID = (
     1e-30  # of its user's budget: on a server worth next to nothing any bid at all takes the cores
 )
 
-MOST_ROUNDS = 1000
-"""Rounds of pivots after which the forest is given up: the approximation it came from was too far
-off.
-"""
-
 
 @dataclass
 class _State:
@@ -104,7 +99,11 @@ class _Forest:
 
 
 def forest_end(
-    scaled_market: ScaledMarket, price: Floats, cores: Floats, over: Callable[[], bool]
+    scaled_market: ScaledMarket,
+    price: Floats,
+    cores: Floats,
+    over: Callable[[], bool],
+    most_rounds: int = 1000,
 ) -> tuple[Floats, Floats, int] | None:
     """Cores (j,) and prices (m,) of an equilibrium, and the rounds of pivots it took; None when
     time or rounds were up.
@@ -114,6 +113,8 @@ def forest_end(
     arena : all of whose jobs have f = 1.
     price, cores : (m,), (j,) an approximate equilibrium: the better, the fewer rounds. A round is
         O(jobs).
+    most_rounds : of pivots after which the forest is given up: the approximation it came from was
+        too far off.
     """
     best, place = _best_jobs(scaled_market)
     paid = total_by(place, price[scaled_market.server] * cores, len(best))
@@ -127,7 +128,7 @@ def forest_end(
     )
     state.spend()
     _plant(state, price)
-    for rounds in range(MOST_ROUNDS):
+    for rounds in range(most_rounds):
         if over():
             return None
         forest = _worked_out(state)

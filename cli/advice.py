@@ -1,11 +1,8 @@
-"""The commands `advise nodes`, `drain`, `fairness` and `pairs`: a cluster's own state in, advice
-out.
-"""
+"""The commands `advise nodes` and `drain`: a cluster's own state in, advice out."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,22 +11,16 @@ import typer
 from ..analysis.report.console import (
     console,
     print_json,
-    print_tables,
-    require_folder,
     require_writable,
     say,
     waiting,
 )
-from ..instances.problem.text import sanitize_for_terminal
-from .arguments import Json, Options, Schedule
+from .arguments import Json, share_of
 from .codes import NO_ANSWER
-from .functions import given_method
-from .measuring import Voids
 
 if TYPE_CHECKING:
     from ..advice.plan import Advice
     from ..advice.state import ClusterState
-    from ..analysis.report.picture import Chart
 
 States = Annotated[
     list[str],
@@ -68,20 +59,6 @@ Emit = Annotated[
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Give the command line these commands."""
-    advising = typer.Typer(
-        help="Advise on a whole cluster from files of its state. Nothing connects to the cluster. "
-        "For one job of a queue, see `advice`.",
-        no_args_is_help=True,
-    )
-    advising.command()(nodes)
-    advising.command()(drain)
-    advising.command()(fairness)
-    advising.command()(pairs)
-    app.add_typer(advising, name="advise")
-
-
 def nodes(
     states: States,
     release: Release = None,
@@ -114,7 +91,7 @@ def nodes(
     from ..advice.text_report import advice_lines
     from ..instances.problem import write
 
-    most = None if fail_above is None else _share(fail_above)
+    most = None if fail_above is None else share_of(fail_above)
     state = _read(states, cpu_ratio, release, emit, time_limit, plan, instance)
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
@@ -180,228 +157,6 @@ def _require_states(states: list[str], node: str) -> None:
             )
 
 
-def fairness(
-    log: Annotated[
-        str,
-        typer.Argument(
-            metavar="SACCT",
-            help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
-            "Standard Workload Format log; - is standard input. Or an instance, with --schedule.",
-        ),
-    ],
-    schedule: Schedule = None,
-    nodes: Annotated[
-        str | None,
-        typer.Option(metavar="SCONTROL", help="What `scontrol show node -o` prints: the CPUs."),
-    ] = None,
-    shares: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SSHARE", help="What `sshare -a -l -P` prints; equal shares without it."
-        ),
-    ] = None,
-    window: Annotated[
-        str,
-        typer.Option(metavar="W", help="all, day, week, 12h, 7d, or BEGIN/END as dates."),
-    ] = "all",
-    release: Annotated[
-        str, typer.Option(metavar="WHEN", help="Jobs wait from: eligible, or submit.")
-    ] = "eligible",
-    judge_waiting: Annotated[
-        str,
-        typer.Option(
-            "--waiting",
-            metavar="HOW",
-            help="Jobs that wait at the end: shown, or judged as running to their time limit.",
-        ),
-    ] = "shown",
-    partition: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this partition; repeat for one answer each."),
-    ] = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="WHO",
-            help="Who is judged: account, each-user; or user, group, job: these are dealt to "
-            "organizations at random.",
-        ),
-    ] = "account",
-    top: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Keep the N accounts of most work apart; merge the others."),
-    ] = None,
-    machines: Annotated[
-        int | None, typer.Option(metavar="CPUS", help="How many CPUs, when --nodes is not given.")
-    ] = None,
-    reference: Annotated[
-        str,
-        typer.Option(
-            metavar="R", help="How coalitions schedule: REF, FIFO, RAND (sampled), or auto."
-        ),
-    ] = "auto",
-    orderings: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Orders of joining that RAND draws; as many as a minute allows if not given.",
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a file with a line that cannot be read.")
-    ] = False,
-    fail_above: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="Exit 1 when more of the work is owed, such as 5%."),
-    ] = None,
-    emit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORM",
-            help="slurm: print fair-share weights or a QOS that would have been nearer.",
-        ),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say who is owed what by whom, from Slurm's own accounting.
-
-    Says why, too.
-    """
-    from ..advice.fairness import emit_slurm, fairness_lines
-    from ..analysis.scheduling.fairness import fairness as judge
-    from ..instances.problem.errors import InvalidOption
-    from ..instances.scheduling.accounts import Source
-
-    most = None if fail_above is None else _share(fail_above)
-    if emit not in (None, "slurm"):
-        raise InvalidOption(f"emit is {emit!r}; expected slurm")
-    if picture is not None:
-        require_folder(picture)
-    if report is not None:
-        from ..analysis.report.page import require_report
-
-        require_report(report, log, *filter(None, (nodes, shares, schedule)))
-    texts, documents, worst, parts = [], [], 0.0, []
-    for name in partition or [None]:  # type: ignore[list-item]
-        source = Source(
-            nodes=nodes, shares=shares, release=release, waiting=judge_waiting,  # type: ignore[arg-type]
-            partition=name, strict=strict, top=top, machines=machines, by=by,  # type: ignore[arg-type]
-        )  # fmt: skip
-        with waiting("playing the coalitions' schedules"):
-            judged = judge(
-                log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
-                orderings=orderings,
-            )  # fmt: skip
-        worst = max(worst, judged.share_owed)
-        parts.append((name, judged))
-        if picture is not None:
-            _drawn(judged.picture(), picture, name)
-        if emit is not None:
-            texts += emit_slurm(judged).splitlines()
-        elif as_json:
-            documents.append({"partition": name, **judged.document()})
-        else:
-            texts += [f"partition {name}:"] if name is not None else []
-            texts += fairness_lines(judged)
-    if report is not None:
-        from ..advice.fairness_report import write_fairness_report
-
-        say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
-    if as_json and emit is None:
-        print_json(documents if len(documents) > 1 else documents[0])
-    screen = console()
-    for line in texts:
-        screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
-    if most is not None and worst > most:
-        raise typer.Exit(NO_ANSWER)
-
-
-def _drawn(chart: Chart, folder: Path, partition: str | None) -> None:
-    """Write a picture, named after its partition where there are several."""
-    from dataclasses import replace
-
-    from ..analysis.report.drawing import save
-    from ..analysis.report.picture_data import file_name
-
-    name = chart.name if partition is None else f"{chart.name}-{file_name(partition)}"
-    save([replace(chart, name=name)], folder)
-
-
-def pairs(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SLOWDOWNS.csv|LAB.db",
-            help="Slowdowns of types beside types, or what `measure` wrote; or an instance.",
-        ),
-    ],
-    jobs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQUEUE",
-            help="The jobs that wait: squeue -t PENDING -S -p,i -o '%i|%j|%T|%D', or --json.",
-        ),
-    ] = None,
-    nodes: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Free nodes, two jobs on each: n[1-4],big1."),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "-m", "--method", help="Pairs the jobs, see `cotenant methods colocation`; or your own."
-        ),
-    ] = "stable",
-    option: Options = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="S", help="Seconds for the method.")
-    ] = 10.0,
-    voids: Annotated[
-        Voids | None, typer.Option(help="What pairs that failed twice when measured mean.")
-    ] = None,
-    emit: Annotated[
-        str | None,
-        typer.Option(metavar="FORM", help="Print what to run, and run nothing: slurm, csv."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say which waiting jobs should share a node.
-
-    Names the jobs by their ids, and says what sharing costs them.
-    """
-    from ..catalog import find
-    from ..instances.problem.options import parse_options
-    from ..running.batch.pairs import advise_pairs, emit_pairs
-    from ..running.batch.run import agent_options
-
-    chosen = given_method(method)
-    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
-    with waiting("pairing the jobs"):
-        found = advise_pairs(
-            source,
-            jobs=jobs,
-            nodes=nodes,
-            method=chosen,
-            options=parse_options((function, agent_options), option or [], f"method {method!r}"),
-            time_limit=time_limit,
-            voids=None if voids is None else voids.value,
-        )
-    if emit is not None:
-        typer.echo(emit_pairs(found, emit), nl=False)
-    elif as_json:
-        print_json(found.document())
-    else:
-        print_tables(found.tables())
-
-
 def _read(
     states: list[str],
     cpu_ratio: float | None,
@@ -457,16 +212,3 @@ def _leave_if_interrupted(advice: Advice | None) -> None:
     if advice is not None and advice.interrupted:
         say("interrupted: the best plan so far is kept, checked")
         raise typer.Exit(exit_code())
-
-
-def _share(text: str) -> float:
-    """A share such as 10% or 0.1."""
-    from ..instances.problem.errors import InvalidOption
-
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise InvalidOption(f"fail-above is {text!r}; expected a share such as 10% or 0.1")
-    return value

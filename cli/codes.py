@@ -1,7 +1,26 @@
 """How commands exit."""
 
+from __future__ import annotations
+
+from typing import NoReturn
+
 DONE, NO_ANSWER, BAD_INPUT = 0, 1, 2
 """Done; no solution, a check that fails or a method that failed; bad input or usage."""
 
 INTERRUPTED = 130
 """After Ctrl-C; after SIGTERM it is 143."""
+
+kept: list[str] = []
+"""What an interrupt left of the command that is running."""
+
+
+def leave_interrupted(what: str) -> NoReturn:
+    """Say what an interrupt left, and leave."""
+    import typer
+
+    from ..analysis.report.console import say
+    from ..solvers.interrupts import exit_code
+
+    kept.append(what)
+    say(f"interrupted: {what}")
+    raise typer.Exit(exit_code())

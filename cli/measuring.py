@@ -10,7 +10,7 @@ import time as clock
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,8 +22,12 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
+from ..instances.problem.errors import InvalidOption
+from ..running.lab.settings import Settings
+from ..solvers.interrupts import exit_code
 from .arguments import As, Form, Json
 from .codes import NO_ANSWER
+from .derived import options_of
 
 if TYPE_CHECKING:
     from ..running.lab.measurement_run import MeasurementStatus, Summary
@@ -52,12 +56,35 @@ class Voids(StrEnum):
     PREDICT = "predict"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Give the command line these commands."""
-    app.command()(measure)
-    app.command()(profiles)
+def _seconds(text: str) -> float:
+    """Seconds of a time such as "90s", "20min" or "2h"."""
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([a-z]*)", text.strip())
+    if found is None or found[2] not in _UNITS or float(found[1]) <= 0:
+        raise InvalidOption(
+            f"budget is {text!r}; expected a time above 0, such as 90s, 20min or 2h"
+        )
+    return float(found[1]) * _UNITS[found[2]]
 
 
+@options_of(
+    Settings,
+    half_width="SHARE",
+    budget={
+        "metavar": "TIME",
+        "read": _seconds,
+        "help": "Begin no new run after this time: 90s, 20min, 2h.",
+    },
+    pairs="SHARE",
+    cpus=None,
+    time=None,
+    pressure="SHARE",
+    confidence="P",
+    alpha="GAIN",
+    control=None,
+    seed={"min": 0},
+    other_machine=None,
+    runner=None,
+)
 def measure(
     file: Annotated[
         str, typer.Argument(metavar="JOBS.toml", help="The commands, as [[job]] tables.")
@@ -66,46 +93,12 @@ def measure(
         Path,
         typer.Option(metavar="LAB.db", help="Add every run to this file; it may exist already."),
     ],
-    half_width: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="A pair is done when its interval is this narrow."),
-    ] = 0.01,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Begin no new run after this time: 90s, 20min, 2h."),
-    ] = None,
-    pairs: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="Part of the pairs to measure, drawn at random; then those that decide stability.",
-        ),
-    ] = 1.0,
     cpus: Annotated[
         str | None,
         typer.Option(
             metavar="LIST", help="CPUs of the two seats, such as 0-3,8; those of one cache else."
         ),
     ] = None,
-    time: Annotated[
-        Seconds, typer.Option(help="Measure work by processor seconds or by clock seconds.")
-    ] = Seconds.CPU,
-    pressure: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE", help="A machine that waits more than this for a processor is busy."
-        ),
-    ] = 0.1,
-    confidence: Annotated[
-        float, typer.Option(metavar="P", help="Probability with which all intervals hold together.")
-    ] = 0.95,
-    alpha: Annotated[
-        float, typer.Option(metavar="GAIN", help="For --pairs: the least gain of a blocking pair.")
-    ] = 0.03,
-    control: Annotated[
-        bool, typer.Option(help="Also run every job beside one that only computes.")
-    ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the order and of the first pairs.")] = 0,
     other_machine: Annotated[
         bool,
         typer.Option("--other-machine", help="Begin a matrix of another machine in the same file."),
@@ -114,6 +107,7 @@ def measure(
         Runner, typer.Option(help="Program that starts the commands and measures them.")
     ] = Runner.OWN,
     as_json: Json = False,
+    **settings: Any,
 ) -> None:
     """Measure what your own commands lose beside each other.
 
@@ -122,28 +116,18 @@ def measure(
     """
     from ..running.lab.jobs import read_jobs
     from ..running.lab.measure import measure as run
-    from ..solvers.interrupts import exit_code
 
     jobs = read_jobs(file)
     require_writable(store, file)
-    seconds = None if budget is None else _seconds(budget)
     with waiting("measuring") as show:
         summary = run(
             jobs,
             store,
-            half_width=half_width,
-            budget=seconds,
-            pairs=pairs,
             cpus=cpus,
-            time=time.value,
-            pressure=pressure,
-            confidence=confidence,
-            alpha=alpha,
-            control=control,
-            seed=seed,
             other_machine=other_machine,
             runner=runner.value,
             progress=lambda status: show(_status_words(status)),
+            **settings,
         )
     if as_json:
         finite = math.isfinite(summary.widest)
@@ -227,15 +211,3 @@ def _status_words(status: MeasurementStatus) -> str:
 
 def _points(half: float) -> str:
     return f"+-{100 * half:.1f} points" if half < 1 else "unknown"
-
-
-def _seconds(text: str) -> float:
-    """Seconds of a time such as "90s", "20min" or "2h"."""
-    from ..instances.problem.errors import InvalidOption
-
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([a-z]*)", text.strip())
-    if found is None or found[2] not in _UNITS or float(found[1]) <= 0:
-        raise InvalidOption(
-            f"budget is {text!r}; expected a time above 0, such as 90s, 20min or 2h"
-        )
-    return float(found[1]) * _UNITS[found[2]]

@@ -1,4 +1,6 @@
-"""The commands `prove` and `verify`: a proof as a file, and the one program that judges it."""
+"""The commands `check`, `prove` and `verify`: an answer computed again, a proof as a file, and the
+program that judges it.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,57 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..analysis.report.console import progress, require_writable, waiting
-from .arguments import Options, TimeLimit
+from ..analysis.report.console import console, print_json, progress, require_writable, waiting
+from . import parts
+from .arguments import Json, Options, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER
 
 if TYPE_CHECKING:
     from ..catalog import Method
 
 
-def add_to(app: typer.Typer) -> None:
-    """Give the command line these commands."""
-    app.command()(prove)
-    app.command()(verify)
+def check(
+    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
+    result_file: Annotated[
+        str, typer.Argument(metavar="RESULT.json", help="Result written by `cotenant solve --out`.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Check a stored answer and compute again what it claims."""
+    from ..instances.market.parts import is_parts
+
+    if is_parts(file):
+        if not parts.check_folder(file, result_file, as_json):
+            raise typer.Exit(NO_ANSWER)
+        return
+    from ..analysis.run.result import Result
+    from ..analysis.run.verify_result import recheck
+    from ..instances.problem import read
+    from ..instances.problem.text import sanitize_for_terminal
+
+    instance = read(file)
+    result = Result.read(result_file)
+    found = recheck(instance, result)
+    unseen = ", ".join(found.not_looked_at) or "nothing"
+    if result.solution is None:
+        good = f"claims {result.status.value}: there is no answer to check"
+        good += (
+            "; that there is none is proved again"
+            if found.bound == "none" and "status" not in found.not_looked_at
+            else ""
+        )
+    else:
+        good = "feasible; objective, metrics and levels are as claimed"
+    good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
+    if as_json:
+        sentence = "" if found.broken else good
+        rest = {"bound": found.bound, "not_looked_at": list(found.not_looked_at)}
+        print_json({"ok": not found.broken, "broken": list(found.broken), "said": sentence} | rest)
+    else:
+        for line in [f"broken: {claim}" for claim in found.broken] or good.splitlines():
+            console().print(sanitize_for_terminal(line), highlight=False)
+    if found.broken:
+        raise typer.Exit(NO_ANSWER)
 
 
 def prove(

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,11 +18,13 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
+from ..running.batch.settings import Settings
+from ..solvers.interrupts import exit_code
 from .arguments import Json, Options
 from .codes import NO_ANSWER
 from .completion import methods as method_names
+from .derived import options_of
 from .functions import given_method
-from .measuring import Voids
 
 if TYPE_CHECKING:
     from ..running.batch.status import QueueStatus, Summary
@@ -35,12 +37,23 @@ class Unknown(StrEnum):
     MEASURE = "measure"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Give the command line these commands."""
-    app.command()(run)
-    app.command()(advice)
-
-
+@options_of(
+    Settings,
+    dask=None,
+    local=None,
+    seats="K",
+    method=None,
+    option=None,
+    epoch="S",
+    time_limit=None,
+    pressure="SHARE",
+    voids=None,
+    unknown=None,
+    other_machine=None,
+    overlap=None,
+    seed={"min": 0},
+    report=None,
+)
 def run(
     queue: Annotated[
         Path,
@@ -60,9 +73,6 @@ def run(
         int | None,
         typer.Option(metavar="N", help="Divide this computer into N machines instead."),
     ] = None,
-    seats: Annotated[
-        int, typer.Option(metavar="K", help="Jobs on a machine; more than 2 by methods of groups.")
-    ] = 2,
     method: Annotated[
         str | None,
         typer.Option(
@@ -73,21 +83,9 @@ def run(
         ),
     ] = None,
     option: Options = None,
-    epoch: Annotated[
-        float, typer.Option(metavar="S", help="Seconds from one decision to the next.")
-    ] = 5.0,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="S", help="Seconds for each decision.")
     ] = 2.0,
-    pressure: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE", help="A run that waits more than this for a processor does not count."
-        ),
-    ] = None,
-    voids: Annotated[
-        Voids | None, typer.Option(help="Forbid or predict pairs that failed twice when measured.")
-    ] = None,
     unknown: Annotated[
         Unknown,
         typer.Option(help="Types that were not measured: refuse them, or measure them first."),
@@ -99,11 +97,11 @@ def run(
     overlap: Annotated[
         bool, typer.Option("--overlap", help="Machines may share CPUs (jobs that only wait).")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random draw.")] = 0,
     report: Annotated[
         Path | None, typer.Option(metavar="RUN.html", help="Write the page of the queue here.")
     ] = None,
     as_json: Json = False,
+    **settings: Any,
 ) -> None:
     """Run the jobs of a queue, put together by what was measured.
 
@@ -114,9 +112,10 @@ def run(
     from ..instances.problem.options import parse_options
     from ..running.batch.run import agent_options, method_of
     from ..running.batch.run import run as running
-    from ..solvers.interrupts import exit_code
 
-    chosen, function, _ = method_of(None if method is None else given_method(method), seats)
+    chosen, function, _ = method_of(
+        None if method is None else given_method(method), settings["seats"]
+    )
     options = parse_options((function, agent_options), option or [], f"method {method or chosen!r}")
     require_report(report, queue, store)
     with waiting("running") as show:
@@ -125,19 +124,15 @@ def run(
             store,
             dask=dask,
             local=local,
-            seats=seats,
             method=chosen,
             options=options,
-            epoch=epoch,
             time_limit=time_limit,
-            pressure=pressure,
-            voids=None if voids is None else voids.value,
             unknown=unknown.value,
             other_machine=other_machine,
             overlap=overlap,
-            seed=seed,
             progress=lambda status: show(status_words(status)),
             tell=say,
+            **settings,
         )
     if report is not None:
         from ..running.batch.report import write_queue_report

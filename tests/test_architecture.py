@@ -194,7 +194,7 @@ def test_only_the_command_line_imports_the_papers() -> None:
         for path in others
         if any(module.split(".")[0] == "papers" for module in imported_modules(path))
     }
-    assert users == {"cli/commands.py"}
+    assert users == {"cli/papers.py"}
 
 
 def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
@@ -204,7 +204,7 @@ def test_only_the_command_line_imports_what_measures_real_jobs() -> None:
         if not path.is_relative_to(ROOT / "running")
         and any(module.startswith("running") for module in imported_modules(path))
     }
-    assert users == {"cli/advice.py", "cli/measuring.py", "cli/running.py"}
+    assert users == {"cli/measuring.py", "cli/pairs.py", "cli/running.py"}
 
 
 def test_the_batch_imports_the_lab_and_the_lab_never_the_batch() -> None:

@@ -128,13 +128,13 @@ def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(
 
     from rich.console import Console
 
-    from cotenant.cli import commands
+    from cotenant.cli import listing
 
     for width, words in ((80, "exact, optimizes blocking_pairs"), (160, "optimizes")):
         screen = Console(file=StringIO(), width=width)
         monkeypatch.setattr("cotenant.analysis.report.console.console", lambda shown=screen: shown)
-        monkeypatch.setattr(commands, "console", lambda shown=screen: shown)
-        commands.methods("colocation")
+        monkeypatch.setattr(listing, "console", lambda shown=screen: shown)
+        listing.methods("colocation")
         text = screen.file.getvalue()  # type: ignore[attr-defined]
         assert all(len(line) <= width for line in text.splitlines())
         assert words in " ".join(text.split())

@@ -11,7 +11,7 @@ import pytest
 from support.messages import approved
 
 import cotenant
-from cotenant.cli import commands, main
+from cotenant.cli import installing, main
 from cotenant.solvers import compiled
 
 
@@ -35,7 +35,7 @@ def warm(monkeypatch: pytest.MonkeyPatch) -> int:
 def test_later_runs_compile_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "WARMING", ("colocation/tiny", "colocation preferences"))
+    monkeypatch.setattr(installing, "WARMING", ("colocation/tiny", "colocation preferences"))
     assert warm(monkeypatch) == 0
     kept = sorted(cache.rglob("*.nbc"))
     assert kept
@@ -56,7 +56,7 @@ def test_without_a_folder_for_them_it_says_why(
 def test_what_it_runs_is_of_every_problem() -> None:
     from cotenant.instances.problem import PROBLEM_NAMES
 
-    assert {text.replace(" ", "/").partition("/")[0] for text in commands.WARMING} == set(
+    assert {text.replace(" ", "/").partition("/")[0] for text in installing.WARMING} == set(
         PROBLEM_NAMES
     )
 

@@ -95,20 +95,19 @@ class Source:
     Attributes
     ----------
     form : kind of the log; "auto" looks at its content.
-    nodes : path of what `scontrol show node -o` prints: the machines. Without it the header of an
-        SWF, or the most processors the log used at one time.
-    shares : path of what `sshare -a -l -P` prints: the parts of the machines. Equal when not given.
-    release : a job waits from when it was "eligible" to start (holds, begin times and dependencies
-        are its user's own waiting), or from its "submit".
-    waiting : jobs that wait at the end are "shown", or judged as if they ran for their time
-        "limit".
+    nodes : what `scontrol show node -o` prints: the CPUs.
+    shares : what `sshare -a -l -P` prints; equal shares without it.
+    release : jobs wait from: eligible, or submit.
+    waiting : jobs that wait at the end: shown, or judged as running to their time limit.
     partition : only its jobs and nodes.
-    strict : whether one line that cannot be read is an error.
+    strict : refuse a file with a line that cannot be read.
     delimiter : of sacct's output; found when not given.
-    top : that many accounts of most work stay, and the others are one organization.
-    by : each "account" is an organization, or "each-user"; "user", "group" and "job" are dealt to
-        organizations at random.
-    organizations ... assignment_seed : see `instances.scheduling.log.Settings`.
+    top : keep the N accounts of most work apart; merge the others.
+    machines : how many CPUs, when `nodes` is not given.
+    by : who is judged: account, each-user; or user, group, job: these are dealt to organizations at
+        random.
+    organizations, split, initial, mapping, assignment_seed : see
+        `instances.scheduling.log.Settings`.
     jobs, backfilling : "parallel" jobs take their processors at once, and with backfilling may pass
         one that does not fit; "sequential" ones are cut into jobs of one processor.
     """

@@ -32,7 +32,8 @@ from .dispatch import Ended, Machines
 from .placement import Decision, Placer
 from .queue import QueuedJob
 from .queue_store import Entry, Group, QueueStore, State
-from .status import Counts, QueueStatus, Settings, Summary
+from .settings import Settings
+from .status import Counts, QueueStatus, Summary
 from .waiting_jobs import WaitingQueue
 
 MOST_ATTEMPTS = 3

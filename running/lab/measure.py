@@ -20,7 +20,8 @@ from .command import Computer, benchexec, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts
 from .measurement import Machine
-from .measurement_run import MeasurementRun, MeasurementStatus, Settings, Summary
+from .measurement_run import MeasurementRun, MeasurementStatus, Summary
+from .settings import Settings
 from .store import opened
 from .topology import choose_seats, read_topology, require_pinning
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from .jobs import Job
-
-Time = Literal["cpu", "wall"]
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 from .estimates import Estimates, estimate_penalties
 from .jobs import Job
-from .measurement import Machine, Measurement, MeasurementRequest, Time
+from .measurement import Machine, Measurement, MeasurementRequest
 from .plan import ALONE, LEAST_LOOKS, MOST_LOOKS, Cell, CellProgress, Plan, first_pairs
+from .settings import Settings
 from .statistics import CONTROL, Observations
 from .store import Store
 
@@ -94,36 +94,6 @@ class Summary:
     visits: int
     seconds: float
     notes: tuple[str, ...] = ()
-
-
-@validate_options
-@dataclass(frozen=True)
-class Settings:
-    """How jobs are measured.
-
-    Attributes
-    ----------
-    half_width : of every interval, at which a cell is done.
-    budget : seconds after which nothing new is begun.
-    pairs : share of the pairs that is measured at random, no job left out; then those follow on
-        which it depends whether a stable pairing may have a blocking pair, for gains above `alpha`.
-    time : what a run's work is judged by: seconds of the processor, or of the clock.
-    pressure : share of a visit in which somebody waited for a processor, above which it is busy and
-        does not count.
-    confidence : with which all intervals hold together.
-    control : whether every job also runs beside one that only spins.
-    seed : of the order, the seats and the first pairs.
-    """
-
-    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01
-    budget: Annotated[float | None, Above(0, "seconds")] = None
-    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1)] = 1.0
-    time: Time = "cpu"
-    pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1
-    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95
-    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03
-    control: bool = True
-    seed: Annotated[int, AtLeast(0)] = 0
 
 
 @dataclass

@@ -15,8 +15,8 @@ from ...instances.colocation.instance import Colocation
 from ...instances.problem.errors import InvalidFile
 from ...instances.problem.option_types import Above, validate_options
 from .estimates import Estimates, Voids, estimate_penalties, to_instance
-from .measurement import Time
 from .plan import Cell
+from .settings import Time
 from .statistics import CONTROL, Estimate, Observations
 from .store import Failed, Store, opened
 

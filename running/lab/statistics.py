@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...solvers.filtering import fill
-from .measurement import Time
+from .settings import Time
 from .store import StoredMeasurement
 
 Floats = npt.NDArray[np.float64]

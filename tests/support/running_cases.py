@@ -18,7 +18,8 @@ from cotenant.instances.colocation import Colocation
 from cotenant.running.batch.coordinator import Coordinator
 from cotenant.running.batch.queue import QueuedJob
 from cotenant.running.batch.queue_store import QueueStore
-from cotenant.running.batch.status import Settings, Summary
+from cotenant.running.batch.settings import Settings
+from cotenant.running.batch.status import Summary
 from cotenant.running.lab.jobs import Job
 from cotenant.running.lab.measure import measure
 from cotenant.running.lab.penalty_model import PenaltyModel

@@ -1,0 +1,238 @@
+"""The command `compare`: methods beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    counter,
+    print_json,
+    print_tables,
+    require_writable,
+    say,
+    waiting,
+)
+from ..solvers.interrupts import deferred
+from .arguments import (
+    As,
+    Columns,
+    InstancesShown,
+    Json,
+    Options,
+    SummaryOnly,
+    Width,
+    listed,
+    require_latex,
+)
+from .codes import NO_ANSWER, leave_interrupted
+from .completion import instances
+from .completion import methods as method_names
+from .derived import options_of
+from .functions import given_method
+from .reporting import say_written
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Which runs a comparison has, and where they are done and kept."""
+
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 5.0
+    hard_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Seconds after which a run is stopped; 2 x time limit + 20 when not given.",
+        ),
+    ] = None
+    predict: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the penalties that methods see. The others are predicted for them; "
+            "answers are measured on the true ones."
+        ),
+    ] = None
+    frontier: Annotated[
+        bool | None,
+        typer.Option(
+            help="Also find the proved frontiers of efficiency against fairness; --report "
+            "does, unless --no-frontier is given."
+        ),
+    ] = None
+    prove: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write a proof of each answer here, and verify it."),
+    ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given."),
+    ] = None
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler."),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUNS.jsonl",
+            help="Append rows here; runs that it holds already are not done again.",
+        ),
+    ] = None
+
+
+@options_of(Runs, method=None, option=None)
+def compare(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Instance files, folders of them, or bundled instances.",
+            autocompletion=instances,
+        ),
+    ],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--method",
+            help="A method, or your own as module:function. Repeat for more. Without it, all "
+            "methods run.",
+            autocompletion=method_names,
+        ),
+    ] = None,
+    option: Options = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`."),
+    ] = None,
+    instances_shown: InstancesShown = None,
+    summary_only: SummaryOnly = False,
+    columns: Columns = None,
+    width: Width = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+    **runs: Any,
+) -> None:
+    """Run methods and print how far each is from the proved bounds."""
+    from ..analysis.registry import analysis_of
+    from ..analysis.report.content import MOST_PICTURED
+    from ..analysis.report.overview import overview_tables
+    from ..analysis.report.page import require_report, write_report
+    from ..analysis.report.tables import require_columns
+    from ..analysis.run.compare import compare as run
+    from ..analysis.run.grid import parse_comparison_options
+    from ..analysis.run.result import fingerprint
+    from ..instances.problem import InvalidOption, read_all
+
+    if report is None and (summary_only or instances_shown is not None):
+        raise InvalidOption("--summary-only and --instances-shown are for a page; add --report")
+    require_latex(width, form)
+    named = listed(columns)
+    given = read_all(files)
+    require_columns(dict.fromkeys(instance.problem for instance in given.instances), named)
+    frontier, seeds, out = runs.pop("frontier"), runs.pop("seeds"), runs["out"]
+    if runs["dask"] is None:  # in processes of their own: only those have a hard limit
+        runs["jobs"] = runs["jobs"] or 1
+    require_writable(out, *given.files)
+    require_report(report, *given.files, *([] if out is None else [out]))
+    if frontier is None:
+        frontier = report is not None and any(
+            analysis_of(instance.problem).frontiers for instance in given.instances
+        )
+    chosen = None if not method else [given_method(each) for each in method]
+    options = parse_comparison_options(given.instances, chosen, option or [], frontier=frontier)
+    _say_what_is_compared(given, chosen)
+    with ExitStack() as whole:
+        with counter("comparing") as step:
+            result = run(
+                given.instances,
+                chosen,
+                seeds=range(seeds),
+                options=options,
+                frontier=frontier,
+                files={
+                    fingerprint(instance): name for name, instance in reversed(given.files.items())
+                },
+                progress=step or False,
+                running=None if step is None else step.running,
+                stopping=lambda: say(
+                    "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
+                ),
+                **runs,
+            )
+            put_off = whole.enter_context(deferred())
+        say_reused(result.reused, "run", out)
+        if as_json:
+            print_json(result.rows)
+        elif result.rows or not result.interrupted:
+            sources = {fingerprint(instance): instance.source for instance in given.instances}
+            tables = overview_tables(result, sources)
+            for name in named:
+                if all(table.only([name]) is table for table in tables):
+                    say(f"left out: {name}; no table of these runs has it")
+            print_tables(tables, form, width=width, columns=named)
+        interrupted = result.interrupted | put_off.interrupted
+    kept = f"{len(result.rows)} runs are {'shown' if out is None else 'kept'}"
+    if report is not None and any(row["metrics"] for row in result.rows):
+        try:
+            with waiting("writing the page") as show:
+                say_written(
+                    write_report(
+                        result.rows,
+                        report,
+                        shown=MOST_PICTURED if instances_shown is None else instances_shown,
+                        summary_only=summary_only,
+                        progress=show,
+                    )
+                )
+        except KeyboardInterrupt:
+            leave_interrupted(f"{kept}; the page is not written")
+    if interrupted:
+        leave_interrupted(kept)
+    if any(row.get("error") for row in result.rows) or not any(
+        row["metrics"] for row in result.rows
+    ):
+        raise typer.Exit(NO_ANSWER)
+
+
+def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
+    """On stderr: what a folder held, how several problems are grouped, and instances that no method
+    named works on.
+    """
+    from .. import catalog
+
+    if given.results:
+        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
+        say(f"left out: {given.results[0]}{more}: results, no instances")
+    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
+    if len(problems) > 1 or len(given.files) > 1:
+        say(f"comparing {given.count}")
+    if chosen is None:
+        lacking: dict[tuple[str, str], list[Any]] = {}
+        for instance in given.instances:
+            for needed, names in catalog.left_out(instance).items():
+                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
+        for (needed, them), instances in lacking.items():
+            where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
+            say(f"left out on {where}: {them}; expected {needed}")
+    elif names := [name for name in chosen if isinstance(name, str)]:
+        idle = [
+            problem
+            for problem in problems
+            if len(names) == len(chosen)
+            and not any(problem in catalog.find_among(problems, name) for name in names)
+        ]
+        for problem in idle:
+            say(f"left out: no method named works on {problem} instances")
+
+
+def say_reused(number: int, what: str, out: Path | None) -> None:
+    """On stderr: how many rows were not made anew."""
+    if number:
+        say(f"{number} {what}{'s' * (number > 1)} taken from {out}")

@@ -1,0 +1,215 @@
+"""The commands `audit` and `advise fairness`: who is owed what by whom."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    console,
+    print_json,
+    print_tables,
+    require_folder,
+    require_writable,
+    say,
+    waiting,
+)
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.text import sanitize_for_terminal
+from ..instances.scheduling.accounts import Source
+from .arguments import (
+    As,
+    Json,
+    Options,
+    Schedule,
+    share_of,
+)
+from .codes import NO_ANSWER
+from .derived import options_of
+
+if TYPE_CHECKING:
+    from ..analysis.report.picture import Chart
+
+
+def audit(
+    log: Annotated[
+        str,
+        typer.Argument(
+            help="What sacct prints, a Standard Workload Format log (.swf, .swf.gz), an "
+            "accounting CSV (-o form=accounting-csv), or an instance with --schedule."
+        ),
+    ],
+    schedule: Schedule = None,
+    option: Options = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="S",
+            help="Seconds for REF; when they are over, RAND takes its place.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="AUDIT.json", help="Write the whole audit here.")
+    ] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Judge a log's own schedule by the Shapley value.
+
+    Prints who contributed, who received and who is owed, over time; each account is an
+    organization. `advise fairness` says it in words, with causes. For an instance, give the answer
+    to judge with --schedule.
+
+    Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points
+    and those of a window of a log.
+    """
+    from ..analysis.scheduling.audit import audit_file, audit_tables
+    from ..instances.problem.files import write_text
+    from ..instances.problem.option_types import RESERVED_PARAMETERS
+    from ..instances.problem.options import parse_options
+
+    options = parse_options(
+        audit_file, option or [], "the audit", RESERVED_PARAMETERS | {"schedule"}
+    )
+    require_writable(out)
+    found = audit_file(log, schedule=schedule, time_limit=time_limit, **options)
+    if out is not None:
+        write_text(out, json.dumps(found.document(), allow_nan=False, indent=2) + "\n")
+    if as_json:
+        print_json(found.document())
+    else:
+        print_tables(audit_tables(found), form)
+
+
+@options_of(
+    Source,
+    schedule=None,
+    nodes="SCONTROL",
+    shares="SSHARE",
+    window=None,
+    release="WHEN",
+    waiting="HOW",
+    partition=None,
+    by="WHO",
+    top="N",
+    machines="CPUS",
+    reference=None,
+    orderings=None,
+    strict="--strict",
+)
+def fairness(
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="SACCT",
+            help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
+            "Standard Workload Format log; - is standard input. Or an instance, with --schedule.",
+        ),
+    ],
+    schedule: Schedule = None,
+    window: Annotated[
+        str,
+        typer.Option(metavar="W", help="all, day, week, 12h, 7d, or BEGIN/END as dates."),
+    ] = "all",
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this partition; repeat for one answer each."),
+    ] = None,
+    reference: Annotated[
+        str,
+        typer.Option(
+            metavar="R", help="How coalitions schedule: REF, FIFO, RAND (sampled), or auto."
+        ),
+    ] = "auto",
+    orderings: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Orders of joining that RAND draws; as many as a minute allows if not given.",
+        ),
+    ] = None,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Exit 1 when more of the work is owed, such as 5%."),
+    ] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            help="slurm: print fair-share weights or a QOS that would have been nearer.",
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
+    ] = None,
+    as_json: Json = False,
+    **files: Any,
+) -> None:
+    """Say who is owed what by whom, from Slurm's own accounting.
+
+    Says why, too.
+    """
+    from ..advice.fairness import emit_slurm, fairness_lines
+    from ..analysis.scheduling.fairness import fairness as judge
+
+    most = None if fail_above is None else share_of(fail_above)
+    if emit not in (None, "slurm"):
+        raise InvalidOption(f"emit is {emit!r}; expected slurm")
+    if picture is not None:
+        require_folder(picture)
+    if report is not None:
+        from ..analysis.report.page import require_report
+
+        require_report(report, log, *filter(None, (files["nodes"], files["shares"], schedule)))
+    texts, documents, worst, parts = [], [], 0.0, []
+    for name in partition or [None]:  # type: ignore[list-item]
+        source = Source(partition=name, **files)
+        with waiting("playing the coalitions' schedules"):
+            judged = judge(
+                log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
+                orderings=orderings,
+            )  # fmt: skip
+        worst = max(worst, judged.share_owed)
+        parts.append((name, judged))
+        if picture is not None:
+            _drawn(judged.picture(), picture, name)
+        if emit is not None:
+            texts += emit_slurm(judged).splitlines()
+        elif as_json:
+            documents.append({"partition": name, **judged.document()})
+        else:
+            texts += [f"partition {name}:"] if name is not None else []
+            texts += fairness_lines(judged)
+    if report is not None:
+        from ..advice.fairness_report import write_fairness_report
+
+        say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
+    if as_json and emit is None:
+        print_json(documents if len(documents) > 1 else documents[0])
+    screen = console()
+    for line in texts:
+        screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
+    if most is not None and worst > most:
+        raise typer.Exit(NO_ANSWER)
+
+
+def _drawn(chart: Chart, folder: Path, partition: str | None) -> None:
+    """Write a picture, named after its partition where there are several."""
+    from dataclasses import replace
+
+    from ..analysis.report.drawing import save
+    from ..analysis.report.picture_data import file_name
+
+    name = chart.name if partition is None else f"{chart.name}-{file_name(partition)}"
+    save([replace(chart, name=name)], folder)

@@ -1,0 +1,214 @@
+"""The commands `show`, `generate` and `convert`: instances and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    print_json,
+    print_tables,
+    require_folder,
+    require_writable,
+    say,
+)
+from . import parts
+from .arguments import (
+    As,
+    Json,
+    Options,
+    Parts,
+)
+from .completion import problems
+
+
+def show(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            help="Instance file or bundled instance. Without it, the bundled ones are listed."
+        ),
+    ] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Show what an instance holds, or list the bundled instances."""
+    from ..analysis.report.tables import facts_table
+    from ..instances.market.parts import is_parts, read_header
+    from ..instances.problem import bundled, read
+
+    rows: dict[str, object]
+    if file is None:
+        rows = {name: read(name).source for name in bundled()}
+        title = "bundled instances"
+    elif is_parts(file):
+        rows, title = read_header(file).summary(), file
+    else:
+        rows = {name: value for name, value in read(file).summary().items() if value != ""}
+        title = file
+    if as_json:
+        print_json(rows)
+    else:
+        print_tables([facts_table(rows, title)], form)
+
+
+def generate(
+    problem: Annotated[str, typer.Argument(help="A problem.", autocompletion=problems)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --seeds, a folder.",
+        ),
+    ],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of the generator. A wrong name lists them.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Which generator; the problem's first when not given. A wrong name lists them."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Write N instances, one file for each seed from --seed on."
+        ),
+    ] = None,
+    parted: Parts = None,
+) -> None:
+    """Generate an instance, or a folder of them."""
+    import numpy as np
+
+    from ..instances.problem import InvalidOption, UnknownName, problem_named, write
+    from ..instances.problem.options import parse_options
+    from ..instances.problem.registry import resolve
+
+    generators = problem_named(problem).generators
+    chosen = kind or next(iter(generators))
+    if chosen not in generators:
+        raise UnknownName(f"{problem} generator", chosen, generators)
+    function = resolve(generators[chosen])
+    options = parse_options(function, option or [], f"generator {chosen!r}")
+
+    def drawn(seed: int) -> Any:
+        instance = function(rng=np.random.default_rng(seed), **options)
+        return instance.replace(
+            name=f"{instance.name}-seed-{seed}",
+            source=f"{instance.source}; generator {chosen}, seed {seed}",
+        )
+
+    if parted is not None:
+        if seeds is not None:
+            raise InvalidOption("parts and seeds are both given; leave out one")
+        parts.write_market(drawn(seed), out, parted)
+        return
+    if seeds is None:
+        require_writable(out)
+        _said(drawn(seed), write, out)
+        return
+    require_folder(out)
+    for each in range(seed, seed + seeds):
+        instance = drawn(each)
+        write(instance, out / f"{instance.name}.json")
+    typer.echo(f"{out}: {seeds} instances, seeds {seed} to {seed + seeds - 1}")
+
+
+def convert(
+    source: Annotated[str, typer.Argument(help="File in another format, or a folder of tables.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
+            "they are; json or parts for an instance of this package.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Write the instance here (.json or .json.gz); with --parts, a folder.",
+        ),
+    ],
+    option: Options = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            metavar="predict|forbid",
+            help="What to do with pairs that are missing: predict them from the others, or forbid "
+            "them.",
+        ),
+    ] = None,
+    parted: Parts = None,
+) -> None:
+    """Convert a file of a foreign format to an instance."""
+    from ..advice.reading import known_formats
+    from ..instances.market.parts import read_parts
+    from ..instances.problem import UnknownName, read, write
+    from ..instances.problem.csv_headers import plain_form, plain_forms, unread
+    from ..instances.problem.options import accepts, described, parse_options
+    from ..instances.problem.registry import resolve
+
+    formats = known_formats()
+    if form == "csv":
+        form = plain_form(source)
+    own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
+    if form not in formats and form not in own:
+        raise UnknownName("format", form, [*formats, "csv", *own])
+    function = own[form] if form in own else resolve(formats[form])
+    options = parse_options(function, option or [], f"format {form!r}")
+    if fill is not None:
+        options["missing"] = _filling(fill, form, accepts(function, "missing"))
+    if parted is None:
+        require_writable(out, source)
+    instance = function(source, **options)
+    if parted is None:
+        _said(instance, write, out)
+    else:
+        parts.write_market(instance, out, parted)
+    say(f"{instance.problem}: {instance.source}")
+    files = [plain.file for plain in plain_forms().values() if plain.form == form]
+    # the other tables are options of the reader, by their names
+    files += [f"{each.name}.csv" for each in described(function) if "text" in each.takes]
+    if len(files) > 1 and (others := unread(source, files)):
+        say(f"not read: {', '.join(others)}; tables of this format are {', '.join(files)}")
+
+
+def _filling(fill: str, form: str, taken: bool) -> Any:
+    """What a reader is given for its missing pairs."""
+    from ..analysis.colocation.prediction import predicted_penalties
+    from ..instances.problem import InvalidOption
+
+    if fill not in ("predict", "forbid"):
+        raise InvalidOption(f"fill is {fill!r}; expected predict or forbid")
+    if not taken:
+        raise InvalidOption(
+            f"fill is {fill}; format {form!r} has no pairs to fill in; leave it out"
+        )
+    return predicted_penalties if fill == "predict" else fill
+
+
+def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
+    from ..instances.problem.text import sanitize_for_terminal
+
+    path = write(instance, out)
+    facts = instance.summary()
+    typer.echo(
+        sanitize_for_terminal(
+            f"{path}: " + ", ".join(f"{name}: {facts[name]}" for name in list(facts)[3:6])
+        )
+    )

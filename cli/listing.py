@@ -1,0 +1,126 @@
+"""The commands `methods`, `fetch` and `schema`: what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    console,
+    print_json,
+    print_tables,
+    say,
+)
+from ..instances.problem.registry import PROBLEM_NAMES
+from .arguments import (
+    As,
+    Json,
+    Width,
+    require_latex,
+)
+from .completion import problems, problems_and_methods
+from .proofs import proof_words
+
+NARROW = 120
+"""Columns of a terminal below which seven columns of text cannot be read."""
+
+
+def methods(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="A problem, or a method. Without it, all problems.",
+            autocompletion=problems_and_methods,
+        ),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Argument(metavar="METHOD", help="A method of the problem.")
+    ] = None,
+    width: Width = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """List the methods; of one method, say what its options mean.
+
+    The list says what each method does, what it optimizes, its options and its source.
+    """
+    from dataclasses import asdict
+
+    from .. import catalog
+    from ..analysis.report.tables import method_tables, methods_in_words, methods_table
+    from ..instances.problem import UnknownName
+    from ..instances.problem.options import described
+
+    require_latex(width, form)
+    if name is None or name in PROBLEM_NAMES or method is not None:
+        found = catalog.methods(name) if method is None else [catalog.find(name or "", method)]
+    else:
+        found = [entry for entry in catalog.METHODS if name in (entry.name, *entry.aliases)]
+        if not found:
+            raise UnknownName(
+                "problem or method",
+                name,
+                [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)],
+            )
+    one = method is not None or name not in (None, *PROBLEM_NAMES)
+    if as_json:
+        listed = [[option.document() for option in described(m.resolve())] for m in found]
+        print_json(
+            [
+                asdict(m) | {"summary": m.summary, "options": options}
+                for m, options in zip(found, listed, strict=True)
+            ]
+        )
+    elif one:
+        print_tables([table for m in found for table in method_tables(m)], form, width=width)
+    else:
+        narrow = form is Form.TABLE and console().width < NARROW
+        shown = methods_in_words(found) if narrow else [methods_table(found)]
+        print_tables(shown, form, width=width)
+    if not as_json and (words := proof_words(found)):
+        if form in (Form.TABLE, Form.WIDE):
+            console().print(words, highlight=False)
+        else:  # no part of a file of CSV or LaTeX
+            say(words)
+
+
+def fetch(
+    dataset: Annotated[
+        str | None, typer.Argument(help="A data set. Without it, they are listed.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")
+    ] = None,
+) -> None:
+    """Download a public data set and check its sha256.
+
+    Prints where the file is, and the command that converts it.
+    """
+    from ..analysis.report.tables import facts_table
+    from ..instances.problem.datasets import DATASETS
+    from ..instances.problem.datasets import fetch as download
+    from ..instances.problem.emitted import file_word
+
+    if dataset is None:
+        print_tables(
+            [facts_table({name: entry.what for name, entry in DATASETS.items()}, "data sets")]
+        )
+        return
+    path = download(dataset, folder)
+    typer.echo(path)
+    form = DATASETS[dataset].form
+    say(f"next: cotenant convert {file_word(path)} --from {form} --out {dataset}.json")
+
+
+def schema(
+    problem: Annotated[str, typer.Argument(help="A problem.", autocompletion=problems)],
+) -> None:
+    """Print the JSON Schema of a problem's instance files."""
+    from ..instances.problem import schema as json_schema
+
+    typer.echo(json.dumps(json_schema(problem), indent=2))

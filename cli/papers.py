@@ -1,0 +1,155 @@
+"""The command `reproduce`: the papers' tables and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    print_json,
+    print_tables,
+    require_folder,
+    require_writable,
+    say,
+    waiting,
+)
+from .arguments import (
+    As,
+    Json,
+    Options,
+)
+from .codes import NO_ANSWER, leave_interrupted
+from .comparing import say_reused
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(help="Experiments by name, or all. Without a name, they are listed."),
+    ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="List the experiments, and what the papers do not determine."),
+    ] = False,
+    option: Options = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Your copies of measured files, in the folders that CONTRIBUTING.md names.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="ROWS.jsonl",
+            help="Append rows here; runs that it holds already are not done again.",
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG."),
+    ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX."
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="PAGE.md", help="Write pages of all rows of --out.")
+    ] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Compute the papers' tables and figures again.
+
+    Prints the papers' numbers beside ours.
+    """
+    from dataclasses import asdict
+
+    from ..analysis.report.drawing import require_matplotlib
+    from ..instances.problem.errors import CotenantError, InvalidOption
+    from ..instances.problem.options import parse_options
+    from ..papers import page as pages
+    from ..papers import run as work
+    from ..papers.registry import (
+        EXPERIMENTS,
+        NOT_DETERMINED,
+        ExperimentRow,
+        experiment_named,
+    )
+
+    if (
+        not listed
+        and not experiments
+        and (option or any(path is not None for path in (data, out, figures, tables, page)))
+    ):
+        raise InvalidOption(
+            "no experiment is named; name some, or all (`cotenant reproduce --list` lists them)"
+        )
+    if listed or not experiments:
+        if as_json:
+            print_json(
+                {
+                    "experiments": [asdict(one) for one in EXPERIMENTS],
+                    "not_determined": [list(row) for row in NOT_DETERMINED],
+                }
+            )
+        else:
+            print_tables([pages.list_table(), pages.not_determined_table()], form)
+        return
+    chosen = (
+        list(EXPERIMENTS)
+        if experiments == ["all"]
+        else [experiment_named(name) for name in dict.fromkeys(experiments)]
+    )
+    # An experiment runs many cells: its time limit is for each of them, and an option like others.
+    takers = tuple(one.resolve() for one in chosen)
+    options = parse_options(takers, option or [], f"{', '.join(experiments)}", reserved={"seed"})
+    todo = work.tasks(chosen, seed=seed, options=options, data=data)
+    if page is not None and out is None:
+        raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
+    require_writable(out)
+    require_writable(page)
+    require_folder(None if page is None else pages.paper_folder(page))
+    require_folder(figures)
+    require_folder(tables)
+    if figures is not None:
+        require_matplotlib()
+
+    with waiting(todo[0].experiment.name) as show:
+
+        def show_row(done: int, total: int, row: ExperimentRow) -> None:
+            if not as_json and (
+                total > 1 or row["status"] != "failed"
+            ):  # alone, its error is all there is to say
+                print_tables([pages.findings_table(row)], form)
+            if total > 1:
+                say(f"{done} of {total}: {row['experiment']} {row['status']}")
+            if done < total:
+                show(f"{done} of {total} done, now {todo[done].experiment.name}")
+
+        alone = len(todo) == 1 and data is None
+        result = work.run_tasks(
+            todo, out=out, figures=figures, tables=tables, fetch=alone, progress=show_row
+        )
+    say_reused(result.reused, "experiment", out)
+    if page is not None and out is not None and out.exists():
+        pages.write_page(page, out)
+    if as_json:
+        print_json(result.rows[0] if len(todo) == 1 and result.rows else result.rows)
+    elif len(todo) > 1 and result.rows:
+        print_tables([pages.summary_table(result.rows)], form)
+    if result.interrupted:
+        leave_interrupted(f"{len(result.rows)} of {len(todo)} experiments are done")
+    if len(todo) == 1 and result.errors:
+        if isinstance(result.errors[0], CotenantError):
+            raise result.errors[0]
+        say(f"error: {result.failed[0]['error']}")
+    if result.failed:
+        raise typer.Exit(NO_ANSWER)

@@ -1,0 +1,152 @@
+"""The command `solve`: one method on one instance."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..analysis.report.console import (
+    Form,
+    print_json,
+    print_tables,
+    progress,
+    require_writable,
+    say,
+)
+from ..solvers.interrupts import deferred
+from . import parts
+from .arguments import (
+    As,
+    Json,
+    Options,
+    TimeLimit,
+    Width,
+    require_latex,
+)
+from .codes import NO_ANSWER, leave_interrupted
+from .completion import instances
+from .completion import methods as method_names
+from .functions import failing_in, given_method
+
+
+def solve(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="Instance file, or a bundled instance such as colocation/tiny.",
+            autocompletion=instances,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "-m",
+            "--method",
+            help="A method, see `cotenant methods`; or your own, module:function.",
+            autocompletion=method_names,
+        ),
+    ],
+    option: Options = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
+    time_limit: TimeLimit = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="RESULT.json", help="Write the whole result here.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes that hold a market in parts."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
+        ),
+    ] = None,
+    width: Width = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Run one method on an instance and print its answer.
+
+    Its value, bound, gap and metrics are printed too.
+
+    FILE may also be a folder that holds a market in parts (see the page on markets in parts).
+    """
+    from .. import catalog
+    from ..analysis.registry import analysis_of
+    from ..analysis.run.solve import solve as run
+    from ..instances.market.parts import is_parts
+    from ..instances.problem import InvalidOption, read
+    from ..instances.problem.answer_table import SHOWN
+    from ..instances.problem.options import parse_options
+
+    require_latex(width, form)
+    if is_parts(file):
+        require_writable(log)
+        if parts.solve_folder(
+            file,
+            method,
+            option or [],
+            jobs=jobs,
+            dask=dask,
+            time_limit=time_limit,
+            out=out,
+            log=log,
+            as_json=as_json,
+            form=form,
+            width=width,
+        ):
+            leave_interrupted("the best prices so far are kept")
+        return
+    if jobs is not None or dask is not None:
+        raise InvalidOption(
+            f"jobs and dask say who holds the parts of a market; {file} is not in parts; leave "
+            "them out"
+        )
+    instance = read(file)
+    require_writable(out, file)
+    require_writable(log, file)
+    chosen = given_method(method)
+    if isinstance(chosen, str):
+        entry = catalog.find(instance.problem, chosen)
+        function, name = entry.resolve(), entry.name
+    else:
+        function, name = chosen, getattr(chosen, "__name__", method)
+    takers = (function, analysis_of(instance.problem).metrics)
+    options = parse_options(takers, option or [], f"method {name!r}")
+    with ExitStack() as whole:
+        with progress(f"{name} on {instance.name}", log) as report, failing_in(chosen, name):
+            result = run(
+                instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
+            )
+            put_off = whole.enter_context(
+                deferred()
+            )  # what is known now is written and printed, whatever comes
+            if out is not None:  # before the log, which may not find room
+                result.write(out)
+        interrupted = result.stop.value == "interrupted"
+        if as_json:
+            print_json(result.document())
+        elif result.solution is not None or not interrupted:
+            from ..analysis.report.tables import answer_tables, result_table
+
+            most = SHOWN if form is Form.TABLE else None
+            facts = result_table(result, analysis_of(instance.problem).metric_table)
+            print_tables([facts, *answer_tables(result, most)], form, width=width)
+        interrupted |= put_off.interrupted
+    if interrupted:
+        leave_interrupted(
+            "no answer was known yet"
+            if result.solution is None
+            else "the best answer so far is kept"
+        )
+    if result.solution is None:
+        if result.status.value == "infeasible" and instance.source:
+            say(f"the instance: {instance.source}")
+        raise typer.Exit(NO_ANSWER)

@@ -1,0 +1,39 @@
+"""How jobs are measured: the options of `measure`, which its command shows as they stand here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
+
+Time = Literal["cpu", "wall"]
+
+
+@validate_options
+@dataclass(frozen=True)
+class Settings:
+    """How jobs are measured.
+
+    Attributes
+    ----------
+    half_width : a pair is done when its interval is this narrow.
+    budget : begin no new run after so many seconds.
+    pairs : part of the pairs to measure, drawn at random; then those that decide stability.
+    time : measure work by processor seconds or by clock seconds.
+    pressure : a machine that waits more than this for a processor is busy.
+    confidence : probability with which all intervals hold together.
+    alpha : for `pairs`: the least gain of a blocking pair.
+    control : also run every job beside one that only computes.
+    seed : seed of the order and of the first pairs.
+    """
+
+    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01
+    budget: Annotated[float | None, Above(0, "seconds")] = None
+    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1)] = 1.0
+    time: Time = "cpu"
+    pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1
+    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95
+    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03
+    control: bool = True
+    seed: Annotated[int, AtLeast(0)] = 0

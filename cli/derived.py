@@ -52,14 +52,12 @@ def options_of(kind: type, **shown: str | dict[str, Any] | None) -> Callable[...
                 derived[name] = _parameter(found[name], hints[name])
                 continue
             settings = _settings(how)
+            hint = _plain(hints[name], name, "metavar" in settings)
             if "read" in settings:
-                readers[name] = settings.pop("read")
-            text = name in readers or "metavar" in settings
+                readers[name], hint = settings.pop("read"), str | None
             flags = [flag] if (flag := settings.pop("flag", "")) else []
             option = typer.Option(*flags, **{"help": _sentence(meaning[name])} | settings)
-            derived[name] = _parameter(
-                found[name], Annotated[_plain(hints[name], name, text), option]
-            )
+            derived[name] = _parameter(found[name], Annotated[hint, option])
         before = {name: entry for name, entry in mine.items() if _is_needed(entry)}
         parameters = before | derived | mine
 

@@ -23,7 +23,7 @@ LINES: dict[str, tuple[tuple[str, str], ...]] = {
         (
             r"^(METHODS: .* = \(\n(?:    .*\n)*)\)$",
             r'\1    Method("optimal", "newproblem", "solvers.newproblem:optimal", "exact",\n'
-            r'           "value", "this package", ("greedy",)),\n'
+            r'           "value", "this package"),\n'
             r'    Method("greedy", "newproblem", "baselines.newproblem:greedy", "heuristic",\n'
             r'           "value", "this package"),\n)',
         ),

@@ -144,7 +144,7 @@ def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     checkout = tmp_path / "cotenant"
     for folder in (
-        "analysis", "baselines", "cli", "instances", "models", "solvers", "verify",
+        "analysis", "baselines", "cli", "instances", "models", "running", "solvers", "verify",
     ):  # fmt: skip
         shutil.copytree(
             root / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__")

@@ -4,57 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..program import LinearProgram, ProgramBuilder
-from .assignment import RulesOnServers
-
-Integers = npt.NDArray[np.int64]
+from .rules import Integers, RuledPacking
 
 SPARE = ((0.005, 16.0), (0.005, 12.0), (0.01, 8.0), (0.02, 4.0), (0.05, 1.0))
 """Parts of a server that are to stay empty, and what each is worth."""
-
-
-class RuledPacking(RulesOnServers, Protocol):
-    """A packing with rules, as the program reads it: sizes, requests, servers and their price."""
-
-    @property
-    def demand(self) -> Integers:
-        """(s, k) sizes."""
-        ...
-
-    @property
-    def request(self) -> Integers:
-        """(s,) VMs of each type."""
-        ...
-
-    @property
-    def capacity(self) -> Integers:
-        """(p, k) room of a server."""
-        ...
-
-    @property
-    def price(self) -> Integers:
-        """(p,) price of a server."""
-        ...
-
-    @property
-    def limit(self) -> Integers:
-        """(p,) servers of each class that an answer could use."""
-        ...
-
-    @property
-    def least(self) -> Integers:
-        """(p,) servers of each class that every answer uses."""
-        ...
-
-    @property
-    def size(self) -> Integers:
-        """(p,) 1; or so many servers, all in use, that are one large server."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +124,14 @@ def moves_program(
     m, i = m[able], i[able]
     number = placed[used[m], i]
     stay = builder.columns(len(m), upper=number, cost=-1.0)
-    rows = np.arange(len(m))
-    builder.block(
-        np.concatenate([rows, rows]),
-        np.concatenate([stay, kept[m]]),
-        np.concatenate([np.ones(len(m)), -number.astype(float)]),
-        np.full(len(m), -np.inf),
-        np.zeros(len(m)),
-    )
+    builder.at_most(0.0, (stay, 1.0), (kept[m], -number.astype(float)))
     whole = count[i, kind[used[m]]]
     columns, row = np.unique(whole, return_inverse=True)
     builder.block(
         np.concatenate([row, np.arange(len(columns))]),
         np.concatenate([stay, columns]),
         np.concatenate([np.ones(len(m)), -np.ones(len(columns))]),
-        np.full(len(columns), -np.inf),
+        -np.inf,
         np.zeros(len(columns)),
     )
     # a server that holds too much now cannot keep all of it
@@ -248,14 +199,8 @@ def _building(
             _at_most(builder, columns, values, servers[c], room)
     # limits on a server: a type's own where rules or whole VMs make it less than the room does
     place, kind = np.nonzero(there & (packing.most < packing.request[:, None]))
-    rows = np.arange(len(place))
-    builder.block(
-        np.concatenate([rows, rows]),
-        np.concatenate([count[place, kind], servers[kind]]),
-        np.concatenate([np.ones(len(rows)), -packing.most[place, kind].astype(float)]),
-        np.full(len(rows), -np.inf),
-        np.zeros(len(rows)),
-    )
+    own = packing.most[place, kind].astype(float)
+    builder.at_most(0.0, (count[place, kind], 1.0), (servers[kind], -own))
     # VMs of one size together: so a rule less, which lets types be merged, proves no more
     sizes: dict[bytes, list[int]] = {}
     for i in range(types):

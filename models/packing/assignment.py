@@ -2,58 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...instances.problem.option_types import validate_options
+from .rules import Integers, RulesOnServers
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
-
-Integers = npt.NDArray[np.int64]
-
-
-class RulesOnServers(Protocol):
-    """What a model reads of the rules on where VMs may run."""
-
-    @property
-    def most(self) -> Integers:
-        """(s, p) VMs of a type on one server of a class."""
-        ...
-
-    @property
-    def limits(self) -> Iterable[tuple[Sequence[int], int]]:
-        """Groups of types, and how many of them a server holds."""
-        ...
-
-    @property
-    def zone_limits(self) -> Iterable[tuple[Sequence[int], int]]:
-        """Groups of types, and how many of them a zone holds."""
-        ...
-
-    @property
-    def apart(self) -> Iterable[tuple[int, int]]:
-        """Pairs of types of which no server holds both."""
-        ...
-
-    @property
-    def spreads(self) -> Iterable[tuple[Sequence[int], int, Sequence[int]]]:
-        """Groups of types, their largest skew, and the zones that count."""
-        ...
-
-    @property
-    def zone(self) -> Integers:
-        """(p,) zone of each class, -1 for none."""
-        ...
-
-    @property
-    def zones(self) -> int:
-        """How many zones there are."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,36 +14,20 @@ import numpy.typing as npt
 from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.packing.placement_constraints import Rules
 from ...instances.problem.errors import InfeasibleSolution
+from ...models.packing.rules import Group, RuledPacking, RulesOnServers
 from .presolve import UNLIMITED, Counts, Reduced, presolve, require_whole
-from .rule_arrays import Group, RuleArrays, Spreads, rule_arrays
+from .rule_arrays import RuleArrays, rule_arrays
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
-    """A reduced instance as the aggregate program reads it.
+class Pooled(RuledPacking):
+    """A reduced instance as the aggregate program reads it; the classes are those of the program.
 
     Attributes
     ----------
-    least : (q,) 1 for a server that some VM forces into use.
-    size : (q,) servers that are one large server here; 1 for a class of servers.
-    of : (p,) the class here of each class of the reduction. The others as in `Ruled`, by class
-        here.
+    of : (p,) the class here of each class of the reduction.
     """
 
-    demand: Integers
-    request: Integers
-    capacity: Integers
-    price: Integers
-    limit: Integers
-    most: Integers
-    limits: tuple[Group, ...]
-    zone_limits: tuple[Group, ...]
-    apart: tuple[tuple[int, int], ...]
-    spreads: Spreads
-    zone: Integers
-    zones: int
-    least: Integers
-    size: Integers
     of: Integers
 
     def kinds(self, servers: Integers) -> Integers:
@@ -53,25 +37,16 @@ class Pooled:
 
 
 @dataclass(frozen=True, eq=False)
-class Ruled(Reduced):
-    """A reduced instance with its rules, in the numbers of the merged types and classes.
+class Ruled(Reduced, RulesOnServers):
+    """A reduced instance with its rules, in the numbers of the merged types and classes; what
+    cannot be broken is left out.
 
     Attributes
     ----------
     merged_classes : for each class here, the instance's classes merged in it.
-    most : (s, p) VMs of a type that one server of a class holds at most, by all rules.
-    limits, zone_limits, apart, spreads, zone, zones : as in `Rules`; what cannot be broken is left
-        out. zones is how many there are.
     """
 
     merged_classes: tuple[tuple[int, ...], ...]
-    most: Integers
-    limits: tuple[Group, ...]
-    zone_limits: tuple[Group, ...]
-    apart: tuple[tuple[int, int], ...]
-    spreads: Spreads
-    zone: Integers
-    zones: int
 
     @property
     def kinds(self) -> tuple[tuple[int, ...], ...]:

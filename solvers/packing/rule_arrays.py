@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.packing.instance import Integers
-
-Group = tuple[tuple[int, ...], int]
-"""VM types, and how many of them there may be."""
-
-Spreads = tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
-"""VM types, the largest skew of them, and the zones it is over."""
+from ...models.packing.rules import Group, Spreads
 
 NO_CAP = 2**62
 

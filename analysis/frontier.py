@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, TypeVar
 
 from ..instances.problem.base import Solution
 from ..instances.problem.option_types import AtLeast, validate_options
 from ..solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from .metric import Sense
 
+Point = TypeVar("Point", bound="PricePoint")
 Points = Annotated[int, AtLeast(2)]
 
 
@@ -39,10 +40,15 @@ class PricePoint:
     @classmethod
     def of(
         cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]
-    ) -> PricePoint:
+    ) -> Self:
         """What a program's answer says, its efficiency and fairness measured again."""
         value, reached = (None, None) if outcome.solution is None else measured(outcome.solution)
         return cls(limit, value, outcome.bound, reached, outcome.status)
+
+    @property
+    def priced(self) -> PricePoint:
+        """The point without what a problem adds to it."""
+        return PricePoint(self.limit, self.value, self.bound, self.reached, self.status)
 
 
 @validate_options
@@ -165,8 +171,8 @@ class Programs:
 
 
 def settled(
-    points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0
-) -> tuple[PricePoint, ...]:
+    points: Sequence[Point], sense: Sense, agree: float = AGREE, unit: float = 1.0
+) -> tuple[Point, ...]:
     """Give each point the best answer of the tighter ones and the best bound of the looser ones.
 
     What keeps a tight limit keeps every looser one, so an answer holds for all of those; what
@@ -185,14 +191,14 @@ def settled(
         value counts.
     """
     better = -1.0 if sense == "min" else 1.0
-    forward: list[PricePoint] = []
+    forward: list[Point] = []
     for point in points:
         best = forward[-1] if forward and point.status is not Status.INFEASIBLE else None
         known = None if best is None else best.value
         if known is not None and (point.value is None or better * (known - point.value) > 0):
             point = replace(point, value=known, reached=forward[-1].reached)
         forward.append(point)
-    result: list[PricePoint] = []
+    result: list[Point] = []
     bound: float | None = None
     for point in reversed(forward):
         if point.bound is not None and (bound is None or better * (bound - point.bound) > 0):
@@ -202,7 +208,7 @@ def settled(
     return tuple(result[::-1])
 
 
-def _judged(point: PricePoint, better: float, agree: float, unit: float) -> PricePoint:
+def _judged(point: Point, better: float, agree: float, unit: float) -> Point:
     """The point with the status that its value and bound bear out."""
     if point.value is None:
         impossible = point.status is Status.INFEASIBLE

@@ -28,33 +28,33 @@ CLOSE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class FrontierPoint:
-    """The most total speed with no more blocking pairs than these.
+class FrontierPoint(PricePoint):
+    """The most total speed with no more blocking pairs than a limit.
 
     Attributes
     ----------
+    assignment : the answer.
     blocking_pairs : of the assignment found, counted by us.
     total_speed : its total speed.
-    bound : the most total speed of any assignment with at most `allowed` blocking pairs, proved.
     allowed : the number of pairs that was allowed; inf for the unconstrained optimum.
-    status : "optimal" when the bound meets the value.
-    assignment : the answer.
     """
 
-    blocking_pairs: int
-    total_speed: float
+    value: float
     bound: float
-    allowed: float
-    status: Status
-    assignment: Assignment
+    reached: float
+    assignment: Assignment | None = None
 
     @property
-    def priced(self) -> PricePoint:
-        """The point as every problem's frontier has it."""
-        limit = None if self.allowed == np.inf else float(self.allowed)
-        return PricePoint(
-            limit, self.total_speed, self.bound, float(self.blocking_pairs), self.status
-        )
+    def blocking_pairs(self) -> int:  # noqa: D102
+        return int(self.reached)
+
+    @property
+    def total_speed(self) -> float:  # noqa: D102
+        return self.value
+
+    @property
+    def allowed(self) -> float:  # noqa: D102
+        return np.inf if self.limit is None else self.limit
 
 
 @validate_options
@@ -257,9 +257,9 @@ def _point(
 ) -> FrontierPoint:
     pairs, value, _ = _counted(instance, assignment)
     met = bound - value <= CLOSE * value
-    return FrontierPoint(
-        pairs, value, bound, allowed, Status.OPTIMAL if met else Status.FEASIBLE, assignment
-    )
+    status = Status.OPTIMAL if met else Status.FEASIBLE
+    limit = None if allowed == np.inf else float(allowed)
+    return FrontierPoint(limit, value, bound, float(pairs), status, assignment)
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:

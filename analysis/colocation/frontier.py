@@ -67,36 +67,28 @@ _FAIRNESS: dict[Against, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class FrontierPoint:
-    """The least mean penalty under one limit.
+class FrontierPoint(PricePoint):
+    """The least mean penalty under one limit: blocking pairs allowed, the alpha at which none may
+    block, or the slack allowed. Reached are the blocking pairs (at the frontier's or the limit's
+    alpha), or the slack, of the pairing found.
 
     Attributes
     ----------
-    limit : blocking pairs allowed, the alpha at which none may block, or the slack allowed.
-    penalty : mean penalty of the pairing found; None without one.
-    bound : proved: no pairing within the limit has a lower mean penalty; None without one.
-    status, stop : of this point. Infeasible: no pairing keeps within the limit.
-    reached : blocking pairs of the pairing found (at the frontier's or the limit's alpha), or its
-        slack.
+    stop : why this point ended.
     price : penalty above the least of all, in points of penalty; None without a pairing.
     seconds : spent on this point.
     pairing : the pairing found.
     """
 
-    limit: float
-    penalty: float | None
-    bound: float | None
-    status: Status
-    stop: Stop
-    reached: float | None
-    price: float | None
-    seconds: float
-    pairing: Pairing | None
+    stop: Stop = Stop.FINISHED
+    price: float | None = None
+    seconds: float = 0.0
+    pairing: Pairing | None = None
 
     @property
-    def priced(self) -> PricePoint:
-        """The point as every problem's frontier has it."""
-        return PricePoint(self.limit, self.penalty, self.bound, self.reached, self.status)
+    def penalty(self) -> float | None:
+        """Mean penalty of the pairing found; None without one."""
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -333,11 +325,11 @@ def price_frontiers(
                 f" More than {MOST_TYPES} types: the limits between are not solved for; "
                 "the bound is that of any pairing."
             )
-            marks, stop = sweep.ends(free), free.stop
+            marks, stop = settled(sweep.ends(free), "min"), free.stop
         else:
             line = sweep.run(None, points, free)
-            marks, stop = [point.priced for point in line.points], line.stop
-        found.append(PriceFrontier("penalty", fairness, settled(marks, "min"), note, stop))
+            marks, stop = settled([point.priced for point in line.points], "min"), line.stop
+        found.append(PriceFrontier("penalty", fairness, marks, note, stop))
         if stop is Stop.INTERRUPTED:
             return tuple(found)
     return (*found, _robust(instance, points, clock, known, free)) if robust else tuple(found)
@@ -390,7 +382,7 @@ class _Sweep:
             programs.stops.append(Stop.INTERRUPTED)
         if programs.stopped is Stop.INTERRUPTED and limits is None and self.against != "alpha":
             loosest = self._reached(self.cheapest, 0.0)  # is known anyway
-            if not found or found[-1].limit < loosest:
+            if not found or (found[-1].limit or 0.0) < loosest:
                 found.append(self._record(loosest, free, 0.0))
         return Frontier(
             self.against, self.least, free.bound, tuple(_tightened(found)), programs.stopped
@@ -507,28 +499,21 @@ class _Sweep:
         return float(blocking_pairs(self.instance, pairing, *read).count)
 
     def _record(self, limit: float, outcome: Outcome, seconds: float) -> FrontierPoint:
-        pairing = outcome.solution if isinstance(outcome.solution, Pairing) else None
-        penalty = None if pairing is None else mean_penalty(self.instance, pairing)
-        return FrontierPoint(
-            limit=limit, penalty=penalty, bound=outcome.bound, status=outcome.status,
-            stop=outcome.stop,
-            reached=None if pairing is None else self._reached(pairing, limit),
-            price=None if penalty is None else penalty - self.least, seconds=seconds,
-            pairing=pairing,
-        )  # fmt: skip
+        def measured(pairing: Pairing) -> tuple[float, float]:
+            return mean_penalty(self.instance, pairing), self._reached(pairing, limit)
+
+        point, pairing = FrontierPoint.of(limit, outcome, measured), outcome.solution
+        assert pairing is None or isinstance(pairing, Pairing)
+        price = None if point.value is None else point.value - self.least
+        return replace(point, stop=outcome.stop, price=price, seconds=seconds, pairing=pairing)
 
 
 def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
     """Give each point the best bound of the looser ones; answers have come from the tighter ones as
     starts.
     """
-    marks = settled([point.priced for point in points], "min")
-    return [
-        replace(point, bound=mark.bound, status=mark.status)
-        if point.penalty == mark.value
-        else point
-        for point, mark in zip(points, marks, strict=True)
-    ]
+    marks = zip(points, settled(points, "min"), strict=True)
+    return [mark if point.value == mark.value else point for point, mark in marks]
 
 
 def _known(instance: Colocation) -> list[Pairing]:

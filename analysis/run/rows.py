@@ -221,7 +221,7 @@ class RowFile:
                 f"{self._out} cannot be written: {why}; choose another --out"
             ) from None
         except (OSError, ValueError) as error:  # ValueError: a path with a null character
-            why = error.strerror if isinstance(error, OSError) else error
+            why = error.strerror if isinstance(error, OSError) else str(error)
             cure = _CURE[bool(how)]
             raise InvalidFile(f"{self._out} cannot be written: {why}; {cure}") from None
 

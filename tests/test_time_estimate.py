@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import pytest
+from support.terminal import Terminal
 
 import cotenant
 from cotenant.analysis.report import console
@@ -70,11 +72,8 @@ def test_time_is_told_as_a_clock_does(seconds: float, text: str) -> None:
 
 
 def test_the_bar_names_what_runs_and_what_may_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "100")
-    with console.counter("comparing") as step:
+    with redirect_stderr(Terminal()) as stream, console.counter("comparing") as step:
         assert step is not None
         step.running(Outlook(("fair on tiny", "GR on tiny"), 75.0, 1, 5))
     shown = stream.getvalue()
@@ -82,15 +81,14 @@ def test_the_bar_names_what_runs_and_what_may_be_left(monkeypatch: pytest.Monkey
         assert words in shown
 
 
-def test_a_terminal_without_unicode_gets_signs_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_without_unicode_gets_signs_in_words() -> None:
     assert in_ascii("1 \u00b12 \u2264 \u03c8, caf\u00e9 \u65e5") == "1 +-2 <= psi, cafe ?"
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict", write_through=True)
-    monkeypatch.setattr(sys, "stdout", stream)
-    monkeypatch.setattr(sys, "stderr", stream)
     columns = (Column("\u03c4"), Column("b", numeric=True))
-    print_tables([Table("t", "\u03a3", columns, (("1 \u00b12", 1.0),), notes=("\u2265",))])
-    say("\u2192 done")
+    with redirect_stdout(stream), redirect_stderr(stream):
+        print_tables([Table("t", "\u03a3", columns, (("1 \u00b12", 1.0),), notes=("\u2265",))])
+        say("\u2192 done")
     printed = raw.getvalue().decode("ascii")
     for words in ("tau", "1 +-2", "sum", ">=", "-> done"):
         assert words in printed
@@ -99,10 +97,8 @@ def test_a_terminal_without_unicode_gets_signs_in_words(monkeypatch: pytest.Monk
 def test_only_a_terminal_is_spared_letters_that_it_lacks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-
     original = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     for terminal, encoding in ((True, "ascii"), (False, "utf-8")):
-        monkeypatch.setattr(sys, "stdout", original)
         monkeypatch.setattr(console.os, "isatty", lambda number, told=terminal: told)
-        with quiet_stdout():
+        with redirect_stdout(original), quiet_stdout():
             assert sys.stdout.encoding == encoding

@@ -21,27 +21,28 @@ LONGEST = 78
 """Letters of the line: what wraps cannot be written over."""
 
 
-def watched() -> Progress | None:
-    """A progress for the person who watches; None where nobody does, as in a script whose stderr is
-    a file.
+def watched(wait: float = WAIT_SECONDS) -> Progress | None:
+    """A progress for the person who watches, from so many seconds on; None where nobody does, as in
+    a script whose stderr is a file.
     """
     if _in_notebook():
-        return _Line(_NotebookOutput())
-    return _Line(_terminal) if sys.stderr.isatty() else None
+        return _Line(_NotebookOutput(), wait)
+    return _Line(_terminal, wait) if sys.stderr.isatty() else None
 
 
 class _Line:
     """A line that is written over by the next; gone once all is done."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write, self._start, self._shown = write, time.perf_counter(), False
+    def __init__(self, write: Callable[[str], None], wait: float) -> None:
+        self._write, self._wait = write, wait
+        self._start, self._shown = time.perf_counter(), False
 
     def __call__(self, done: int, total: int, row: Row) -> None:
         seconds = time.perf_counter() - self._start
         if done >= total:
             if self._shown:
                 self._write("")
-        elif seconds >= WAIT_SECONDS:
+        elif seconds >= self._wait:
             self._shown = True
             what = f"{row['method']} on {row['instance']}"
             words = sanitize_for_terminal(f"{done} of {total} runs in {seconds:.0f} s, last {what}")

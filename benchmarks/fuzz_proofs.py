@@ -36,7 +36,6 @@ import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
-from cotenant.instances.problem.documents import to_json_value
 from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.problem.files import bundled, instance_of, locate
 from cotenant.instances.problem.reading import read_bytes
@@ -49,11 +48,12 @@ from cotenant.verify.reading import Refused, Unreadable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import market_cases
+from support.oracles.packing import totals_possible
 from support.oracles.placement import best as best_placements
 from support.oracles.placement import odd, state
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
 from support.proved import content_of
-from support.small_cases import reached, shares_of, tiny
+from support.small_cases import shares_of, tiny
 from support.small_groups import drawn as jobs_drawn
 from support.small_groups import every_cost
 
@@ -157,7 +157,7 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
                                 Truth(document, pairs) for pairs in answers(document)
                             ]
                         if method.name == "max-min-share" and optima.get(content):
-                            begun[-1].reached = reached(
+                            begun[-1].reached = totals_possible(
                                 instance_of(document, content.decode(), Path("a file"))
                             )
                         if problem == "market":
@@ -171,8 +171,7 @@ def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction |
     """Drawn instances, and the optima by method."""
     if problem == "groups":
         jobs = jobs_drawn(seed)
-        document = json.loads(json.dumps(to_json_value(jobs.document())), parse_float=str)
-        return [(jobs, {"optimal": min(every_cost(document), default=None)})]
+        return [(jobs, {"optimal": min(every_cost(jobs), default=None)})]
     begun: list[tuple[Any, dict[str, Fraction | None]]] = list(tiny(problem, seed))
     names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
     names["fewest-moves"] = "moves"

@@ -17,7 +17,6 @@ exit 1 when there is a counterexample.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -47,6 +46,7 @@ from cotenant.verify import Refused
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import group_cases, small_cases, small_groups
 from support.oracles import colocation as reference
+from support.oracles import packing
 from test_numa_fluid import exact_most, tiny_server
 
 Optima = dict[str, float | None]
@@ -164,8 +164,7 @@ def absent_jobs(instance: Any, size: float) -> Iterator[Instance]:
 
 
 def best_groupings(instance: Any) -> Optima:
-    document = json.loads(json.dumps(instance.document()), parse_float=str)
-    least = min(small_groups.every_cost(document), default=None)
+    least = min(small_groups.every_cost(instance), default=None)
     return {"optimal": None if least is None else float(least)}
 
 
@@ -200,9 +199,9 @@ def best_placements(instance: Any) -> Optima:
             "max-utilization": float(small_cases.most_utilization(instance)),
             "max-min-share": float(small_cases.largest_least_share(instance)),
         }
-    fewest = small_cases.cheapest(instance, costs=False)
+    fewest = packing.fewest(instance)
     known: Optima = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), fewest)
-    return {**known, "min-cost": small_cases.cheapest(instance, costs=True)}
+    return {**known, "min-cost": packing.fewest(instance, costs=True)}
 
 
 # --- admission ------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def document_of(instance: Any) -> Document:
 def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
     none = 0
     for seed in seeds:
-        proof, every = proved(drawn(seed), "optimal"), list(every_cost(document_of(drawn(seed))))
+        proof, every = proved(drawn(seed), "optimal"), every_cost(drawn(seed))
         none += not every
         assert proof.sentence.endswith(": optimal" if every else "there is no answer at all"), seed
         assert not every or proof.bound == min(every), seed
@@ -38,7 +38,7 @@ def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
 @pytest.mark.parametrize("seed", range(9))
 def test_no_prices_prove_more_than_the_least(seed: int) -> None:
     instance, rng = drawn(seed), np.random.default_rng(seed)
-    least = min(every_cost(document_of(instance)), default=None)
+    least = min(every_cost(instance), default=None)
     given = Groups(case_of(instance))
     for _ in range(20 if least is not None else 0):
         prices = rng.integers(-30, 60, instance.types).tolist()

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import approved, refused
+from support.oracles.packing import fewest, totals_possible
 from support.proved import Proved, case_of, judged, proved
 from support.seeds import numbers, seeds
 from support.small_cases import (
-    cheapest,
     gap,
     largest_least_share,
     most_utilization,
     packing,
-    reached,
     shared,
 )
 
@@ -47,7 +46,7 @@ def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None
     instance = packing(seed)
     proof = proved(instance, method)
     assert proof.sentence.endswith("optimal")
-    assert proof.bound == cheapest(instance, costs=method == "min-cost")
+    assert proof.bound == fewest(instance, costs=method == "min-cost")
 
 
 @pytest.mark.parametrize("number", numbers(30, 10))
@@ -60,7 +59,7 @@ def test_too_few_servers_are_certified_and_nobody_else_is_told_so(number: int) -
         except Exception:
             continue
         [level] = proved(instance, "min-cost", outcome).proof.levels
-        least = cheapest(instance, costs=True)
+        least = fewest(instance, costs=True)
         assert level.claim_kind == ("infeasible" if least is None else "optimal")
         assert level.bound == least
         kinds.add(level.claim_kind)
@@ -109,7 +108,9 @@ def test_every_level_of_the_shares_is_certified(seed: int) -> None:
     assert proof.bound == largest_least_share(instance)
     if seed < 5:
         given = Shares(CheckedPacking(case_of(instance)))
-        best = max(sorted(vms[i] * given.unit[i] for i in given.users) for vms in reached(instance))
+        best = max(
+            sorted(vms[i] * given.unit[i] for i in given.users) for vms in totals_possible(instance)
+        )
         assert [level.bound for level in proof.proof.levels] == best
         assert proof.proof.complete
 
@@ -118,12 +119,13 @@ def test_every_level_of_the_shares_is_certified(seed: int) -> None:
 def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(seed: int) -> None:
     """And none where there is no better one, as the producer's trees show."""
     instance = shared(seed)
-    for vms in sorted(reached(instance))[-8::3]:
+    for vms in sorted(totals_possible(instance))[-8::3]:
         given = CheckedPacking(case_of(instance))
         given.total = list(vms)
         shares = Shares(given)
         others = [
-            sorted(other[i] * shares.unit[i] for i in shares.users) for other in reached(instance)
+            sorted(other[i] * shares.unit[i] for i in shares.users)
+            for other in totals_possible(instance)
         ]
         for level, share in enumerate(shares.order):
             better = any(

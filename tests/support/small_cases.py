@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -20,6 +19,7 @@ from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
 from cotenant.instances.scheduling.instance import Schedule
 from cotenant.instances.scheduling.utility import units_done
+from support.oracles.packing import fewest, totals_possible
 
 
 def packing(seed: int, *, limited: bool = False) -> Packing:
@@ -35,40 +35,6 @@ def packing(seed: int, *, limited: bool = False) -> Packing:
         cost=rng.integers(1, 9, classes),
         name=f"packing-{seed}",
     )
-
-
-def cheapest(instance: Packing, *, costs: bool) -> int | None:
-    """The least cost of all answers, by enumeration; None when there is none."""
-    wanted = tuple(int(number) for number in instance.requested)
-    price = instance.server_cost.tolist() if costs else [1] * instance.classes
-    fillings = {
-        c: [
-            row
-            for row in itertools.product(*(range(number + 1) for number in wanted))
-            if any(row) and (np.array(row) @ instance.demand <= instance.capacity[c]).all()
-        ]
-        for c in range(instance.classes)
-    }
-    start = tuple(99 if np.isinf(n) else int(n) for n in instance.server_count)
-
-    @cache
-    def least(left: tuple[int, ...], servers: tuple[int, ...]) -> float:
-        if not any(left):
-            return 0
-        first = next(i for i, number in enumerate(left) if number)
-        options = [np.inf]
-        for c, rows in fillings.items():
-            if not servers[c]:
-                continue
-            rest = tuple(number - (k == c) for k, number in enumerate(servers))
-            for row in rows:
-                if row[first] and all(n <= most for n, most in zip(row, left, strict=True)):
-                    after = tuple(most - n for n, most in zip(row, left, strict=True))
-                    options.append(price[c] + least(after, rest))
-        return min(options)
-
-    documents = least(wanted, start)
-    return None if np.isinf(documents) else int(documents)
 
 
 def gap() -> Packing:
@@ -92,21 +58,6 @@ def shared(seed: int) -> Packing:
     )
 
 
-def reached(instance: Packing) -> set[tuple[int, ...]]:
-    """The totals of VMs that placements on fixed servers have, those beyond a cap left out."""
-    documents = {(0,) * instance.types}
-    for c in np.repeat(np.arange(instance.classes), instance.server_count.astype(int)):
-        most = (instance.capacity[c] // np.maximum(instance.demand, 1)).min(axis=1)
-        rows = [
-            row
-            for row in itertools.product(*(range(n + 1) for n in most))
-            if (np.array(row) @ instance.demand <= instance.capacity[c]).all()
-        ]
-        documents = {tuple(map(sum, zip(a, row, strict=True))) for a in documents for row in rows}
-    caps = [n if np.isfinite(n) else 10**9 for n in instance.requested]
-    return {tuple(int(min(n, cap)) for n, cap in zip(vms, caps, strict=True)) for vms in documents}
-
-
 def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
     """The dominant shares of those who want something, in order."""
     total = [int(n) for n in (instance.capacity * instance.server_count[:, None]).sum(axis=0)]
@@ -118,7 +69,7 @@ def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
 
 def largest_least_share(instance: Packing) -> Fraction:
     """Over all placements."""
-    return max(shares_of(instance, vms)[0] for vms in reached(instance))
+    return max(shares_of(instance, vms)[0] for vms in totals_possible(instance))
 
 
 def most_utilization(instance: Packing) -> Fraction:
@@ -126,7 +77,9 @@ def most_utilization(instance: Packing) -> Fraction:
     number = instance.server_count.astype(int)[:, None]
     space = [int(n) for n in (instance.initial_capacity * number).sum(axis=0)]
     busy = [int(n) for n in ((instance.initial_capacity - instance.capacity) * number).sum(axis=0)]
-    loads = {tuple(int(n) for n in np.array(vms) @ instance.demand) for vms in reached(instance)}
+    loads = {
+        tuple(int(n) for n in np.array(vms) @ instance.demand) for vms in totals_possible(instance)
+    }
     parts = (
         [Fraction(b + n, s) for b, n, s in zip(busy, load, space, strict=True)] for load in loads
     )
@@ -243,8 +196,8 @@ def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | Non
         free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
         documents = []
         for instance in (free, few):
-            fewest, least = (cheapest(instance, costs=costs) for costs in (False, True))
-            counts = [None if n is None else Fraction(n) for n in (fewest, least)]
+            least, cheapest = (fewest(instance, costs) for costs in (False, True))
+            counts = [None if n is None else Fraction(n) for n in (least, cheapest)]
             optima = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
             documents.append((instance, {**optima, "min-cost": counts[1]}))
         optima = {"max-utilization": most_utilization(users)}

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,40 +23,39 @@ def data_folder(name: str) -> Path | None:
 
 
 def fewest(instance: Packing, costs: bool = False) -> int | None:
-    """Least number (or cost) of servers for all requests by trying every way to place VM by VM;
-    None when there is none.
+    """The least number, or cost, of servers for all requests, by every filling of a server; None when
+    there is none.
     """
-    items = [
-        tuple(instance.demand[i])
-        for i in range(instance.types)
-        for _ in range(int(instance.requested[i]))
-    ]
-    items.sort(reverse=True)
+    wanted = tuple(int(number) for number in instance.requested)
     price = instance.server_cost.tolist() if costs else [1] * instance.classes
-    best = [float("inf")]
+    fillings = {
+        c: [
+            row
+            for row in itertools.product(*(range(number + 1) for number in wanted))
+            if any(row) and (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+        ]
+        for c in range(instance.classes)
+    }
+    start = tuple(99 if np.isinf(n) else int(n) for n in instance.server_count)
 
-    def place(at: int, opened: list[tuple[int, tuple[int, ...]]], spent: int) -> None:
-        if spent >= best[0]:
-            return
-        if at == len(items):
-            best[0] = spent
-            return
-        seen = set()
-        for m, (kind, free) in enumerate(opened):
-            left = tuple(f - d for f, d in zip(free, items[at], strict=True))
-            if min(left) < 0 or (kind, free) in seen:
+    @cache
+    def least(left: tuple[int, ...], servers: tuple[int, ...]) -> float:
+        if not any(left):
+            return 0
+        first = next(i for i, number in enumerate(left) if number)
+        options = [np.inf]
+        for c, rows in fillings.items():
+            if not servers[c]:
                 continue
-            seen.add((kind, free))
-            place(at + 1, [*opened[:m], (kind, left), *opened[m + 1 :]], spent)
-        for kind in range(instance.classes):
-            left = tuple(
-                int(f) - d for f, d in zip(instance.capacity[kind], items[at], strict=True)
-            )
-            if min(left) >= 0 and sum(k == kind for k, _ in opened) < instance.server_count[kind]:
-                place(at + 1, [*opened, (kind, left)], spent + price[kind])
+            rest = tuple(number - (k == c) for k, number in enumerate(servers))
+            for row in rows:
+                if row[first] and all(n <= most for n, most in zip(row, left, strict=True)):
+                    after = tuple(most - n for n, most in zip(row, left, strict=True))
+                    options.append(price[c] + least(after, rest))
+        return min(options)
 
-    place(0, [], 0)
-    return None if best[0] == float("inf") else int(best[0])
+    found = least(wanted, start)
+    return None if np.isinf(found) else int(found)
 
 
 def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:

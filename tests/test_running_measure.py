@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import cotenant
 from cotenant.instances.colocation.stability import blocking_pairs
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.running.lab.measure import measure
-from cotenant.running.lab.measurement_run import MeasurementStatus
+from cotenant.running.lab.measurement_run import MeasurementStatus, Summary
 from cotenant.running.lab.plan import LEAST_LOOKS, first_pairs, useful_pairs
 from cotenant.running.lab.profiles import profiles
 from cotenant.running.lab.statistics import (
@@ -87,16 +88,21 @@ def test_a_round_has_every_open_cell_once_in_an_order_of_its_own(tmp_path: Path)
     assert len({str(one) for one in rounds}) == LEAST_LOOKS
 
 
-def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> None:
-    store, calls = tmp_path / "lab.db", []
+def interrupted(store: Path, simulated: SimulatedMachine, runs: int) -> Summary:
+    """A command that ends by Ctrl-C after so many runs."""
+    calls: list[str] = []
 
     def stop(status: MeasurementStatus) -> None:
         calls.append(status.now)
-        if len(calls) == 30:
+        if len(calls) > runs:
             raise KeyboardInterrupt
 
-    simulated = machine()
-    found = measure(simulated_jobs(3), store, machine=simulated, progress=stop)
+    return measure(simulated_jobs(3), store, machine=simulated, progress=stop)
+
+
+def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> None:
+    store, simulated = tmp_path / "lab.db", machine()
+    found = interrupted(store, simulated, 29)
     assert (found.stop, found.visits) == ("interrupted", 29)
     before = simulated.asked[3:]
     measure(simulated_jobs(3), store, machine=simulated, half_width=0.1)
@@ -110,17 +116,10 @@ def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> 
 
 
 def test_after_a_long_standstill_a_new_round_begins(tmp_path: Path) -> None:
-    simulated, calls = machine(), []
-
-    def stop(status: MeasurementStatus) -> None:
-        calls.append(status.now)
-        if len(calls) == 10:
-            raise KeyboardInterrupt
-
-    store = tmp_path / "lab.db"
-    measure(simulated_jobs(3), store, machine=simulated, progress=stop)
+    simulated = machine()
+    interrupted(tmp_path / "lab.db", simulated, 9)
     simulated.clock += 3600
-    found = measure(simulated_jobs(3), store, machine=simulated, half_width=0.3)
+    found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.3)
     assert found.rounds == LEAST_LOOKS + 1
 
 
@@ -133,11 +132,6 @@ def test_a_noisy_machine_is_not_worth_starting_and_told_in_time(tmp_path: Path) 
     approved(found.why)
     on = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.4)
     assert on.stop == "reached"  # the rows so far serve the wider one
-
-
-def test_a_budget_that_holds_no_six_rounds_is_refused(tmp_path: Path) -> None:
-    with refused(InvalidOption):
-        measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), budget=300.0)
 
 
 def test_the_budget_ends_it_between_runs(tmp_path: Path) -> None:
@@ -200,22 +194,23 @@ def test_a_job_that_fails_once_is_run_again_and_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("simulated", "options"),
     [
-        ("timeout after 600 s", "timeout after 600 s; give it a longer timeout, or less work"),
-        ("exit 3: no such file", "exit 3: no such file; mend its command"),
+        ({}, {"budget": 300.0}),
+        ({"work": (5.0, 0.01, 5.0)}, {}),
+        ({"error": "timeout after 600 s"}, {}),
+        ({"error": "exit 3: no such file"}, {}),
     ],
 )
-def test_a_job_that_fails_alone_at_first_is_refused(tmp_path: Path, error: str, says: str) -> None:
-    simulated = machine(error=lambda number, members: error if members == [1] else "")
+def test_what_cannot_be_measured_is_refused_after_the_first_runs(
+    tmp_path: Path, simulated: dict[str, Any], options: dict[str, Any]
+) -> None:
+    error, work = simulated.get("error", ""), simulated.get("work", WORK)
+    alone = SimulatedMachine(
+        TRUTH, work, error=lambda number, members: error if members == [1] else ""
+    )
     with refused(InvalidOption):
-        measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
-
-
-def test_a_command_that_ends_at_once_is_refused(tmp_path: Path) -> None:
-    simulated = SimulatedMachine(TRUTH, (5.0, 0.01, 5.0))
-    with refused(InvalidOption):
-        measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
+        measure(simulated_jobs(3), tmp_path / "lab.db", machine=alone, **options)
 
 
 def test_a_share_of_the_pairs_leaves_no_job_out() -> None:

@@ -29,7 +29,7 @@ from cotenant.running.batch.dispatch import Ended
 from cotenant.running.batch.queue import QueuedJob
 from cotenant.running.batch.queue_store import QueueStore
 from cotenant.running.batch.run import policy_of
-from cotenant.running.batch.status import Settings
+from cotenant.running.batch.settings import Settings
 from cotenant.running.batch.worker_runtime import Registered
 from cotenant.running.lab.jobs import Job
 from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run

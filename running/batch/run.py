@@ -38,7 +38,8 @@ from .dispatch import machines_of, programs_of
 from .measure_unmeasured import measure_unmeasured, require_known
 from .queue import read_queue
 from .queue_store import Entry, QueueStore
-from .status import Agents, QueueStatus, References, Settings, Summary
+from .settings import Agents, References, Settings
+from .status import QueueStatus, Summary
 from .worker_runtime import Wanted
 
 FALLBACK = "GR"

@@ -5,43 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from ...instances.groups.instance import MOST_SEATS
-from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 from .queue_store import Entry
-
-Agents = Literal["participate", "strict"]
-References = Literal["spare", "hourly", "never"]
-
-
-@validate_options
-@dataclass(frozen=True)
-class Settings:
-    """How a queue is run.
-
-    Attributes
-    ----------
-    epoch : seconds from one decision to the next, unless all machines are free.
-    alpha : the least gain for which an agent moves.
-    agents : whether agents that certainly gain leave before they are begun.
-    references : when a job runs alone, so that runs of its type can be compared with it, if none
-        did in the last hour: where a machine is spare, at once, or never.
-    pressure : share of a group's time in which somebody waited for a processor, above which its
-        times do not count; as it was measured with when not given.
-    voids : what pairs that failed twice when they were measured mean.
-    seed : of every draw.
-    seats : jobs that a machine holds, on equal parts of its CPUs.
-    """
-
-    epoch: Annotated[float, Above(0, "seconds")] = 5.0
-    alpha: float = 0.0
-    agents: Agents = "participate"
-    references: References = "spare"
-    pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None
-    voids: Literal["forbid", "predict"] | None = None
-    seed: Annotated[int, AtLeast(0)] = 0
-    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,13 @@ from typing import Any, ClassVar, Generic
 import numpy as np
 
 from ...instances.problem.answer_table import KEPT, AnswerTable, answer_table
-from ...instances.problem.base import NO_CONTENT_WHEN_ABSENT, Answer, Instance, Solution
+from ...instances.problem.base import (
+    NO_CONTENT_WHEN_ABSENT,
+    Answer,
+    Instance,
+    SignatureErrors,
+    Solution,
+)
 from ...instances.problem.documents import shortened, to_json_value
 from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
 from ...instances.problem.files import FORMAT, write_text
@@ -41,7 +47,7 @@ _CLAIMED = {"standing": "claimed"}
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Generic[Answer]):
+class Result(Generic[Answer], metaclass=SignatureErrors):
     """An answer and everything that is needed to judge, store and repeat it; the `solution` of a
     `Result[Pairing]` is a Pairing.
 

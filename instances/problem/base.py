@@ -41,10 +41,11 @@ fingerprint, by which stored results know them, as it was.
 """
 
 
-class _Fitting(type):
+class SignatureErrors(type):
     """Of classes whose constructors refuse what does not fit them as every other wrong value."""
 
     def __call__(cls: type[Made], *values: Any, **fields: Any) -> Made:
+        """The object of these values; InvalidOption where they do not fit the signature."""
         try:
             return cast("Made", type.__call__(cls, *values, **fields))
         except TypeError:
@@ -59,7 +60,7 @@ class _Fitting(type):
         return own.replace(parameters=list(own.parameters.values())[1:])
 
 
-class _Record(metaclass=_Fitting):
+class _Record(metaclass=SignatureErrors):
     """Array-aware equality and representation for frozen dataclasses."""
 
     def __repr__(self) -> str:

@@ -53,6 +53,7 @@ def solve_in_subprocess(
     return answer
 
 
+@validate_options
 def call_in_subprocess(
     function: Callable[..., Answer],
     *arguments: Any,

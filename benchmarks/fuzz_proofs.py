@@ -25,23 +25,19 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.problem.files import bundled, instance_of, locate
 from cotenant.instances.problem.reading import read_bytes
-from cotenant.instances.problem.registry import resolve
-from cotenant.solvers.outcome import Clock
-from cotenant.solvers.proofs import Task
 from cotenant.verify import methods_of, verify
 from cotenant.verify.frame import ProofCase, ProofFile
 from cotenant.verify.reading import Refused, Unreadable
@@ -52,7 +48,7 @@ from support.oracles.packing import totals_possible
 from support.oracles.placement import best as best_placements
 from support.oracles.placement import odd, state
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
-from support.proved import content_of
+from support.proved import bundled_document, content_of, proved
 from support.small_cases import shares_of, tiny
 from support.small_groups import drawn as jobs_drawn
 from support.small_groups import every_cost
@@ -67,25 +63,9 @@ SMALL = 40_000
 """Bytes of a bundled instance up to which it is taken."""
 
 ODD: list[Any] = [
-    0,
-    1,
-    -1,
-    2,
-    10**9,
-    -(10**9),
-    10**30,
-    True,
-    None,
-    "1/2",
-    "-1",
-    "1/0",
-    "0.5",
-    "",
-    [],
-    {},
-    [0],
+    0, 1, -1, 2, 10**9, -(10**9), 10**30, True, None, "1/2", "-1", "1/0", "0.5", "", [], {}, [0],
     "٣",
-]
+]  # fmt: skip
 
 
 OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
@@ -98,6 +78,10 @@ OPTIONS: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
 """Of methods that prove several things."""
 
 
+Optima = dict[str, Fraction | None]
+"""By method; None where there is no answer."""
+
+
 @dataclass
 class Start:
     """An instance, a method, an accepted proof, and what is known to be true."""
@@ -106,7 +90,7 @@ class Start:
     proof: dict[str, Any]
     truths: list[Truth] = field(default_factory=list)
     market: market_cases.MarketTruth | None = None
-    optima: dict[str, Fraction | None] = field(default_factory=dict)
+    optima: Optima = field(default_factory=dict)
     reached: set[tuple[int, ...]] = field(default_factory=set)
 
     @property
@@ -114,97 +98,68 @@ class Start:
         return self.proof["problem"], self.proof["method"]
 
 
+def instances(problem: str, drawn: int) -> Iterator[tuple[dict[str, Any], Optima]]:
+    """Drawn and small bundled instances of a problem as documents, and what is known of them."""
+    if problem == "colocation":
+        different = cases(drawn // 2, start=5000, most=6, distinct=True)
+        blocked = [drawn_with_types(), *few(drawn)]
+        lists = map(preferences, range(4 * drawn))
+        for document in [*cases(drawn), *different, *blocked, *lists]:
+            yield document, {}
+        for document in nobody(drawn // 2):
+            yield document, dict.fromkeys(["optimal", "fair", "fair-within", "stable"])
+    elif problem == "market":
+        for seed in range(drawn):
+            yield json.loads(content_of(market_cases.drawn(seed, twins=seed % 4 == 3))), {}
+    else:
+        for seed in range(drawn if problem in DRAWN else 0):
+            for instance, optima in enumerated(problem, seed):
+                yield json.loads(content_of(instance)), optima
+        for name in bundled():
+            if name.startswith(f"{problem}/") and len(read_bytes(locate(name))) < SMALL:
+                yield bundled_document(name), {}
+
+
 def starts(problems: list[str], drawn: int) -> list[Start]:
     """Accepted proofs of every method that has any."""
     begun = []
     for problem in problems:
-        documents: list[tuple[dict[str, Any], bytes]] = []
-        optima: dict[bytes, dict[str, Fraction | None]] = {}
-        if problem == "colocation":
-            different = cases(drawn // 2, start=5000, most=6, distinct=True)
-            blocked = [drawn_with_types(), *few(drawn)]
-            lists = map(preferences, range(4 * drawn))
-            for document in [*cases(drawn), *different, *blocked, *lists]:
-                documents.append((document, json.dumps(document).encode()))
-            for document in nobody(drawn // 2):
-                content = json.dumps(document).encode()
-                documents.append((document, content))
-                optima[content] = dict.fromkeys(["optimal", "fair", "fair-within", "stable"])
-        elif problem == "market":
-            for seed in range(drawn):
-                content = content_of(market_cases.drawn(seed, twins=seed % 4 == 3))
-                documents.append((json.loads(content), content))
-        else:
-            for seed in range(drawn if problem in DRAWN else 0):
-                for instance, best_known in known_cases(problem, seed):
-                    content = content_of(instance)
-                    documents.append((json.loads(content), content))
-                    optima[content] = best_known
-            for name in bundled():
-                if (
-                    name.startswith(f"{problem}/")
-                    and len(content := read_bytes(locate(name))) < SMALL
-                ):
-                    documents.append((json.loads(content), content))
-        for method in catalog.methods(problem):
-            for document, content in documents if method.proof_producer else []:
+        provable = [method for method in catalog.methods(problem) if method.proof_producer]
+        for document, optima in instances(problem, drawn):
+            instance = instance_of(document, json.dumps(document), Path("a file"))
+            for method in [method for method in provable if method.applies_to(instance)]:
                 for options in OPTIONS.get((problem, method.name), ({},)):
-                    proof = proved(method, document, content, options)
-                    if proof is not None:
-                        begun.append(Start(content, proof, optima=optima.get(content, {})))
-                        if problem == "colocation":
-                            begun[-1].truths = [
-                                Truth(document, pairs) for pairs in answers(document)
-                            ]
-                        if method.name == "max-min-share" and optima.get(content):
-                            begun[-1].reached = totals_possible(
-                                instance_of(document, content.decode(), Path("a file"))
-                            )
-                        if problem == "market":
-                            begun[-1].market = market_cases.MarketTruth(
-                                instance_of(document, content.decode(), Path("a file"))
-                            )
+                    try:
+                        proof = proved(document, method.name, **options)
+                    except CotenantError:
+                        continue
+                    start = Start(proof.content, proof.document, optima=optima)
+                    begun.append(start)
+                    if problem == "colocation":
+                        start.truths = [Truth(document, pairs) for pairs in answers(document)]
+                    if method.name == "max-min-share" and optima:
+                        start.reached = totals_possible(instance)
+                    if problem == "market":
+                        start.market = market_cases.MarketTruth(instance)
     return begun
 
 
-def known_cases(problem: str, seed: int) -> list[tuple[Any, dict[str, Fraction | None]]]:
+def enumerated(problem: str, seed: int) -> list[tuple[Any, Optima]]:
     """Drawn instances, and the optima by method."""
     if problem == "groups":
         jobs = jobs_drawn(seed)
         return [(jobs, {"optimal": min(every_cost(jobs), default=None)})]
-    begun: list[tuple[Any, dict[str, Fraction | None]]] = list(tiny(problem, seed))
+    pairs: list[tuple[Any, Optima]] = list(tiny(problem, seed))
     names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
     names["fewest-moves"] = "moves"
     for draw in (state, odd) if problem == "packing" else ():
         with suppress(CotenantError):
             ruled = draw(seed)
             if ruled.server_count.sum() <= LISTED:
-                best_known = best_placements(ruled)
-                optima = {
-                    m: best_known and Fraction(getattr(best_known, name))
-                    for m, name in names.items()
-                }
-                begun.append((ruled, optima))
-    return begun
-
-
-def proved(
-    method: catalog.Method, document: dict[str, Any], content: bytes, options: dict[str, Any]
-) -> dict[str, Any] | None:
-    """The proof of a method's producer, if it has any of this instance; it must be accepted."""
-    instance = instance_of(document, content.decode(), Path("a file"))
-    if not method.applies_to(instance):
-        return None
-    try:
-        result = cotenant.solve(instance, method.name, time_limit=5, **options)
-        proof = resolve(method.proof_producer)(
-            Task.of(content, instance, options, result.outcome, Clock(5))
-        )
-    except CotenantError:
-        return None
-    made: dict[str, Any] = proof.document(instance.name, hashlib.sha256(content).hexdigest())
-    verify(content, json.dumps(made).encode())
-    return made
+                best = best_placements(ruled)
+                optima = {m: best and Fraction(getattr(best, name)) for m, name in names.items()}
+                pairs.append((ruled, optima))
+    return pairs
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
@@ -276,18 +231,12 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
     assert callable(checker)
     checked = checker(ProofCase(file.document, proof["options"], proof["witness"], file.steps))
     aims = [goal.split() for goal in goals.split(",")]
-    for level, begun, goal in zip(levels, checked, aims, strict=False):
+    for level, one, goal in zip(levels, checked, aims, strict=False):
         worth, bound = (
-            None if x is None else f"{x.numerator}/{x.denominator}"
-            for x in (begun.value, begun.bound)
+            None if x is None else f"{x.numerator}/{x.denominator}" for x in (one.value, one.bound)
         )
-        kind = (
-            "infeasible"
-            if begun.infeasible
-            else "optimal"
-            if worth == bound and worth is not None
-            else "gap"
-        )
+        kind = "optimal" if worth == bound and worth is not None else "gap"
+        kind = "infeasible" if one.infeasible else kind
         level["claim"] = {
             "objective": goal[0],
             "sense": goal[1],
@@ -295,12 +244,12 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
             "bound": bound,
             "claim_kind": kind,
         }
-        if begun.infeasible:
+        if one.infeasible:
             level["claim"] |= {"value": None, "bound": None}
-        if begun.epsilon is not None:
+        if one.epsilon is not None:
             off = {
                 name: f"{value.numerator}/{value.denominator}"
-                for name, value in begun.epsilon.items()
+                for name, value in one.epsilon.items()
             }
             level["claim"] |= {"claim_kind": "equilibrium", "epsilon": off, "bound": None}
 
@@ -344,19 +293,11 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
                 return f"that the answer is worth {float(worth)}, where it is {measured}"
         if same_options and (optimum := start.optima.get(start.key[1])) is not None:
             best[place] = optimum
-        optimum = best.get(place)
-        if (
-            worth is not None
-            and optimum is not None
-            and (worth > optimum if up else worth < optimum)
-        ):
-            return f"the value {float(worth)}, where no answer is worth more than {float(optimum)}"
-        if (
-            bound is not None
-            and optimum is not None
-            and (bound < optimum if up else bound > optimum)
-        ):
-            return f"the bound {float(bound)}, where {float(optimum)} is reached"
+        end = best.get(place)
+        if worth is not None and end is not None and (worth > end if up else worth < end):
+            return f"the value {float(worth)}, where no answer is worth more than {float(end)}"
+        if bound is not None and end is not None and (bound < end if up else bound > end):
+            return f"the bound {float(bound)}, where {float(end)} is reached"
     return ""
 
 
@@ -413,10 +354,10 @@ def _measured(start: Start, proof: dict[str, Any], objective: str) -> float | No
     try:
         instance = instance_of(json.loads(start.content), start.content.decode(), Path("a file"))
         solution = problem_named(problem).solutions[0].from_document(proof["witness"])
-        begun = analysis_of(problem).metrics(instance, solution).get(objective)
+        value = analysis_of(problem).metrics(instance, solution).get(objective)
     except (CotenantError, TypeError, ValueError):
         return None
-    return None if begun is None else float(begun)
+    return None if value is None else float(value)
 
 
 MOST_WORK = 4_000_000

@@ -56,24 +56,9 @@ TINY = (ROOT / "instances/data/colocation/tiny.json").read_bytes()
 
 def proof_of(**changes: object) -> dict[str, object]:
     """A proof about the bundled instance of four jobs that says nothing yet."""
-    content = {
-        "cotenant_proof": 2,
-        "problem": "colocation",
-        "method": "stable",
-        "options": {},
-        "instance": {"sha256": hashlib.sha256(TINY).hexdigest(), "name": "tiny"},
-        "claim": {
-            "objective": "blocking_pairs",
-            "sense": "min",
-            "value": None,
-            "bound": 0,
-            "claim_kind": "gap",
-        },
-        "witness": None,
-        "levels": [],
-        "steps": [{"kind": "witness"}],
-    }
-    return content | changes
+    proof = Proof("colocation", "stable", (Level("blocking_pairs", "min", None, Fraction(0)),))
+    content = proof.document("tiny", hashlib.sha256(TINY).hexdigest())
+    return content | {"steps": [{"kind": "witness"}]} | changes
 
 
 def judged(proof: object, instance: bytes = TINY) -> str:
@@ -153,7 +138,7 @@ def test_a_bound_without_an_answer_is_accepted_as_what_it_is() -> None:
     approved(judged(proof_of()))
 
 
-FALSE = {
+FALSE: dict[str, dict[str, object]] = {
     "version": {"cotenant_proof": 3},
     "version that is true": {"cotenant_proof": True},
     "another problem": {"problem": "market"},
@@ -193,17 +178,16 @@ CLAIMS = {
 }
 
 
+FALSE |= {
+    f"a claim: {name}": {"claim": {**proof_of()["claim"], **change}}  # type: ignore[dict-item]
+    for name, change in CLAIMS.items()
+}
+
+
 @pytest.mark.parametrize("change", FALSE.values(), ids=FALSE)
 def test_a_proof_that_is_not_what_it_should_be_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(Refused):
+    with refused(Refused):
         judged(proof_of(**change))
-
-
-@pytest.mark.parametrize("change", CLAIMS.values(), ids=CLAIMS)
-def test_a_claim_that_was_not_found_is_refused(change: dict[str, object]) -> None:
-    claim = {**proof_of()["claim"], **change}  # type: ignore[dict-item]
-    with pytest.raises(Refused):
-        judged(proof_of(claim=claim))
 
 
 UNREADABLE = {

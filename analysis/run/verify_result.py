@@ -56,7 +56,7 @@ class Recheck:
     not_looked_at : the claims that nothing here confirms, by their place in the file (of `result`
         without its name).
     bound : whether the bound on the objective was proved again: in closed form, or by a proof that
-        `verify.py` accepts.
+        the verifier accepts.
     """
 
     broken: tuple[str, ...]

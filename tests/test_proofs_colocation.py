@@ -406,7 +406,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Document], object]]] = {
     "a flow to smaller bandwidth": (
         "flow", put(*NEXT, "flow", "numbers", to=[-5, 0, 0, 0, 0, 5])
     ),
-    "a price that rules nobody out": ("nobody", put(*STEP, "prices", to=[0] * 9)),
+    "a price that rules nobody out": ("nobody", put(*STEP, "prices", to=lambda old: [0] * len(old))),
     "a set of even size that nobody leaves": (
         "nobody", lambda d: d["steps"][0].update(prices=[0] * len(d["steps"][0]["prices"]), sets=[[1]])
     ),
@@ -418,7 +418,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Document], object]]] = {
     "an allowance of least slack": ("within", lambda d: d.update(method="fair", options={})),
     "a cheaper answer within it": ("within", _raise),
     "an answer within too little": ("too little", put(OPTIONS, "slack", to="1/5")),
-    "too little of another program": ("too little", put(*STEP, "below", to=-1)),
+    "too little without a step": ("too little", put("steps", to=[])),
     "a tree that ends early": ("prop", put(*NEXT, "tree", to=cut_off)),
     "a tree of nothing": ("prop", put(*NEXT, "tree", to=[])),
     "a tree that goes on": ("prop", put(*NEXT, "tree", to=lambda old: [*old, -1])),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import refused
-from support.proved import Document, Proved, case_of, judged, proved
+from support.proved import Document, Proved, case_of, judged, proved, put
 from support.small_cases import few_jobs, most_work, scheduling
 
 from cotenant.baselines.scheduling import fifo
@@ -139,7 +139,7 @@ SCHEDULES: dict[str, Any] = {
     "from behind": lambda p: p["witness"]["start"].__setitem__(0, -2),
     "after the end": lambda p: p["witness"]["start"].__setitem__(0, 10**9),
     "on a machine that there is not": lambda p: p["witness"]["machine"].__setitem__(0, 10**9),
-    "all on one machine": lambda p: p["witness"].update(machine=[0] * len(p["witness"]["machine"])),
+    "all on one machine": put("witness", "machine", to=lambda old: [min(m, 0) for m in old]),
     "a job left out": lambda p: p["witness"]["start"].pop(),
     "another reading": lambda p: p["options"].update(reading="poem"),
     "another kind": lambda p: p["steps"][0].update(kind="witness"),

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
-from ...models.packing.aggregate import Aggregate, aggregate_program, even_program
+from ...models.packing.aggregate import Aggregate, Moves, aggregate_program, even_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop, raise_if_interrupted
@@ -106,6 +106,32 @@ class ExactProgram:
         return Fraction(paid, 1 << self.unit)
 
 
+class Dive:
+    """A program that is solved again, without whole numbers, in smaller and smaller ranges
+    of its columns.
+
+    Attributes
+    ----------
+    lower, upper : the ranges, to be changed between two calls of `solve`.
+    """
+
+    def __init__(self, built: Aggregate | Moves, request: Integers, clock: Clock) -> None:
+        self._built, self._request, self._clock = built, request, clock
+        self._exact = ExactProgram(built.program)
+        self.lower, self.upper = built.program.lower.copy(), built.program.upper.copy()
+        self._living = WarmStartedProgram(self._exact.scaled(self.lower, self.upper))
+
+    def solve(self) -> Floats | None:
+        """The best point within the ranges; None where there is none, or none with all VMs."""
+        program = self._exact.scaled(self.lower, self.upper)
+        answer = self._living.again(program, self._clock.time_slice(4))
+        raise_if_interrupted(answer.stop)
+        if answer.point is None or answer.status is not Status.OPTIMAL:
+            return None
+        placed = counted(self._built.count, answer.point).sum(axis=1)
+        return None if (placed < self._request - WHOLE).any() else answer.point
+
+
 def aggregate_bound(
     problem: Ruled,
     clock: Clock,
@@ -180,10 +206,7 @@ def aggregate_bound(
         for lows, highs in children:
             made += 1
             heapq.heappush(queue, (here, -made, lows, highs))
-    return Aggregated(
-        max(min(proved, stuck), 1), closed, leaves, None if best is None else best[0],
-        None if best is None else best[1],
-    )  # fmt: skip
+    return Aggregated(max(min(proved, stuck), 1), closed, leaves, *(best or (None, None)))
 
 
 def spread_room(
@@ -200,24 +223,12 @@ def spread_room(
     ----------
     least : (q,) servers that are among them: where they suffice, the dive cannot end in vain.
     """
-    pooled = problem.pooled
-    built = even_program(pooled, cost)
-    exact = ExactProgram(built.program)
-    lower, upper = built.program.lower.copy(), built.program.upper.copy()
+    built = even_program(problem.pooled, cost)
+    dive = Dive(built, problem.request, clock)
+    lower, upper = dive.lower, dive.upper
     if least is not None:
         lower[built.servers] = np.maximum(lower[built.servers], least)
-    living = WarmStartedProgram(exact.scaled(lower, upper))
-
-    def solved() -> Floats | None:
-        answer = living.again(exact.scaled(lower, upper), clock.time_slice(4))
-        raise_if_interrupted(answer.stop)
-        point = answer.point
-        if point is None or answer.status is not Status.OPTIMAL:
-            return None
-        placed = counted(built.count, point).sum(axis=1)
-        return None if (placed < problem.request - WHOLE).any() else point
-
-    point = solved()
+    point = dive.solve()
     while point is not None and not clock.expired:
         number = point[built.servers]
         apart = np.abs(number - np.round(number))
@@ -229,7 +240,7 @@ def spread_room(
         for whole in sorted((np.floor(value), np.ceil(value)), key=lambda end: abs(value - end)):
             lower[column], upper[column] = ends
             (lower if whole > value else upper)[column] = whole
-            point = solved()
+            point = dive.solve()
             if point is not None:
                 break
     if (

@@ -18,7 +18,7 @@ from ...models.packing.assignment import assignment_model
 from ..engines import WarmStartedProgram, solve_cp_sat
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
-from .aggregate import WHOLE, ExactProgram, aggregate_bound, counted
+from .aggregate import WHOLE, Dive, ExactProgram, aggregate_bound, counted
 from .constrained import Ruled, reduce_ruled
 from .constrained_search import Filling
 from .minimum import min_servers
@@ -257,35 +257,26 @@ class MovesSearch(Incumbent[Placement, int]):
         servers of each class of which most is kept.
         """
         built, pooled = self.program(spare), self.problem.pooled
-        lower, upper = built.program.lower.copy(), built.program.upper.copy()
-        exact = ExactProgram(built.program)
-        living = WarmStartedProgram(exact.scaled(lower, upper))
+        dive = Dive(built, self.problem.request, self.clock)
+        lower, upper = dive.lower, dive.upper
 
-        def solved() -> Floats | None:
-            answer = living.again(exact.scaled(lower, upper), self.clock.time_slice(4))
-            raise_if_interrupted(answer.stop)
-            point = answer.point
-            if point is None or answer.status is not Status.OPTIMAL:
-                return None
-            placed = counted(built.count, point).sum(axis=1)
-            return None if (placed < self.problem.request - WHOLE).any() else point
+        def fixed(columns: Integers, values: Floats) -> Floats | None:
+            lower[columns] = upper[columns] = values
+            return dive.solve()
 
-        point, free = solved(), built.servers
+        point, free = dive.solve(), built.servers
         while point is not None and len(free):
             apart = np.abs(point[free] - np.round(point[free]))
             near = np.argsort(apart, kind="stable")[: max(len(free) // 2, (apart < WHOLE).sum(), 1)]
-            before = lower[free[near]], upper[free[near]]
-            lower[free[near]] = upper[free[near]] = np.round(point[free[near]])
-            found = solved()
+            columns, whole = free[near], np.round(point[free[near]])
+            before = lower[columns], upper[columns]
+            found = fixed(columns, whole)
             if found is None and len(near) > 1:  # one at a time, at the next number too
-                lower[free[near]], upper[free[near]] = before
-                near = near[:1]
-                lower[free[near]] = upper[free[near]] = np.round(point[free[near]])
-                found = solved()
+                lower[columns], upper[columns] = before
+                near, columns, whole = near[:1], columns[:1], whole[:1]
+                found = fixed(columns, whole)
             if found is None:
-                up = np.round(point[free[near]]) < point[free[near]]
-                lower[free[near]] = upper[free[near]] = np.round(point[free[near]]) + (2 * up - 1)
-                found = solved()
+                found = fixed(columns, whole + np.where(whole < point[columns], 1, -1))
             point, free = found, np.delete(free, near)
         if point is None:
             return None
@@ -302,7 +293,7 @@ class MovesSearch(Incumbent[Placement, int]):
             chosen += [*used[keep].tolist(), *idle[: number[c] - len(keep)].tolist()]
             lower[built.kept[keep]] = 1.0
             upper[built.kept[np.setdiff1d(here, keep)]] = 0.0
-        point = solved()
+        point = dive.solve()
         if point is None:
             return None
         stay = np.zeros_like(self.placed)

@@ -7,7 +7,7 @@ behind no policy, and no policy is better than its bound.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ from support.strategies import DRAWN, instances, renamed
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.result import Result, fingerprint, outcome_of
+from cotenant.analysis.run.result import Result, fingerprint, outcome_of, run
 from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation.formats import gavel
@@ -376,9 +376,18 @@ def asked(method: catalog.Method) -> tuple[Instance, Starts]:
     return instance, starts
 
 
+def run_as(method: catalog.Method, function: Callable[..., Outcome], instance: Instance) -> Result:
+    """A function run as a method that gets its starts from policies."""
+    return run(
+        instance, function, method=method.name, objective_name=method.objective,
+        metrics=analysis_of(method.problem).metrics, start=Starts(instance, method, {}, seed=0),
+        time_limit=LIMIT,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("method", STARTED, ids=lambda method: f"{method.problem}-{method.name}")
 def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
-    method: catalog.Method, monkeypatch: pytest.MonkeyPatch
+    method: catalog.Method,
 ) -> None:
     instance, starts = asked(method)
     assert starts.best is not None
@@ -390,11 +399,7 @@ def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
         seen.append(start)
         return Outcome(None, None, Status.UNKNOWN)
 
-    resolve = catalog.Method.resolve
-    monkeypatch.setattr(
-        catalog.Method, "resolve", lambda one: nothing if one is method else resolve(one)
-    )
-    result = cotenant.solve(instance, method.name)
+    result = run_as(method, nothing, instance)
     assert starts.worth(seen[0], result.metrics) == starts.best.worth
     assert starts.worth(result.solution, result.metrics) == starts.best.worth
     assert (result.status, result.bound) == (Status.FEASIBLE, None)
@@ -402,9 +407,7 @@ def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
 
 
 @pytest.mark.parametrize("claim", ["worse", "infeasible", "bound"])
-def test_what_a_policy_contradicts_is_withdrawn(
-    claim: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_policy_contradicts_is_withdrawn(claim: str) -> None:
     """A worse answer keeps its bound; that there is none, or none so good, is not accepted."""
     instance, starts = asked(STABLE)
     worst = max(
@@ -419,12 +422,7 @@ def test_what_a_policy_contradicts_is_withdrawn(
         "infeasible": Outcome(None, None, Status.INFEASIBLE),
         "bound": Outcome(worst.solution, value, Status.OPTIMAL),
     }[claim]
-    resolve = catalog.Method.resolve
-    monkeypatch.setattr(
-        catalog.Method, "resolve",
-        lambda one: (lambda instance: made) if one is STABLE else resolve(one),
-    )  # fmt: skip
-    result = cotenant.solve(instance, "stable")
+    result = run_as(STABLE, lambda instance: made, instance)
     assert result.metrics["blocking_pairs"] == starts.best.worth[0]
     if claim == "worse":
         assert (result.bound, result.certificate["search"]) == (0.0, {"proof": "a claim"})
@@ -433,34 +431,39 @@ def test_what_a_policy_contradicts_is_withdrawn(
         assert starts.best.policy in result.certificate["withdrawn"]
 
 
+class Asked(Starts):
+    """Starts that ask nobody, and note who would be asked here, and who apart."""
+
+    def _ask(self, policy: catalog.Method, seconds: float) -> bool:
+        self.here = [*getattr(self, "here", []), policy.name]
+        return True
+
+    def _ask_apart(self, policies: Any, clock: Clock, last: float) -> None:
+        self.apart = [policy.name for policy in policies]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "size", "here", "apart"),
+    [
+        (None, None, ["GR", "SMR", "SR", "threshold"], []),
+        (1.0, 1e6, ["GR", "SMR", "SR", "threshold"], []),
+        (20.0, 9e7, ["GR", "threshold"], ["SMR", "SR"]),
+        (20.0, 3e8, [], ["GR", "SMR", "threshold"]),
+        (1.0, 1e9, [], []),
+    ],
+)
 def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_time(
-    monkeypatch: pytest.MonkeyPatch,
+    seconds: float | None, size: float | None, here: list[str], apart: list[str]
 ) -> None:
     """SR takes some twelve million list entries a second, SMR forty, GR a hundred."""
     instance = cotenant.read("colocation/preferences-100")
-    here: list[str] = []
-    apart: list[str] = []
-
-    def ask(self: Starts, policy: catalog.Method, seconds: float) -> bool:
-        here.append(policy.name)
-        return True
-
-    monkeypatch.setattr(Starts, "_ask", ask)
-    monkeypatch.setattr(
-        Starts, "_ask_apart", lambda self, those, clock, last: apart.extend(p.name for p in those)
-    )
-    for seconds, size, where in (
-        (None, instance.size, (["GR", "SMR", "SR", "threshold"], [])),
-        (1.0, 1e6, (["GR", "SMR", "SR", "threshold"], [])),
-        (20.0, 9e7, (["GR", "threshold"], ["SMR", "SR"])),
-        (20.0, 3e8, ([], ["GR", "SMR", "threshold"])),
-        (1.0, 1e9, ([], [])),
-    ):
-        monkeypatch.setattr(type(instance), "size", size)
-        here.clear()
-        apart.clear()
-        Starts(instance, STABLE, {}, seed=0).look(Clock(seconds))
-        assert (sorted(here), sorted(apart)) == where, (seconds, size)
+    starts = Asked(instance, STABLE, {}, seed=0)
+    if size is not None:
+        starts.instance = type("Sized", (type(instance),), {"size": size})(
+            instance.penalty, instance.count
+        )
+    starts.look(Clock(seconds))
+    assert (sorted(getattr(starts, "here", [])), sorted(starts.apart)) == (here, apart)
 
 
 def test_a_policy_in_a_process_of_its_own_has_the_same_answer_and_can_be_given_up() -> None:
@@ -481,13 +484,11 @@ def test_a_policy_that_refuses_so_short_a_limit_is_asked_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     instance = cotenant.read("colocation/no-stable-4")
-    slow: list[str] = []
     monkeypatch.setattr("cotenant.baselines.colocation.matching.AN_ENTRY", 1.0)
-    monkeypatch.setattr(
-        Starts, "_ask_apart", lambda self, those, clock, last: slow.extend(p.name for p in those)
-    )
-    Starts(instance, STABLE, {}, seed=0).look(Clock(10.0))
-    assert slow == ["SR"]
+    starts = Starts(instance, STABLE, {}, seed=0)
+    assert [
+        p.name for p in STABLE.starts if p.applies_to(instance) and not starts._ask(p, 10.0)
+    ] == ["SR"]
 
 
 def priced(seed: int) -> Iterator[Packing]:
@@ -521,21 +522,14 @@ def test_the_cheapest_servers_are_never_dearer_than_the_fewest(
         assert found["min-cost"] == min(found.values())
 
 
-def test_a_method_begins_with_the_answers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry, resolve = catalog.find("packing", "min-cost"), catalog.Method.resolve
+def test_a_method_begins_with_the_answers_of_others() -> None:
     instance = next(priced(1))
     others = costs_of(instance, LIMIT)
-    monkeypatch.setattr(
-        catalog.Method, "resolve",
-        lambda one: (lambda instance: UNANSWERED) if one is entry else resolve(one),
-    )  # fmt: skip
-    result = cotenant.solve(instance, "min-cost", time_limit=LIMIT)
+    unanswered = Outcome(None, None, Status.UNKNOWN)
+    result = run_as(catalog.find("packing", "min-cost"), lambda instance: unanswered, instance)
     assert result.objective <= min(others["min-servers"], others["fewest-moves"])
     assert result.certificate["answer_by"] in ("min-servers", "fewest-moves")
     assert cheap_starts(instance.replace(cost=np.full(instance.classes, 3))) == ()
-
-
-UNANSWERED = Outcome(None, None, Status.UNKNOWN)
 
 
 def test_metrics_that_nobody_needs_are_left_out_but_those_needed_are_the_same() -> None:

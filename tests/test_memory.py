@@ -9,7 +9,8 @@ import threading
 
 import pytest
 from support import sweep_methods as bad
-from support.messages import refused
+from support.messages import approved, refused
+from support.terminal import run
 
 import cotenant
 from cotenant.instances.problem import EngineError
@@ -56,14 +57,13 @@ def test_a_limit_that_the_libraries_do_not_fit_in_is_told_before_they_are_loaded
 
 
 def test_what_the_libraries_take_grows_with_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (500 * 10**6, 500 * 10**6))
+    limits = [500 * 10**6]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limits[0], limits[0]))
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     assert memory.shortage() == ""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
     assert "500 MB of address space are allowed" in memory.shortage()
-    monkeypatch.setattr(
-        resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    )
+    limits[0] = resource.RLIM_INFINITY
     assert memory.shortage() == ""
 
 
@@ -128,23 +128,11 @@ def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.Monk
         cotenant.compare([TINY], ["GR"], jobs=1)
 
 
-def test_the_command_says_it_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from cotenant.cli import main
-
+def test_the_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     no_threads(monkeypatch)
-    monkeypatch.setattr(
-        sys, "argv", ["cotenant", "solve", "colocation/tiny", "-m", "optimal", "-o", "engine=highs"]
-    )
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert (
-        capfd.readouterr()
-        .err.splitlines()[-1]
-        .startswith("error: memory is short: can't start new thread")
-    )
+    done = run("solve", "colocation/tiny", "-m", "optimal", "-o", "engine=highs")
+    assert done.returncode == 2
+    approved(done.stderr.splitlines()[-1])
 
 
 def test_a_run_in_a_process_of_its_own_says_it_in_its_row() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import approved, refused
+from support.terminal import run
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -71,18 +72,10 @@ def test_a_disk_that_fills_up_leaves_whole_rows_and_the_comparison_goes_on_from_
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.usefixtures("in_this_process")
-def test_a_full_disk_is_an_error_and_not_a_silence(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from cotenant import cli
-
-    monkeypatch.setattr(
-        sys, "argv", ["cotenant", "compare", "colocation/tiny", "-m", "GR", "--out", "/dev/full"]
-    )
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    assert caught.value.code == 2
-    approved(capfd.readouterr().err)
+def test_a_full_disk_is_an_error_and_not_a_silence() -> None:
+    done = run("compare", "colocation/tiny", "-m", "GR", "--out", "/dev/full")
+    assert done.returncode == 2
+    approved(done.stderr)
 
 
 def test_a_file_that_vanishes_in_the_middle_is_an_error_and_does_not_come_back_without_its_rows(

@@ -170,23 +170,18 @@ def enter_queue(store: Path) -> None:
 
 
 def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
-    assert "knows of no queue" in run("advice", str(store), "--job", "1").stderr
+    approved(run("advice", str(store), "--job", "1").stderr)
     enter_queue(store)
     done = run("advice", str(store), "--job", "j0")
     assert done.returncode == 0, done.stderr
-    text = " ".join(done.stdout.split())
-    assert "job 1 (j0, type 0): running, beside 1 in epoch 1" in text
-    assert "break away: with 0, gaining +20." in text
-    assert "1 of them willing" in text
-    assert "hold together with 95 %" in text
+    approved(done.stdout)
     found = json.loads(run("advice", str(store), "--job", "2", "--json").stdout)
     assert found["action"] == "participate" or found["certain"]
-    at_ten = run("advice", str(store), "--job", "j0", "--alpha", "0.3").stdout
-    assert "participate: no better partner for sure" in at_ten
-    waits = run("advice", str(store), "--job", "j4").stdout
-    assert "was in no epoch yet; nothing to advise" in waits
+    approved(run("advice", str(store), "--job", "j0", "--alpha", "0.3").stdout)
+    approved(run("advice", str(store), "--job", "j4").stdout)
     gone = run("advice", str(store), "--job", "nobody")
-    assert (gone.returncode, "job is 'nobody'" in gone.stderr) == (2, True)
+    assert gone.returncode == 2
+    approved(gone.stderr)
 
 
 VALUES: tuple[Any, ...] = (

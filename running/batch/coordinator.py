@@ -140,7 +140,9 @@ class Coordinator:
         self._show()
         stop: Literal["finished", "interrupted"] = "interrupted" if self._stopping else "finished"
         self.store.end_session(self._session, self.machines.now(), stop)
-        return self._summary(stop, self.machines.now() - begin)
+        entries = self.queue_store.entries_of(self.jobs.entries)
+        counts, seconds = self._counts, self.machines.now() - begin
+        return Summary.of(stop, entries, seconds, counts.epochs, counts.void, **counts.means())
 
     def step(self, ended: Sequence[Ended]) -> None:
         """Hear of what ended, and decide an epoch when one is due."""
@@ -164,27 +166,27 @@ class Coordinator:
         waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
         placed = self._reserved[: len(free)]
         room = len(free) - len(placed)
-        found = self._placer.place(self.jobs.queue, room, self.random()) if room else None
+        decision = self._placer.place(self.jobs.queue, room, self.random()) if room else None
         notes: list[str] = []
         left: list[tuple[int, ...]] = []
-        if found is not None:
-            made = self._named(found)
+        if decision is not None:
+            jobs = self.jobs.take(decision.batch)
+            together = [tuple(jobs[kind].popleft() for kind in types) for types in decision.groups]
             if self.settings.agents == "strict":
-                made, left = self._broken(found, made, notes)
-            placed = [
-                *placed,
-                *self._references(made, len(free) - len(placed) - len(made), begin),
-            ]
-        groups = [
-            self._group(numbers, machine) for numbers, machine in zip(placed, free, strict=False)
-        ]
+                together, left = self._broken(decision, together, notes)
+            spare = len(free) - len(placed) - len(together)
+            placed = [*placed, *self._references(together, spare, begin)]
+        groups = []
+        for numbers, machine in zip(placed, free, strict=False):
+            predicted = self._placer.losses(self.jobs.kinds(numbers)).penalty
+            groups.append(Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted))
         decided = time.perf_counter() - clock
         means = self._means(groups)
         row = {
             "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
             "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
             "placed": sum(len(group.jobs) for group in groups), **means,
-            "certain": found and found.certain, "possible": found and found.possible,
+            "certain": decision and decision.certain, "possible": decision and decision.possible,
             "note": "; ".join(notes),
         }  # fmt: skip
         try:
@@ -198,8 +200,8 @@ class Coordinator:
         self._reserved = [*self._reserved[len(free) :], *left]
         self._epoch, self._last = self._epoch + 1, begin
         self._counts.epochs += 1
-        if found is not None:
-            self._counts.certain, self._counts.possible = found.certain, found.possible
+        if decision is not None:
+            self._counts.certain, self._counts.possible = decision.certain, decision.possible
         for note in notes:
             self._tell(f"epoch {row['id']}: {note}")
         for here, ordered in ready:
@@ -246,11 +248,6 @@ class Coordinator:
                     fingerprint(facts), facts, other=True
                 )
         return sorted(there.keys() - busy - self._refused)
-
-    def _named(self, found: Decision) -> list[tuple[int, ...]]:
-        """The groups of types of a decision as groups of jobs."""
-        jobs = self.jobs.take(found.batch)
-        return [tuple(jobs[kind].popleft() for kind in types) for types in found.groups]
 
     def _broken(
         self, found: Decision, made: list[tuple[int, ...]], notes: list[str]
@@ -303,10 +300,6 @@ class Coordinator:
                 back += rest
         self.jobs.put_back(back)
         return found
-
-    def _group(self, numbers: tuple[int, ...], machine: str) -> Group:
-        predicted = self._placer.losses(self.jobs.kinds(numbers)).penalty
-        return Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted)
 
     def _means(self, groups: Sequence[Group]) -> dict[str, float | None]:
         """The mean penalty predicted of the jobs of groups, and the ends of its interval."""
@@ -441,17 +434,17 @@ class Coordinator:
         return ("waiting" if again else "failed"), why
 
     def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
-        """The penalty seen of each job of a group."""
-        found: list[float | None] = []
-        for seat, row in enumerate(here.jobs):
-            run = next((run for run in look.runs if run[0] == seat), None)
-            loss = None
-            if run is not None and _covered(run[3], len(here.jobs)):
-                loss = self.penalty_model.seen.loss(
-                    row, look.begin, self.penalty_model.seen.seconds(run), run[3]
-                )
-            found.append(None if loss is None else -math.expm1(-loss))
-        return found
+        """The penalty seen of each job of a group, where the others were there for long enough to
+        learn from it.
+        """
+        jobs, seen = len(here.jobs), self.penalty_model.seen
+        penalties: list[float | None] = [None] * jobs
+        for run in look.runs:
+            seat, covered = run[0], run[3]
+            if jobs == 2 or (jobs > 2 and covered >= GROUP_COVERED):
+                loss = seen.loss(here.jobs[seat], look.begin, seen.seconds(run), covered)
+                penalties[seat] = None if loss is None else -math.expm1(-loss)
+        return penalties
 
     def _count_seen(self, here: _Running, look: StoredMeasurement) -> None:
         counts = self._counts
@@ -493,16 +486,6 @@ class Coordinator:
                 **counts.shown(),
             )
         )
-
-    def _summary(self, stop: Literal["finished", "interrupted"], seconds: float) -> Summary:
-        entries = self.queue_store.entries_of(self.jobs.entries)
-        counts = self._counts
-        return Summary.of(stop, entries, seconds, counts.epochs, counts.void, **counts.means())
-
-
-def _covered(share: float, jobs: int) -> bool:
-    """Whether the others of a group were there for long enough to learn from it."""
-    return jobs == 2 or (jobs > 2 and share >= GROUP_COVERED)
 
 
 def _words(queued: QueuedJob) -> tuple[str, str, str]:

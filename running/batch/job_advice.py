@@ -95,7 +95,8 @@ class JobAdvice:
             best = self.certain[0]
             found.append(
                 f"break away: with {best.kind}, gaining {_points(best.gain, best.least, best.most)}"
-                f" points for sure, {_willing(best)}"
+                f" points for sure, {best.willing} "
+                f"{'of them' if best.jobs == 1 else 'such sets of jobs'} willing"
             )
         else:
             might = "; no other is possible either"
@@ -192,11 +193,6 @@ def _partners(
         )  # fmt: skip
 
     return partners("certain"), partners("possible")
-
-
-def _willing(best: Partner) -> str:
-    """How many would come along."""
-    return f"{best.willing} {'of them' if best.jobs == 1 else 'such sets of jobs'} willing"
 
 
 def _points(value: float, low: float | None, high: float | None) -> str:

@@ -1,4 +1,4 @@
-"""How a queue is run, how it stands meanwhile, and what it came to."""
+"""How a queue stands while it runs, and what it came to."""
 
 from __future__ import annotations
 

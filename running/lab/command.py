@@ -118,7 +118,8 @@ class Computer:
             self.close()
             raise
         if answer is None:
-            error = f"{ENDED}{self._last_words()}"
+            line = last_line(self._errors)
+            error = f"{ENDED}: {line}" if line else ENDED
             lost = tuple(JobRuns(error=error) for _ in given)
             return Measurement(lost, begin, time.time() - begin)
         offset = begin - answer["begin"]
@@ -190,10 +191,6 @@ class Computer:
         process.wait()
         self.close()
         return None
-
-    def _last_words(self) -> str:
-        line = last_line(self._errors)
-        return f": {line}" if line else ""
 
 
 def last_line(stream: IO[bytes]) -> str:

@@ -142,7 +142,8 @@ class JobProfiles:
 
     def _block(self, columns: Sequence[int]) -> Table:
         """Some columns of the matrix."""
-        head = [Column("job"), *(Column(self._heading(c), numeric=True) for c in columns)]
+        names = ("control" if c == CONTROL else f"{c + 1}" for c in columns)
+        head = [Column("job"), *(Column(name, numeric=True) for name in names)]
         rows = tuple(
             (f"{a + 1} {_short(name)}", *(self._cell(a, c) for c in columns))
             for a, name in enumerate(self.names)
@@ -207,9 +208,6 @@ class JobProfiles:
             for (a, c), why in self.voids.items()
         ]
         return tuple(notes)
-
-    def _heading(self, column: int) -> str:
-        return "control" if column == CONTROL else f"{column + 1}"
 
     def _cell(self, a: int, c: int) -> Any:
         guess = (

@@ -545,24 +545,6 @@ def test_a_warm_start_from_nearby_prices_gives_the_same_equilibrium() -> None:
         fisher(later, start=Allocation(before.cores))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"tolerance": 0},
-        {"tolerance": 0.5},
-        {"route": "fast"},
-        {"bids": "none"},
-        {"warm_rounds": 0},
-        {"rounds": 0},
-        {"rounding": "up"},
-        {"time_limit": 0},
-    ],
-)
-def test_fisher_s_options_are_checked_before_work(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        fisher(drawn(0), **options)
-
-
 def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
     scaled_market = ScaledMarket.of(drawn(1, users=8, servers=6, jobs=3))
     price = np.random.default_rng(0).uniform(0.5, 1.5, 6)

@@ -738,17 +738,3 @@ def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
     assert (
         early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
     )
-
-
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("fisher", {"warm_rounds": 2.5}),
-        ("fisher", {"tolerance": "x"}),
-        ("PRD", {"rounds": 2.5}),
-        ("XC", {"step": "x"}),
-    ],
-)
-def test_options_of_a_wrong_type_are_refused(method: str, options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        cotenant.solve(small(2), method, **options)

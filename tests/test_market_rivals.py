@@ -138,24 +138,6 @@ def test_hill_climbing_that_halves_its_steps_ends_further_from_the_nash_equilibr
     assert hasty.certificate["nash_regret"] > 10 * patient.certificate["nash_regret"]
 
 
-@pytest.mark.parametrize(
-    ("policy", "options"),
-    [
-        (exchange, {"step": 0}),
-        (exchange, {"halving": "never"}),
-        (exchange_modified, {"rounds": 0}),
-        (exchange_modified, {"tolerance": -1}),
-        (proportional_response, {"rule": "other"}),
-        (proportional_response, {"movement": -1}),
-        (greedy_filtered, {"sampled": 0}),
-        (equal_share, {"rounding": "up"}),
-    ],
-)
-def test_options_are_checked_before_work(policy: Any, options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        policy(drawn(), **options)
-
-
 def test_g_i_refuses_more_cores_than_it_can_give_one_by_one() -> None:
     with refused(InvalidOption):
         greedy_filtered(drawn(cores=1e8))

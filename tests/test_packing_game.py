@@ -239,18 +239,7 @@ def test_renaming_users_changes_no_payoff(brute) -> None:
         assert one.bound == pytest.approx(two.bound, abs=1e-9)
 
 
-def test_eta_and_the_other_options_are_checked() -> None:
-    for eta in (0, -1, 2.5, True):
-        with refused(InvalidOption):
-            fuga(EXAMPLE, eta=eta)
-    with refused(InvalidOption):
-        fuga(EXAMPLE, overload=0)
-    with refused(InvalidOption):
-        joint_optimum(EXAMPLE, over="some")
-    with refused(InvalidOption):
-        joint_optimum(EXAMPLE, engine="abacus")
-    with refused(InvalidOption):
-        fuga(EXAMPLE, most_states=0)
+def test_more_states_than_are_allowed_are_refused() -> None:
     with refused(InvalidOption):
         fuga(EXAMPLE, most_states=2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.result import run
 from cotenant.analysis.run.verify_result import recheck
-from cotenant.catalog import METHODS, Method, find
-from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
+from cotenant.catalog import find
+from cotenant.instances.colocation import Pairing
+from cotenant.instances.problem import InfeasibleSolution
 from cotenant.instances.problem.base import Instance
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
@@ -106,18 +105,6 @@ def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(
         assert all(len(line) <= width for line in text.splitlines())
         assert words in " ".join(text.split())
         assert "…" not in text
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
-def test_a_time_limit_that_is_used_up_at_once_is_no_error(method: Method) -> None:
-    # agents that all differ, and what runs now: on these the time that is left is handed on
-    larger = {"colocation": "colocation/preferences-100", "packing": "packing/cluster-12-40"}
-    instance = cotenant.read(larger.get(method.problem, f"{method.problem}/tiny"))
-    if isinstance(instance, Colocation):
-        instance = instance.replace(bandwidth=np.arange(instance.types, dtype=float))
-    with suppress(InvalidInstance):  # it needs elastic requests
-        result = cotenant.solve(instance, method.name, time_limit=1e-9)
-        assert result.stop in (Stop.FINISHED, Stop.TIME_LIMIT)
 
 
 def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at_all() -> None:

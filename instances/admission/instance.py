@@ -15,6 +15,7 @@ from ..problem.fields import (
     Axes,
     Json,
     Names,
+    raise_first_broken,
     set_array,
     set_fields,
 )
@@ -244,44 +245,27 @@ def check(instance: Admission, assignment: Assignment) -> None:
             f"machine is of shape {machine.shape} and cores of {cores.shape}; "
             f"expected {(instance.jobs,)} and {(instance.jobs, instance.types)}"
         )
-    _refuse(
-        (machine < -1) | (machine >= instance.machines),
-        machine,
-        f"is on VM {{}}; VMs are 0 to {instance.machines - 1}",
-    )
-    if (cores < 0).any():
-        j, c = (int(i) for i in np.argwhere(cores < 0)[0])
-        raise InfeasibleSolution(
-            f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more"
-        )
-    if (
-        cores >= LARGEST_COUNT
-    ).any():  # before anything is added up: sums of such numbers wrap round
-        j, c = (int(i) for i in np.argwhere(cores >= LARGEST_COUNT)[0])
-        raise InfeasibleSolution(
-            f"job {j} holds {cores[j, c]} cores of type {c}; no VM has {LARGEST_COUNT} or more"
-        )
+    raise_first_broken((machine < -1) | (machine >= instance.machines), lambda j: (
+        f"job {j} is on VM {machine[j]}; VMs are 0 to {instance.machines - 1}"
+    ))  # fmt: skip
+    raise_first_broken(cores < 0, lambda j, c: (
+        f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more"
+    ))  # fmt: skip
+    # before anything is added up: sums of such numbers wrap round
+    raise_first_broken(cores >= LARGEST_COUNT, lambda j, c: (
+        f"job {j} holds {cores[j, c]} cores of type {c}; no VM has {LARGEST_COUNT} or more"
+    ))  # fmt: skip
     number = cores.sum(axis=1)
-    _refuse((machine < 0) & (number > 0), number, "is not assigned but holds {} cores")
-    _refuse(
-        (machine >= 0) & (number == 0),
-        machine,
-        "is on VM {} without a core; the machine of such a job is -1",
-    )
-    if (number > instance.threads).any():
-        j = int(np.argmax(number > instance.threads))
-        raise InfeasibleSolution(
-            f"job {j} holds {number[j]} cores; it has {instance.threads[j]} threads"
-        )
+    raise_first_broken((machine < 0) & (number > 0), lambda j: (
+        f"job {j} is not assigned but holds {number[j]} cores"
+    ))  # fmt: skip
+    raise_first_broken((machine >= 0) & (number == 0), lambda j: (
+        f"job {j} is on VM {machine[j]} without a core; the machine of such a job is -1"
+    ))  # fmt: skip
+    raise_first_broken(number > instance.threads, lambda j: (
+        f"job {j} holds {number[j]} cores; it has {instance.threads[j]} threads"
+    ))  # fmt: skip
     used = assignment.used_cores(instance.machines)
-    if (used > instance.cores).any():
-        v, c = (int(i) for i in np.argwhere(used > instance.cores)[0])
-        raise InfeasibleSolution(
-            f"VM {v}: {used[v, c]} cores of type {c} are in use; there are {instance.cores[v, c]}"
-        )
-
-
-def _refuse(broken: Booleans, value: Integers, text: str) -> None:
-    if broken.any():
-        j = int(np.argmax(broken))
-        raise InfeasibleSolution(f"job {j} {text.format(value[j])}")
+    raise_first_broken(used > instance.cores, lambda v, c: (
+        f"VM {v}: {used[v, c]} cores of type {c} are in use; there are {instance.cores[v, c]}"
+    ))  # fmt: skip

@@ -19,6 +19,7 @@ from ..problem.fields import (
     Json,
     Names,
     frozen_array,
+    raise_first_broken,
     set_field,
     set_fields,
 )
@@ -524,25 +525,17 @@ def check(instance: Colocation, pairing: Pairing) -> None:
             f"single has {len(pairing.single)} entries; the instance has {types} types"
         )
     for name, index in (("first", pairing.first), ("second", pairing.second)):
-        if ((index < 0) | (index >= types)).any():
-            raise InfeasibleSolution(
-                f"{name} names type {int(index[(index < 0) | (index >= types)][0])}; types "
-                f"are 0 to {types - 1}"
-            )
-    used = pairing.agents_used()
-    if (used != instance.count).any():
-        place = int(np.argmax(used != instance.count))
-        raise InfeasibleSolution(
-            f"{used[place]} agents of type {instance.names[place]!r} are placed; there are "
-            f"{instance.count[place]}"
-        )
-    broken = ~instance.allowed[pairing.first, pairing.second]
-    if broken.any():
-        at = int(np.argmax(broken))
-        pair = (
-            f"{instance.names[pairing.first[at]]!r} beside {instance.names[pairing.second[at]]!r}"
-        )
-        raise InfeasibleSolution(f"{pair} is a forbidden pair ({pairing.pairs[at]} times)")
+        raise_first_broken((index < 0) | (index >= types), lambda at, name=name, index=index: (
+            f"{name} names type {index[at]}; types are 0 to {types - 1}"
+        ))  # fmt: skip
+    used, names = pairing.agents_used(), instance.names
+    raise_first_broken(used != instance.count, lambda kind: (
+        f"{used[kind]} agents of type {names[kind]!r} are placed; there are {instance.count[kind]}"
+    ))  # fmt: skip
+    raise_first_broken(~instance.allowed[pairing.first, pairing.second], lambda at: (
+        f"{names[pairing.first[at]]!r} beside {names[pairing.second[at]]!r} is a forbidden pair "
+        f"({pairing.pairs[at]} times)"
+    ))  # fmt: skip
     if pairing.single.sum() > instance.singles_allowed:
         if instance.machines is None:
             raise InfeasibleSolution(

@@ -16,6 +16,7 @@ from ..problem.fields import (
     Index,
     Json,
     Names,
+    raise_first_broken,
     set_array,
     set_fields,
 )
@@ -252,12 +253,9 @@ def check(instance: Market, allocation: Allocation) -> None:
         raise InfeasibleSolution(
             f"cores has {len(cores)} entries; the instance has {instance.jobs} jobs"
         )
-    wrong = ~((cores >= 0) & (cores < np.inf))
-    if wrong.any():
-        job = int(np.argmax(wrong))
-        raise InfeasibleSolution(
-            f"job {job} gets {cores[job]} cores; expected a finite number, 0 or more"
-        )
+    raise_first_broken(~((cores >= 0) & (cores < np.inf)), lambda job: (
+        f"job {job} gets {cores[job]} cores; expected a finite number, 0 or more"
+    ))  # fmt: skip
     used = total_by(instance.server, cores, instance.servers)
     over = used > instance.capacity * (1 + CAPACITY_TOLERANCE)
     if over.any():
@@ -272,9 +270,7 @@ def check(instance: Market, allocation: Allocation) -> None:
             f"price has {len(allocation.price)} entries; the instance has {instance.servers} "
             "servers"
         )
-    wrong = ~((allocation.price >= 0) & (allocation.price < np.inf))
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise InfeasibleSolution(
-            f"price[{place}] is {allocation.price[place]}; expected a finite number, 0 or more"
-        )
+    price = allocation.price
+    raise_first_broken(~((price >= 0) & (price < np.inf)), lambda place: (
+        f"price[{place}] is {price[place]}; expected a finite number, 0 or more"
+    ))  # fmt: skip

@@ -18,6 +18,7 @@ from ..problem.fields import (
     Json,
     Names,
     frozen_array,
+    raise_first_broken,
     set_field,
     set_fields,
 )
@@ -537,22 +538,17 @@ def check(instance: Packing, placement: Placement) -> None:
         raise InfeasibleSolution(
             f"count has {count.shape[1]} columns; the instance has {instance.types} VM types"
         )
-    if (count < 0).any():
-        m, i = (int(entry) for entry in np.argwhere(count < 0)[0])
-        raise InfeasibleSolution(
-            f"server {m} holds {count[m, i]} VMs of type {instance.names[i]!r}; expected 0 or more"
-        )
-    if ((kind < 0) | (kind >= instance.classes)).any():
-        wrong = int(kind[(kind < 0) | (kind >= instance.classes)][0])
-        raise InfeasibleSolution(
-            f"server_class names class {wrong}; classes are 0 to {instance.classes - 1}"
-        )
+    names = instance.names
+    raise_first_broken(count < 0, lambda m, i: (
+        f"server {m} holds {count[m, i]} VMs of type {names[i]!r}; expected 0 or more"
+    ))  # fmt: skip
+    raise_first_broken((kind < 0) | (kind >= instance.classes), lambda m: (
+        f"server_class names class {kind[m]}; classes are 0 to {instance.classes - 1}"
+    ))  # fmt: skip
     used = np.bincount(kind, minlength=instance.classes)
-    if (used > instance.server_count).any():
-        c = int(np.argmax(used > instance.server_count))
-        raise InfeasibleSolution(
-            f"{used[c]} servers of class {c} are used; there are {instance.server_count[c]:.0f}"
-        )
+    raise_first_broken(used > instance.server_count, lambda c: (
+        f"{used[c]} servers of class {c} are used; there are {instance.server_count[c]:.0f}"
+    ))  # fmt: skip
     if len(count) and count.max() > LARGEST // int(instance.demand.max()):
         raise InfeasibleSolution(
             f"a server holds {count.max()} VMs of one type, more than any capacity"
@@ -562,24 +558,17 @@ def check(instance: Packing, placement: Placement) -> None:
         if len(count)
         else np.zeros((0, instance.capacity.shape[1]), dtype=np.int64)
     )
-    over = load > instance.capacity[kind]
-    if over.any():
-        m, j = (int(entry) for entry in np.argwhere(over)[0])
-        raise InfeasibleSolution(
-            f"server {m} (class {kind[m]}) holds {load[m, j]} of {instance.resources[j]!r}; "
-            "its capacity is"
-            f" {instance.capacity[kind[m], j]}"
-        )
+    raise_first_broken(load > instance.capacity[kind], lambda m, j: (
+        f"server {m} (class {kind[m]}) holds {load[m, j]} of {instance.resources[j]!r}; its "
+        f"capacity is {instance.capacity[kind[m], j]}"
+    ))  # fmt: skip
     total = placement.totals(instance.types)
     wrong_number = (total > instance.requested) | (
         (total != instance.requested) & ~instance.unbounded & (not instance.partial)
     )
-    if wrong_number.any():
-        i = int(np.argmax(wrong_number))
-        raise InfeasibleSolution(
-            f"{total[i]} VMs of type {instance.names[i]!r} are placed; "
-            f"{instance.requested[i]:.0f} are requested"
-        )
+    raise_first_broken(wrong_number, lambda i: (
+        f"{total[i]} VMs of type {names[i]!r} are placed; {instance.requested[i]:.0f} are requested"
+    ))  # fmt: skip
     check_rules(instance, count.reshape(-1, instance.types), kind)
 
 

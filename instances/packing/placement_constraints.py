@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import (
+    raise_first_broken,
     raise_first_invalid,
     repeated,
     set_field,
@@ -193,21 +194,15 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
     """
     names = instance.names
     if instance.allowed is not None:
-        wrong = (count > 0) & ~instance.allowed.T[kind]
-        if wrong.any():
-            m, i = (int(entry) for entry in np.argwhere(wrong)[0])
-            raise InfeasibleSolution(
-                f"server {m} (class {kind[m]}) holds VMs of type {names[i]!r}, which are not "
-                "allowed there"
-            )
+        raise_first_broken((count > 0) & ~instance.allowed.T[kind], lambda m, i: (
+            f"server {m} (class {kind[m]}) holds VMs of type {names[i]!r}, which are not allowed "
+            "there"
+        ))  # fmt: skip
     if instance.most_per_server is not None:
-        over = count > instance.most_per_server
-        if over.any():
-            m, i = (int(entry) for entry in np.argwhere(over)[0])
-            raise InfeasibleSolution(
-                f"server {m} holds {count[m, i]} VMs of type {names[i]!r}; at most "
-                f"{instance.most_per_server[i]:.0f} may share a server"
-            )
+        raise_first_broken(count > instance.most_per_server, lambda m, i: (
+            f"server {m} holds {count[m, i]} VMs of type {names[i]!r}; at most "
+            f"{instance.most_per_server[i]:.0f} may share a server"
+        ))  # fmt: skip
     for i, other in () if instance.apart is None else instance.apart.tolist():
         both = (count[:, i] > 0) & (count[:, other] > 0)
         if both.any():

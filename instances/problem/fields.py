@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .documents import shortened
-from .errors import InvalidInstance
+from .errors import InfeasibleSolution, InvalidInstance
 from .option_types import OptionType, Range
 from .text import without_unit
 
@@ -368,6 +368,17 @@ def raise_first_invalid(
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = f"[{', '.join(map(str, place))}]" if place else ""
         raise InvalidInstance(f"{name}{where}", values[place], expected, cure)
+
+
+def raise_first_broken(broken: npt.ArrayLike, words: Callable[..., str]) -> None:
+    """Raise InfeasibleSolution for the first place at which a rule is broken, if any is.
+
+    Parameters
+    ----------
+    words : of the place, an index along each axis, what is wrong there.
+    """
+    if np.any(broken):
+        raise InfeasibleSolution(words(*np.argwhere(broken)[0].tolist()))
 
 
 def set_names(instance: object, name: str, length: int, of: str, kind: Names = Names("")) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution
-from ..problem.fields import shaped
+from ..problem.fields import raise_first_broken, shaped
 from ..problem.option_types import validate_options
-from .instance import Booleans, Integers, Schedule, Scheduling
+from .instance import Integers, Schedule, Scheduling
 from .utility import durations
 
 
@@ -33,18 +32,18 @@ def check(instance: Scheduling, schedule: Schedule) -> None:
             f"start has {len(schedule.start)} entries; the instance has {instance.jobs} jobs"
         )
     start, machine, started = schedule.start, schedule.machine, schedule.started
-    _refuse((start < -1) | (started != (machine >= 0)) | (machine < -1), lambda j: (
+    raise_first_broken((start < -1) | (started != (machine >= 0)) | (machine < -1), lambda j: (
         f"job {j} has start {start[j]} and machine {machine[j]}; both are at least 0, or both "
         "-1 for a job that is not started"
     ))  # fmt: skip
-    _refuse(machine >= instance.total_machines, lambda j: (
+    raise_first_broken(machine >= instance.total_machines, lambda j: (
         f"job {j} runs on machine {machine[j]}; there are {instance.total_machines}, numbered "
         "from 0"
     ))  # fmt: skip
-    _refuse(started & (start < instance.release), lambda j: (
+    raise_first_broken(started & (start < instance.release), lambda j: (
         f"job {j} starts at {start[j]}, before its release at {instance.release[j]}"
     ))  # fmt: skip
-    _refuse(start >= instance.horizon, lambda j: (
+    raise_first_broken(start >= instance.horizon, lambda j: (
         f"job {j} starts at {start[j]}; the horizon is {instance.horizon}, a job not started "
         "before it has start -1"
     ))  # fmt: skip
@@ -138,13 +137,10 @@ def _machines(instance: Scheduling, schedule: Schedule) -> tuple[Integers, Integ
             f"others has {len(others)} machines; the started jobs take {len(more)} beside their "
             "first ones"
         )
-    outside = (others < 0) | (others >= instance.total_machines)
-    if outside.any():
-        place = int(np.argmax(outside))
-        raise InfeasibleSolution(
-            f"job {more[place]} runs on machine {others[place]}; there are "
-            f"{instance.total_machines}, numbered from 0"
-        )
+    raise_first_broken((others < 0) | (others >= instance.total_machines), lambda place: (
+        f"job {more[place]} runs on machine {others[place]}; there are {instance.total_machines}, "
+        "numbered from 0"
+    ))  # fmt: skip
     return np.concatenate([jobs, more]), np.concatenate([schedule.machine[jobs], others])
 
 
@@ -155,13 +151,11 @@ def _check_order(instance: Scheduling, schedule: Schedule) -> None:
     broken = (instance.organization[earlier] == instance.organization[later]) & (
         start[later] < start[earlier]
     )
-    if broken.any():
-        first, second = (int(side[np.argmax(broken)]) for side in (earlier, later))
-        raise InfeasibleSolution(
-            f"job {second} of organization {instance.names[instance.organization[second]]!r} "
-            f"starts before job {first}, "
-            "which comes first in its organization's order"
-        )
+    owner = instance.organization[later]
+    raise_first_broken(broken, lambda place: (
+        f"job {later[place]} of organization {instance.names[owner[place]]!r} starts before job "
+        f"{earlier[place]}, which comes first in its organization's order"
+    ))  # fmt: skip
 
 
 def _check_overlap(
@@ -174,16 +168,18 @@ def _check_overlap(
     overlap = (machine[:-1] == machine[1:]) & (
         schedule.start[second] < schedule.start[first] + length[first]
     )
-    if overlap.any():
-        place = int(np.argmax(overlap))
+
+    def words(place: int) -> str:
         a, b = int(first[place]), int(second[place])
-        raise InfeasibleSolution(
+        if a == b:
+            return f"job {a} takes machine {machine[place]} twice"
+        return (
             f"jobs {a} and {b} overlap on machine {machine[place]}: job {a} runs from "
             f"{schedule.start[a]} to {schedule.start[a] + length[a]}, job {b} starts at "
             f"{schedule.start[b]}"
-            if a != b
-            else f"job {a} takes machine {machine[place]} twice"
         )
+
+    raise_first_broken(overlap, words)
 
 
 def _not_greedy(instance: Scheduling, schedule: Schedule) -> str | None:
@@ -275,8 +271,3 @@ def _faster_idle(instance: Scheduling, schedule: Schedule) -> str | None:
                 f"and machine {fastest} of speed {instance.pace[fastest]} stays idle"
             )
     return None
-
-
-def _refuse(broken: Booleans, message: Callable[[int], str]) -> None:
-    if broken.any():
-        raise InfeasibleSolution(message(int(np.argmax(broken))))

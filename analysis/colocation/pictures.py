@@ -115,7 +115,7 @@ def _by_bandwidth(found: Records) -> Picture:
         "harder on memory lose more, which is fair. Rank correlation of penalty with bandwidth",
         ".2f",
         lambda penalty: rank_correlation(first["bandwidth"], penalty) or 0.0,
-        note=shown_of(len(x), first["types"], _SPACED), style="line+points", spread=True,
+        note=shown_of(len(x), first["types"], _SPACED), style="line+points",
     )  # fmt: skip
     tips = [
         tuple(f"{line.name}, {kind} GB/s: {y:.4g}" for kind, y in zip(x, line.y, strict=True))
@@ -148,7 +148,7 @@ def _ranks(found: Records) -> Picture:
 def _by_alpha(found: Records) -> Picture:
     """Cooper fig. 10."""
     first = next(iter(found.values()))[0]
-    return sorted_curves(
+    chart = sorted_curves(
         "colocation-blocking-by-alpha",
         "Blocking pairs against the least gain for which an agent breaks away",
         (f"alpha, the least gain [{_READINGS[first['alpha_mode']]}]", "blocking pairs of agents"),
@@ -156,8 +156,9 @@ def _by_alpha(found: Records) -> Picture:
         found, "blocking", "Blocking pairs of each method's pairing at rising alpha. At alpha 0",
         ".6g",
         note="A pair blocks when both of its agents would gain by more than alpha.",
-        style="line+points", spread=True, y_scale="symlog",
+        style="line+points",
     )  # fmt: skip
+    return replace(chart, y_scale="symlog")
 
 
 def _distribution(found: Records) -> Picture:

@@ -5,6 +5,7 @@ for how little.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -105,12 +106,12 @@ def _by_pressure(found: Records) -> Picture:
         ".2f",
         lambda penalty: rank_correlation(first["pressure"], penalty) or 0.0,
         note=shown_of(len(x), first["types"], "types are shown, evenly spaced by pressure"),
-        style="line+points", spread=True,
+        style="line+points",
     )  # fmt: skip
 
 
 def _by_alpha(found: Records) -> Picture:
-    return sorted_curves(
+    chart = sorted_curves(
         "groups-blocking-by-alpha",
         "Blocking groups against the least gain for which jobs break away",
         ("alpha, the least gain [points of penalty]", "blocking groups"), _first(found)["alphas"],
@@ -118,8 +119,9 @@ def _by_alpha(found: Records) -> Picture:
         ".6g",
         note="A group blocks when all of its jobs would gain by more than alpha on a full machine "
         "of their own.",
-        style="line+points", spread=True, y_scale="symlog",
+        style="line+points",
     )  # fmt: skip
+    return replace(chart, y_scale="symlog")
 
 
 def _machines(found: Records) -> Picture:

@@ -190,7 +190,7 @@ def _prices(found: Records) -> Picture:
         "server", ".3g", max,
         note=joined("Servers without useful jobs have no price.",
         shown_of(shown, first["servers"], "are shown, evenly spaced")),
-        style="points", spread=True,
+        style="points",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .picture import Chart, HeatMap, Scale, Series, Style
+from .picture import Chart, HeatMap, Series, Style
 from .picture_data import Record, Records, curves, extremes, joined, sharing
 
 
@@ -16,9 +16,7 @@ def sorted_curves(
     name: str, title: str, labels: tuple[str, str], x: Sequence[Any], found: Records,
     numbers: str | Callable[[Record], Any],
     alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *,
-    note: str = "",
-    style: Style = "line", spread: bool = False, beside: Sequence[Series] = (),
-    y_scale: Scale = "linear",
+    note: str = "", style: Style = "line", beside: Sequence[Series] = (),
 ) -> Chart:  # fmt: skip
     """The `curves` of a record's entry, or of what `numbers` takes of it, over x.
 
@@ -26,10 +24,11 @@ def sorted_curves(
     ----------
     alt, form, of : with a form, `extremes` of what `of` takes of each curve end the text.
     note : its first sentences; who shares a line follows.
-    spread : whether the least and the most over the seeds are drawn too.
+    style : with points, the least and the most over the seeds are drawn too.
     beside : lines to compare with.
     """
     drawn = curves(found, itemgetter(numbers) if isinstance(numbers, str) else numbers)
+    spread = "points" in style
     series = [
         Series(group.name, tuple(x), mean, style, low=low * spread, high=high * spread)
         for group, mean, low, high in drawn
@@ -40,7 +39,7 @@ def sorted_curves(
         else ""
     )
     note = joined(note, sharing(group for group, *_ in drawn))
-    return Chart(name, title, *labels, (*series, *beside), alt + ends, y_scale=y_scale, note=note)
+    return Chart(name, title, *labels, (*series, *beside), alt + ends, note=note)
 
 
 def map_by_method(

@@ -17,20 +17,16 @@ from ...baselines.scheduling import fair_share, fifo, validate_orderings
 from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import AtLeast, Between, validate_options
+from ...instances.problem.settings import with_settings
 from ...instances.scheduling import Scheduling, psi, utilities
-from ...instances.scheduling.accounts import Source, Who
-from ...instances.scheduling.formats import Form
+from ...instances.scheduling.accounts import Source
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import (
     Begin,
-    Initial,
-    JobsAs,
     Length,
-    Machines,
     Window,
     window,
 )
-from ...instances.scheduling.split import Organizations
 from ...instances.scheduling.utility import durations, per_organization, rates, units_done
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
@@ -128,34 +124,39 @@ class Audit:
 
 
 @validate_options
+@dataclass(frozen=True)
+class Judging:
+    """How a schedule is judged.
+
+    Attributes
+    ----------
+    reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
+        the same over sampled coalitions; or "auto": the first of them that takes seconds.
+    reading : of REF.
+    orderings : RAND's N.
+    points : moments at which debts are shown, evenly spaced.
+    """
+
+    reference: Reference = "auto"
+    reading: Reading = "figure"
+    orderings: Orderings = 75
+    points: Moments = 6
+
+
+ACCOUNTS, FAIRLY = Source(), Judging()
+"""What is judged, and how, when nothing else is said."""
+
+
+@validate_options
+@with_settings()
 def audit_file(
     path: str | os.PathLike[str],
     *,
     schedule: str | None = None,
-    form: Form = "auto",
-    nodes: str | None = None,
-    shares: str | None = None,
-    release: Literal["eligible", "submit"] = "eligible",
-    waiting: Literal["shown", "limit"] = "shown",
-    partition: str | None = None,
-    strict: bool = False,
-    delimiter: str = "",
-    top: Annotated[int, AtLeast(1)] | None = None,
+    source: Source = ACCOUNTS,
     begin: Begin | None = None,
     length: Length | None = None,
-    organizations: Organizations = 5,
-    machines: Machines | None = None,
-    split: str | None = None,
-    initial: Initial = "warm",
-    by: Who = "account",
-    mapping: str | None = None,
-    assignment_seed: Annotated[int, AtLeast(0)] = 0,
-    jobs: JobsAs = "parallel",
-    backfilling: bool = True,
-    reference: Reference = "auto",
-    reading: Reading = "figure",
-    orderings: Orderings = 75,
-    points: Moments = 6,
+    judging: Judging = FAIRLY,
     seed_of_rand: Annotated[int, AtLeast(0)] = 0,
     time_limit: float | None = None,
 ) -> Audit:
@@ -165,53 +166,49 @@ def audit_file(
     ----------
     schedule : path of an answer to the instance that `path` is, see `given.window_or_text`; all
         options of a log stay as they are then.
-    form ... top : see `accounts.Source`.
-    begin ... backfilling : the window, the organizations and how wide jobs are, see
-        `instances.scheduling.log.Settings`; all of the log when no length is given. Each account is
-        an organization unless `by` or a mapping says otherwise; machines are split evenly; jobs are
-        parallel, with backfilling.
-    reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
-        the same over sampled coalitions; or "auto": the first of them that takes seconds.
-    reading : of REF.
-    orderings, seed_of_rand : RAND's N, and the seed of its orders.
-    points : moments at which debts are shown, evenly spaced.
+    source : see `accounts.Source`; each account is an organization unless `by` or a mapping says
+        otherwise, and machines are split evenly.
+    begin, length : of the window, see `instances.scheduling.log.Settings`; all of the log when no
+        length is given.
+    judging : see `Judging`.
+    seed_of_rand : of RAND's orders.
     time_limit : seconds for REF; when they are up RAND takes its place, which a note says.
     """
-    source = Source(
-        form, nodes, shares, release, waiting, partition, strict, delimiter, top, organizations,
-        machines, split, initial, by, mapping, assignment_seed, jobs, backfilling,
-    )  # fmt: skip
     given = window_or_text(path, schedule)
     if isinstance(given, Window):
-        if source != Source() or begin is not None or length is not None:
+        if source != ACCOUNTS or begin is not None or length is not None:
             raise InvalidOption(FOR_LOGS)
         judged, notes = given, tuple[str, ...]()
     else:
         found = source.read(path, given)
         judged, notes = window(*found.span(begin, length)), found.notes
-    return audit(
-        judged, reference=reference, reading=reading, orderings=orderings, points=points,
-        rng=np.random.default_rng(seed_of_rand), notes=notes, time_limit=time_limit,
-    )  # fmt: skip
+    rng = np.random.default_rng(seed_of_rand)
+    return audit(judged, judging=judging, rng=rng, notes=notes, time_limit=time_limit)
 
 
 @validate_options
+@with_settings()
 def audit(
     judged: Window,
     *,
-    reference: Reference = "auto",
-    reading: Reading = "figure",
-    orderings: Orderings = 75,
-    points: Moments = 6,
+    judging: Judging = FAIRLY,
     rng: np.random.Generator | None = None,
     notes: tuple[str, ...] = (),
     time_limit: float | None = None,
 ) -> Audit:
-    """Judge the schedule a log had in a window; see `audit_file`."""
+    """Judge the schedule a log had in a window; see `audit_file`.
+
+    Parameters
+    ----------
+    judging : see `Judging`.
+    rng : of RAND's orders.
+    notes : what was decided before.
+    time_limit : seconds for REF.
+    """
     instance, start = judged.instance, judged.start
-    chosen: Reference = _affordable(instance) if reference == "auto" else reference
+    chosen: Reference = _affordable(instance) if judging.reference == "auto" else judging.reference
     if chosen == "RAND" or time_limit is not None:
-        validate_orderings(orderings, instance.organizations)
+        validate_orderings(judging.orderings, instance.organizations)
     if chosen == "FIFO" and instance.organizations > MOST_ENUMERATED:
         raise InvalidOption(
             f"reference is FIFO, which takes all coalitions of at most {MOST_ENUMERATED} "
@@ -225,14 +222,14 @@ def audit(
             "utilities of the log's schedule that fit 64 bits",
             "Audit a shorter window",
         )  # fmt: skip
-    times = np.unique(np.linspace(0, instance.horizon, points + 1).astype(np.int64)[1:])
+    times = np.unique(np.linspace(0, instance.horizon, judging.points + 1).astype(np.int64)[1:])
     received = np.array(
         [per_organization(instance, psi(start, instance.work, int(t), rate)) for t in times]
     ).T
     distance: dict[str, float] = {}
     error = bound = np.zeros(instance.organizations)
     if chosen == "REF":
-        played = play_ref(instance, reading=reading, samples=times, time_limit=time_limit)
+        played = play_ref(instance, reading=judging.reading, samples=times, time_limit=time_limit)
         if played.stop is not Stop.FINISHED:
             chosen, notes = (
                 "RAND",
@@ -267,7 +264,7 @@ def audit(
         contributed = _shapley(instance, masks[1:], values[1:], received)
     else:
         contributed, error, bound = _sampled(
-            instance, received, times, orderings, rng or np.random.default_rng(0)
+            instance, received, times, judging.orderings, rng or np.random.default_rng(0)
         )
     return Audit(
         instance=instance,

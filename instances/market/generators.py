@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Above, AtLeast, Between, validate_options
+from ..problem.settings import with_settings
 from .instance import Floats, Integers, Market
 from .memory import require_memory
 from .workloads import synthetic_fractions
@@ -21,15 +23,54 @@ _BYTES_PER_JOB = 150  # drawing and validating, counted generously
 
 
 @validate_options
+@dataclass(frozen=True)
+class ParallelFractions:
+    """Where the parallel fractions of jobs come from.
+
+    Attributes
+    ----------
+    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named
+        workloads (see `workloads`).
+    low, high : the range of uniform fractions; thesis fig. 3.4 has 0.55 to 0.99.
+    pool_file : CSV with columns workload and parallel_fraction, or a profile (see
+        `profile.read_profile`), in place of the built-in synthetic pool.
+    """
+
+    fractions: Fractions = "uniform"
+    low: Annotated[float, Between(0, 1)] = 0.55
+    high: Annotated[float, Between(0, 1)] = 0.99
+    pool_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise InvalidOption(
+                f"low, high are {self.low:g}, {self.high:g}; expected 0 <= low <= high <= 1"
+            )
+
+    def drawn(self, number: int, rng: np.random.Generator) -> tuple[Floats, str]:
+        """So many fractions, and in words where they are from."""
+        if self.fractions == "uniform":
+            words = f"fractions uniform on ({self.low:g}, {self.high:g})"
+            return rng.uniform(self.low, self.high, number), words
+        pool = _pool(self.pool_file)
+        return pool[rng.integers(len(pool), size=number)], (
+            f"fractions from a pool of {len(pool)} workloads "
+            f"({self.pool_file or 'names of thesis Table 3.2, synthetic fractions'})"
+        )
+
+
+THESIS_FRACTIONS = ParallelFractions()
+"""Those of thesis fig. 3.4."""
+
+
+@validate_options
+@with_settings()
 def population(
     *,
     users: Count = 100,
     servers: Count = 100,
     jobs: Count = 10,
-    fractions: Fractions = "uniform",
-    low: Annotated[float, Between(0, 1)] = 0.55,
-    high: Annotated[float, Between(0, 1)] = 0.99,
-    pool_file: str | None = None,
+    parallel: ParallelFractions = THESIS_FRACTIONS,
     cores: Annotated[float, Above(0)] = 24.0,
     work: Works = "one",
     spread: Annotated[float, AtLeast(0, "a logarithmic standard deviation")] = 1.0,
@@ -44,11 +85,7 @@ def population(
     ----------
     users, servers : how many.
     jobs : of each user, at most `servers`.
-    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named
-        workloads (see `workloads`).
-    low, high : the range of uniform fractions; thesis fig. 3.4 has 0.55 to 0.99.
-    pool_file : CSV with columns workload and parallel_fraction, or a profile (see
-        `profile.read_profile`), in place of the built-in synthetic pool.
+    parallel : see `ParallelFractions`.
     cores : of each server; the thesis's have 24.
     work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
     spread : of lognormal work and budgets.
@@ -70,8 +107,6 @@ def population(
             f"jobs is {jobs}; expected at most servers = {servers}, one of a user's jobs on "
             "each server"
         )
-    if low > high:
-        raise InvalidOption(f"low, high are {low:g}, {high:g}; expected 0 <= low <= high <= 1")
     if groups is not None and groups > users:
         raise InvalidOption(f"groups is {groups}; expected 1 to users = {users}")
     number = users * jobs
@@ -79,15 +114,7 @@ def population(
     server = _places(users if groups is None else groups, servers, jobs, rng)
     if groups is not None:
         server = server[np.arange(users) * groups // users]
-    if fractions == "uniform":
-        fraction, what = rng.uniform(low, high, number), f"fractions uniform on ({low:g}, {high:g})"
-    else:
-        pool = _pool(pool_file)
-        fraction = pool[rng.integers(len(pool), size=number)]
-        what = (
-            f"fractions from a pool of {len(pool)} workloads "
-            f"({pool_file or 'names of thesis Table 3.2, synthetic fractions'})"
-        )
+    fraction, what = parallel.drawn(number, rng)
     return Market(
         capacity=np.full(servers, cores),
         budget=np.ones(users) if budgets == "equal" else rng.lognormal(0.0, spread, users),

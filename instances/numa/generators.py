@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidInstance, InvalidOption, suggest
 from ..problem.option_types import Above, AtLeast, Between, validate_options
+from ..problem.settings import with_settings
 from .bounds import Throughput
 from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues
 from .technology import THESIS
@@ -18,6 +20,35 @@ Count = Annotated[int, AtLeast(1)]
 
 
 @validate_options
+@dataclass(frozen=True)
+class Traffic:
+    """When tasks come, how long they are served, and where they wait.
+
+    Attributes
+    ----------
+    law : of service times.
+    scv : their squared coefficient of variation, for the laws that leave it open.
+    queues : "one" of waiting tasks, or one "per-processor" (thesis section 4.3.2).
+    service_mean : mean service time beside local data [s]; 100 million instructions at 2.5 GHz
+        (thesis section 4.5.1).
+    arrival_law : of the times between arrivals.
+    arrival_scv : their squared coefficient of variation, for the laws that leave it open.
+    """
+
+    law: Law = "exponential"
+    scv: Annotated[float, AtLeast(0)] | None = None
+    queues: Queues = "one"
+    service_mean: Annotated[float, Above(0, "seconds")] = THESIS.service_mean
+    arrival_law: Law = "exponential"
+    arrival_scv: Annotated[float, AtLeast(0)] | None = None
+
+
+THESIS_TRAFFIC = Traffic()
+"""One queue, exponential times, and the thesis's mean."""
+
+
+@validate_options
+@with_settings()
 def blade_server(
     *,
     benchmark: str = "S6",
@@ -31,12 +62,7 @@ def blade_server(
     columns: Count = 2,
     cores: Count = 16,
     refusal_limit: Annotated[float, AtLeast(0, "offers", infinite=True)] | None = 100.0,
-    law: Law = "exponential",
-    scv: Annotated[float, AtLeast(0)] | None = None,
-    queues: Queues = "one",
-    service_mean: Annotated[float, Above(0, "seconds")] = THESIS.service_mean,
-    arrival_law: Law = "exponential",
-    arrival_scv: Annotated[float, AtLeast(0)] | None = None,
+    traffic: Traffic = THESIS_TRAFFIC,
     rng: np.random.Generator | None = None,
 ) -> Numa:
     """A blade server (the thesis's by default) whose tasks are drawn equally from benchmarks of
@@ -53,13 +79,7 @@ def blade_server(
     blades, rows, columns : blades, and the rows and columns of processors on each, every one with a
         memory.
     cores : of each processor.
-    law : of service times.
-    scv : their squared coefficient of variation, for the laws that leave it open.
-    queues : "one" of waiting tasks, or one "per-processor" (thesis section 4.3.2).
-    service_mean : mean service time beside local data [s]; 100 million instructions at 2.5 GHz
-        (thesis section 4.5.1).
-    arrival_law : of the times between arrivals.
-    arrival_scv : their squared coefficient of variation, for the laws that leave it open.
+    traffic : see `Traffic`.
     rng : not needed; nothing is drawn.
 
     Raises
@@ -83,17 +103,17 @@ def blade_server(
         cores=cores,
         location_share=location_share(data, hot, blades, rows, columns),
         class_share=np.full(number, 1 / number),
-        service_mean=np.full(number, service_mean),
+        service_mean=np.full(number, traffic.service_mean),
         ht1=np.array([entry.ht1 for entry in chosen]),
         pcie=np.array([entry.pcie for entry in chosen]),
         bandwidth=np.array([entry.bandwidth for entry in chosen]),
         rate=rate,
         refusal_limit=np.inf if refusal_limit is None else refusal_limit,
-        law=law,
-        scv=scv,
-        queues=queues,
-        arrival_law=arrival_law,
-        arrival_scv=arrival_scv,
+        law=traffic.law,
+        scv=traffic.scv,
+        queues=traffic.queues,
+        arrival_law=traffic.arrival_law,
+        arrival_scv=traffic.arrival_scv,
         names=tuple(entry.name for entry in chosen),
         name=f"{benchmark}-{data}-{rate:g}",
         source="synthetic arrivals; server of thesis fig. 4.2, classes of Table 4.2, two hops "

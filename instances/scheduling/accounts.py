@@ -14,6 +14,7 @@ import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import AtLeast, validate_options
+from ..problem.settings import with_settings
 from ..problem.tables import PathLike
 from .formats import Form, read_log
 from .instance import Scheduling
@@ -87,7 +88,6 @@ Who = Literal["account", "each-user", "user", "group", "job"]
 
 
 @validate_options
-@validate_options
 @dataclass(frozen=True)
 class Source:
     """How files become organizations; every field is an option.
@@ -106,8 +106,8 @@ class Source:
     machines : how many CPUs, when `nodes` is not given.
     by : who is judged: account, each-user; or user, group, job: these are dealt to organizations at
         random.
-    organizations, split, initial, mapping, assignment_seed : see
-        `instances.scheduling.log.Settings`.
+    organizations, split, mapping, assignment_seed : see `instances.scheduling.log.Settings`.
+    initial : "warm": also the jobs in the system at the window's begin, see `log.Settings`.
     jobs, backfilling : "parallel" jobs take their processors at once, and with backfilling may pass
         one that does not fit; "sequential" ones are cut into jobs of one processor.
     """
@@ -235,48 +235,29 @@ class Source:
         return most_processors(log), "the most in use at one time; better with --nodes"
 
 
+EXPORT = Source("sacct")
+"""What sacct prints, nothing else said."""
+
+
 @validate_options
+@with_settings(
+    hide={"form", "organizations", "split", "by", "mapping", "assignment_seed"},
+)
 def sacct(
     path: PathLike,
     *,
-    nodes: str | None = None,
-    shares: str | None = None,
-    release: Literal["eligible", "submit"] = "eligible",
-    waiting: Literal["shown", "limit"] = "shown",
-    partition: str | None = None,
-    strict: bool = False,
-    delimiter: str = "",
-    top: Annotated[int, AtLeast(1)] | None = None,
+    source: Source = EXPORT,
     begin: Begin | None = None,
     length: Length | None = None,
-    machines: Machines | None = None,
-    initial: Initial = "warm",
-    jobs: JobsAs = "parallel",
-    backfilling: bool = True,
 ) -> Scheduling:
     """A window of what Slurm's sacct prints (see `slurm.COMMAND`), each account an organization.
 
     Parameters
     ----------
-    nodes : path of what `scontrol show node -o` prints, for the machines.
-    shares : path of what `sshare -a -l -P` prints; equal shares when not given.
-    release : a job waits from when it was "eligible", or from when it was submitted ("submit").
-    waiting : jobs that wait at the end are left out ("shown"), or run to their time "limit".
-    partition : only jobs of this one.
-    strict : refuse a file with a line that cannot be read, instead of leaving the line out.
-    delimiter : between fields; found from the header when not given.
-    top : merge all but so many accounts of most work.
-    jobs : jobs of several processors as "parallel" ones, or cut into "sequential" ones.
-    backfilling : whether a job may start before a wider one that waits.
+    source : see `Source`.
     begin : first second of the window, from 1970 on; the first job when not given.
     length : seconds; to the end of the export when not given.
-    machines : in all, instead of `nodes`.
-    initial : "warm": also the jobs in the system at the window's begin, see `log.Settings`.
     """
-    source = Source(
-        "sacct", nodes, shares, release, waiting, partition, strict, delimiter, top,
-        machines=machines, initial=initial, jobs=jobs, backfilling=backfilling,
-    )  # fmt: skip
     return window(*source.read(path).span(begin, length)).instance
 
 

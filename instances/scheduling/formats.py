@@ -9,20 +9,20 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.json_detection import hint
-from ..problem.option_types import AtLeast, validate_options
+from ..problem.option_types import validate_options
 from ..problem.reading import parse_any_json, read_lines, read_text
+from ..problem.settings import with_settings
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
-from .log import Begin, By, Initial, JobsAs, Length, Log, Machines, Settings, labeled, window
+from .log import Log, Settings, labeled, window
 from .slurm import COMMAND, NODES_COMMAND, SHARES_COMMAND, looks_like_sacct, read_sacct
-from .split import Organizations
 
 _FIELDS = 18
 _JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP = 0, 1, 2, 3, 4, 7, 11, 12
@@ -30,22 +30,13 @@ _WANTED = (_JOB, _SUBMIT, _WAIT, _RUN, _USED, _ASKED, _USER, _GROUP)
 _MISSING = -1
 
 
+WINDOW = Settings()
+"""The window that is taken when nothing else is said."""
+
+
 @validate_options
-def swf(
-    path: PathLike,
-    *,
-    begin: Begin | None = None,
-    length: Length | None = 50_000,
-    organizations: Organizations = 5,
-    machines: Machines | None = None,
-    split: str = "zipf",
-    initial: Initial = "empty",
-    by: By = "user",
-    mapping: str | None = None,
-    assignment_seed: Annotated[int, AtLeast(0)] = 0,
-    jobs: JobsAs = "sequential",
-    backfilling: bool = False,
-) -> Scheduling:
+@with_settings(hide={"shares"})
+def swf(path: PathLike, *, settings: Settings = WINDOW) -> Scheduling:
     """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
     Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then
@@ -53,30 +44,13 @@ def swf(
 
     Parameters
     ----------
-    begin : first second of the window, in the log's time; the first submission when not given.
-    length : seconds; none for all of the log.
-    organizations : how many; taken from the mapping when there is one.
-    machines : in all; the header's MaxProcs (or MaxNodes) when not given.
-    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
-        `machine_split`.
-    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its
-        begin, see `log.Settings`.
-    by : whether each "user", "group" or "job" is dealt to an organization.
-    mapping : path of a CSV file with the columns user (or group) and organization, header first;
-        instead of a draw.
-    assignment_seed : of the draw.
-    jobs : "sequential": a job of q processors becomes q jobs of one; "parallel": it takes q at
-        once.
-    backfilling : whether parallel jobs may pass one that does not fit.
+    settings : see `log.Settings`.
     """
-    settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed,
-        jobs, backfilling,
-    )  # fmt: skip
     return window(read_swf(path), settings).instance
 
 
 @validate_options
+@with_settings(hide={"shares"})
 def accounting_csv(
     path: PathLike,
     *,
@@ -87,17 +61,7 @@ def accounting_csv(
     processors: str = "AllocCPUS",
     user: str = "User",
     group: str = "Account",
-    begin: Begin | None = None,
-    length: Length | None = 50_000,
-    organizations: Organizations = 5,
-    machines: Machines | None = None,
-    split: str = "zipf",
-    initial: Initial = "empty",
-    by: By = "user",
-    mapping: str | None = None,
-    assignment_seed: Annotated[int, AtLeast(0)] = 0,
-    jobs: JobsAs = "sequential",
-    backfilling: bool = False,
+    settings: Settings = WINDOW,
 ) -> Scheduling:
     """A window of an accounting table, header first; the defaults name the columns of Slurm's
     sacct.
@@ -113,27 +77,8 @@ def accounting_csv(
     elapsed : the column of run times, seconds or [days-]HH:MM:SS.
     processors, group : columns that may be missing: 1 processor, one group.
     user : the column of users.
-    begin : first second of the window, from 1970 on when the times are dates; the first submission
-        when not given.
-    length : seconds; none for all of the log.
-    organizations : how many; taken from the mapping when there is one.
-    machines : in all; must be given unless `split` says the numbers.
-    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
-        `machine_split`.
-    initial : "empty": only jobs submitted in the window. "warm": also those in the system at its
-        begin, see `log.Settings`.
-    by : whether each "user", "group" or "job" is dealt to an organization.
-    mapping : path of a CSV file with the columns user (or group) and organization, header first;
-        instead of a draw.
-    assignment_seed : of the draw.
-    jobs : "sequential": a job of q processors becomes q jobs of one; "parallel": it takes q at
-        once.
-    backfilling : whether parallel jobs may pass one that does not fit.
+    settings : see `log.Settings`.
     """
-    settings = Settings(
-        begin, length, organizations, machines, split, initial, by, mapping, assignment_seed,
-        jobs, backfilling,
-    )  # fmt: skip
     columns = (submit, start, elapsed, processors, user, group)
     return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
 

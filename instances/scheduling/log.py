@@ -151,11 +151,13 @@ class Settings:
 
     Attributes
     ----------
-    begin : first second of the window, in the log's time; the first submission when not given.
-    length : seconds; None for all of the log.
-    organizations : k; taken from the mapping when there is one.
+    begin : first second of the window, in the log's time (from 1970 on when it has dates); the
+        first submission when not given.
+    length : seconds; none for all of the log.
+    organizations : how many; taken from the mapping when there is one.
     machines : in all; the header's MaxProcs (or MaxNodes) when not given.
-    split : see `machine_split`.
+    split : of the machines among organizations: "zipf", "uniform", or the numbers themselves, see
+        `machine_split`.
     initial : "empty": only jobs submitted in the window. "warm": also the jobs in the system at its
         begin, released at 0: those running keep their remaining time and come first, then those
         waiting, by submission. Jobs whose start the log does not say are left out there: they may

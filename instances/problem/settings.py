@@ -1,0 +1,87 @@
+"""Settings: frozen dataclasses whose fields a function takes as keywords of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import typing
+from collections.abc import Callable, Collection
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+Returned = TypeVar("Returned")
+
+
+def with_settings(
+    *, hide: Collection[str] = ()
+) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
+    """Let a function take the fields of its settings as keywords.
+
+    Settings are the keyword parameters whose default is an instance of a dataclass. Signature and
+    docstring have the fields in their place, with that instance's values as defaults; a call gives
+    fields, or the whole settings.
+
+    Parameters
+    ----------
+    hide : fields that are no keywords of the function.
+    """
+
+    def give(function: Callable[..., Returned]) -> Callable[..., Returned]:
+        own = inspect.signature(function)
+        hints = inspect.get_annotations(function)
+        document = inspect.getdoc(function) or ""
+        settings = {
+            name: entry.default
+            for name, entry in own.parameters.items()
+            if is_dataclass(entry.default)
+        }
+        owner: dict[str, str] = {}
+        parameters: list[inspect.Parameter] = []
+        for name, entry in own.parameters.items():
+            if name not in settings:
+                parameters.append(entry)
+                continue
+            kind = type(entry.default)
+            stated = typing.get_type_hints(kind, include_extras=True)
+            shown = [field.name for field in fields(kind) if field.name not in hide]
+            for field in shown:
+                owner[field], hints[field] = name, stated[field]
+                default = getattr(entry.default, field)
+                parameters.append(
+                    entry.replace(name=field, default=default, annotation=stated[field])
+                )
+            document = _with_fields(document, name, kind, shown)
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> Returned:
+            given: dict[str, dict[str, Any]] = {}
+            for name in [name for name in keywords if name in owner]:
+                given.setdefault(owner[name], {})[name] = keywords.pop(name)
+            for name, values in given.items():
+                keywords[name] = replace(keywords.get(name, settings[name]), **values)
+            return function(*arguments, **keywords)
+
+        call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {name: hint for name, hint in hints.items() if name not in settings}
+        call.__doc__ = document
+        return call
+
+    return give
+
+
+def _with_fields(document: str, name: str, kind: type, shown: Collection[str]) -> str:
+    """A docstring, the entry of some settings replaced by what their class says of its fields."""
+    section = re.search(
+        r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)",
+        inspect.getdoc(kind) or "",
+        re.MULTILINE | re.DOTALL,
+    )
+    entries = ""
+    for names, words in re.findall(
+        r"^(\S[^\n]*?) : (.*?)(?=^\S|\Z)", section[1] if section else "", re.MULTILINE | re.DOTALL
+    ):
+        kept = [each for each in names.split(", ") if each in shown]
+        entries += f"{', '.join(kept)} : {words.rstrip()}\n" if kept else ""
+    pattern = rf"^{name} : .*?(?=^\S|^\n|\Z)"
+    return re.sub(pattern, lambda _: entries, document, flags=re.MULTILINE | re.DOTALL)

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 import pydantic
 import pytest
 from support.messages import approved, refused
 
 import cotenant
-from cotenant import catalog
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.registry import Analysis
-from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem import (
     InfeasibleSolution,
     Instance,
@@ -30,36 +28,6 @@ from cotenant.instances.problem import (
     registry,
     write,
 )
-
-
-def neighbors(
-    instance: Colocation, *, rng: Any = None, time_limit: float | None = None, shift: int = 0
-) -> Pairing:
-    """Agents next to each other in index order share a processor."""
-    order = np.roll(instance.agent_types(), shift)
-    return Pairing(order[::2], order[1::2], np.ones(len(order) // 2), np.zeros(instance.types))
-
-
-@pytest.fixture
-def toy_module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    module = types.ModuleType("cotenant.baselines.toy")
-    module.neighbors = neighbors
-    monkeypatch.setitem(sys.modules, "cotenant.baselines.toy", module)
-    return module
-
-
-def test_a_method_is_one_function_and_one_line_of_the_catalogue(
-    toy_module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = catalog.Method(
-        "neighbors", "colocation", "baselines.toy:neighbors", "heuristic", "penalty", "this test"
-    )
-    monkeypatch.setattr(catalog, "METHODS", (*catalog.METHODS, line))
-    result = cotenant.solve(cotenant.read("colocation/tiny"), "neighbors", shift=1)
-    assert result.metrics["blocking_pairs"] == 1
-    assert "neighbors" in {method.name for method in cotenant.methods("colocation")}
-    rows = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "neighbors"]).table
-    assert rows.set_index("method").loc["neighbors", "gap_penalty"] > 0
 
 
 def test_an_instance_is_a_file_with_its_source(tmp_path: Path) -> None:
@@ -139,67 +107,102 @@ def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_p
         cotenant.check(instance, Number(4))
 
 
-@pytest.mark.slow
-def test_a_new_problem_begins_as_files_that_work(tmp_path: Path) -> None:
+METHOD = '''
+"""Agents by number, two and two."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.problem.option_types import AtLeast, validate_options
+
+
+@validate_options
+def neighbors(instance: Colocation, *, shift: Annotated[int, AtLeast(0)] = 0) -> Pairing:
+    """Pair agents in the order of their numbers.
+
+    Parameters
+    ----------
+    shift : places that the second half is moved by.
+    """
+    order = np.roll(instance.agent_types(), shift)
+    return Pairing(order[::2], order[1::2], np.ones(len(order) // 2), np.zeros(instance.types))
+'''
+LINE = """    Method("neighbors", "colocation", "baselines.colocation.neighbors:neighbors",
+           "heuristic", "penalty", "this test", quick=0),
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what the command line needs, to which a stranger adds."""
     root = Path(__file__).parents[1]
-    checkout = tmp_path / "cotenant"
+    copy = tmp_path_factory.mktemp("checkout") / "cotenant"
     for folder in (
         "analysis", "baselines", "cli", "instances", "models", "running", "solvers", "verify",
     ):  # fmt: skip
-        shutil.copytree(
-            root / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(root / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("__init__.py", "catalog.py"):
-        shutil.copy(root / name, checkout)
-    (checkout / "tests").mkdir()
+        shutil.copy(root / name, copy)
+    (copy / "tests").mkdir()
+    return copy
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        entry = "from cotenant.cli import main; main()"
-        return subprocess.run(
-            [sys.executable, "-P", "-c", entry, *arguments],
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
 
-    made = run("new", "problem", "groups_of_jobs").stdout.split()
+def python(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What Python prints where the checkout is installed."""
+    return subprocess.run(
+        [sys.executable, "-P", *arguments], env={**os.environ, "PYTHONPATH": str(checkout.parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def run(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What the command of a checkout prints."""
+    return python(checkout, "-c", "from cotenant.cli import main; main()", *arguments)
+
+
+@pytest.mark.slow
+def test_a_method_is_a_function_and_a_line_of_the_catalogue(checkout: Path) -> None:
+    (checkout / "baselines" / "colocation" / "neighbors.py").write_text(METHOD.lstrip())
+    catalogue = checkout / "catalog.py"
+    before, begin, after = catalogue.read_text().partition("METHODS: tuple[Method, ...] = (\n")
+    catalogue.write_text(before + begin + LINE + after)
+    listed = json.loads(run(checkout, "methods", "neighbors", "--json").stdout)
+    assert [option["name"] for option in listed[0]["options"]] == ["shift"]
+    words = ("solve", "colocation/tiny", "-m", "neighbors", "-o")
+    found = json.loads(run(checkout, *words, "shift=1", "--json").stdout)
+    assert found["result"]["metrics"]["blocking_pairs"] == 1
+    wrong = run(checkout, *words, "shift=-1")
+    assert wrong.returncode == 2
+    approved(wrong.stderr)
+    rows = json.loads(
+        run(
+            checkout, "compare", "colocation/tiny", "-m", "optimal", "-m", "neighbors", "--json"
+        ).stdout
+    )
+    assert rows[1]["metrics"]["penalty"] > rows[0]["metrics"]["penalty"]
+
+
+@pytest.mark.slow
+def test_a_new_problem_begins_as_files_that_work(checkout: Path) -> None:
+    made = run(checkout, "new", "problem", "groups_of_jobs").stdout.split()
     assert {
-        "instances/groups_of_jobs/instance.py",
-        "tests/test_groups_of_jobs.py",
-        "catalog.py",
-    } <= set(made)
-    rows = json.loads(run("compare", "groups_of_jobs/tiny", "--json").stdout)
+        "instances/groups_of_jobs/instance.py", "tests/test_groups_of_jobs.py", "catalog.py",
+    } <= set(made)  # fmt: skip
+    rows = json.loads(run(checkout, "compare", "groups_of_jobs/tiny", "--json").stdout)
     assert [(row["method"], row["status"], row["objective"]) for row in rows] == [
         ("optimal", "optimal", 8.0), ("greedy", "feasible", 7.0)
     ]  # fmt: skip
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--import-mode=importlib",
-            "--rootdir",
-            str(checkout),
-            "--doctest-modules",
-            *(
-                str(checkout / path)
-                for path in made
-                if path.endswith(".py") and "groups_of_jobs" in path
-            ),
-        ],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    files = [path for path in made if path.endswith(".py") and "groups_of_jobs" in path]
+    done = python(
+        checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
+        "--rootdir", str(checkout), "--doctest-modules", *(str(checkout / path) for path in files),
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    for again, words in (
-        ("groups_of_jobs", "which is a problem already"),
-        ("Groups", "expected lower-case letters"),
-    ):
-        refused = run("new", "problem", again)
-        assert refused.returncode == 2
-        assert words in refused.stderr
+    for name in ("groups_of_jobs", "Groups"):
+        again = run(checkout, "new", "problem", name)
+        assert again.returncode == 2
+        approved(again.stderr)

@@ -29,6 +29,7 @@ from ...instances.scheduling.log import (
 )
 from ...instances.scheduling.utility import durations, per_organization, rates, units_done
 from ...solvers.outcome import Stop
+from ...solvers.scheduling.event_loop import LIMITS, LoopLimits
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
@@ -195,6 +196,7 @@ def audit(
     rng: np.random.Generator | None = None,
     notes: tuple[str, ...] = (),
     time_limit: float | None = None,
+    limits: LoopLimits = LIMITS,
 ) -> Audit:
     """Judge the schedule a log had in a window; see `audit_file`.
 
@@ -204,6 +206,7 @@ def audit(
     rng : of RAND's orders.
     notes : what was decided before.
     time_limit : seconds for REF.
+    limits : how often REF looks at the clock.
     """
     instance, start = judged.instance, judged.start
     chosen: Reference = _affordable(instance) if judging.reference == "auto" else judging.reference
@@ -229,7 +232,9 @@ def audit(
     distance: dict[str, float] = {}
     error = bound = np.zeros(instance.organizations)
     if chosen == "REF":
-        played = play_ref(instance, reading=judging.reading, samples=times, time_limit=time_limit)
+        played = play_ref(
+            instance, reading=judging.reading, samples=times, time_limit=time_limit, limits=limits
+        )
         if played.stop is not Stop.FINISHED:
             chosen, notes = (
                 "RAND",

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from .option_types import RESERVED_PARAMETERS
+
 Returned = TypeVar("Returned")
 
 
@@ -18,7 +20,7 @@ def with_settings(
 ) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
     """Let a function take the fields of its settings as keywords.
 
-    Settings are the keyword parameters whose default is an instance of a dataclass. Signature and
+    Settings are the parameters whose default is an instance of a dataclass, but for `limits`. Signature and
     docstring have the fields in their place, with that instance's values as defaults; a call gives
     fields, or the whole settings.
 
@@ -34,7 +36,7 @@ def with_settings(
         settings = {
             name: entry.default
             for name, entry in own.parameters.items()
-            if is_dataclass(entry.default)
+            if is_dataclass(entry.default) and name not in RESERVED_PARAMETERS
         }
         owner: dict[str, str] = {}
         parameters: list[inspect.Parameter] = []

@@ -20,9 +20,9 @@ def with_settings(
 ) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
     """Let a function take the fields of its settings as keywords.
 
-    Settings are the parameters whose default is an instance of a dataclass, but for `limits`. Signature and
-    docstring have the fields in their place, with that instance's values as defaults; a call gives
-    fields, or the whole settings.
+    Settings are the parameters whose default is an instance of a dataclass, but for `limits`.
+    Signature and docstring have the fields in their place, with that instance's values as defaults;
+    a call gives fields, or the whole settings.
 
     Parameters
     ----------

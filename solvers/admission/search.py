@@ -164,9 +164,10 @@ class Search(Incumbent[Assignment, float]):
         """The checked outcome, of total speed or of the jobs served."""
         check(self.instance, self.best)
         unit = scale(self.instance, objective)
-        met = bound <= value or agree(value, bound, unit)
-        if met and self.stop is not Stop.INTERRUPTED:
-            self.stop = self.later  # a first level that is proved says nothing of the second
+        if agree(value, bound, unit):
+            bound = value
+            if self.stop is not Stop.INTERRUPTED:
+                self.stop = self.later  # a first level that is proved says nothing of the second
         found = conclude(
             self.best, value, bound, self.stop, self.certificate, self.clock, sense="max",
             scale=unit,

@@ -17,6 +17,7 @@ from cotenant.analysis.frontier import PriceFrontier, PricePoint, Programs, sett
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidOption
 from cotenant.instances.problem.registry import resolve
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 PROBLEMS = ("admission", "colocation", "market")
@@ -280,21 +281,19 @@ def test_admission_interrupted_before_its_first_answer_has_the_policies(
 
 
 def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Any,
 ) -> None:
-    from cotenant.analysis.admission import frontier as module
     from cotenant.instances.admission import Admission
 
     instance = Admission([[2], [0]], [2, 2], [[1.0], [2.0]])  # type: ignore[arg-type]
-    whole = module.solve_program
 
     def unfinished(*given: Any, **options: Any) -> Any:
-        answer = whole(*given, **options)
+        answer = solve_program(*given, **options)
         return replace(
             answer, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, point=None, objective=None
         )
 
-    monkeypatch.setattr(module, "solve_program", unfinished)
+    engines(solve_program=unfinished)
     (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
     assert frontier.points[0].bound == pytest.approx(
         3.0, rel=1e-6

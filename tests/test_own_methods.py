@@ -51,7 +51,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "my_own_policy.py").write_text(METHOD)
     (tmp_path / "no_python.py").write_text("def (:\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.syspath_prepend(tmp_path)
     yield "my_own_policy:neighbors"
     sys.modules.pop("my_own_policy", None)
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.terminal import run as command
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.result import run
+from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import find
 from cotenant.instances.colocation import Pairing
@@ -23,23 +25,24 @@ TINY = cotenant.read("colocation/tiny")
 START = Pairing([0, 1], [2, 3], [1, 1], np.zeros(4))  # type: ignore[arg-type]
 
 
-def measured_too_late(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None:
-    """Ctrl-C comes while the metrics of an answer are worked out."""
-    from cotenant.analysis.colocation import metrics as module
+def measured_too_late(calls: list[int], **start: Any) -> cotenant.Result[Any]:
+    """A run of `optimal`, where Ctrl-C comes while the metrics of an answer are worked out."""
 
     def interrupted(*_: Any, **__: Any) -> dict[str, float]:
         calls.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "metrics", interrupted)
+    entry = find("colocation", "optimal")
+    starts = Starts(TINY, entry, {}, seed=0)
+    starts.metrics = interrupted
+    return run(
+        TINY, entry.resolve(), method="optimal", objective_name="penalty", metrics=interrupted,
+        **({"start": starts} | start),
+    )  # fmt: skip
 
 
-def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with monkeypatch.context() as patch:
-        measured_too_late(patch, [])
-        kept = cotenant.solve(TINY, "optimal", start=START)
+def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(tmp_path: Path) -> None:
+    kept = measured_too_late([], start=START)
     cotenant.check(TINY, kept.solution)
     assert (kept.stop, kept.status, kept.metrics, kept.objective, kept.gap) == (
         Stop.INTERRUPTED,
@@ -60,11 +63,10 @@ def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(
     )
 
 
-def test_an_interrupted_start_begins_no_method(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_start_begins_no_method() -> None:
     calls: list[int] = []
-    measured_too_late(monkeypatch, calls)
     with pytest.raises(KeyboardInterrupt):
-        cotenant.solve(TINY, "optimal")
+        measured_too_late(calls)
     assert len(calls) == 1
 
 
@@ -87,24 +89,16 @@ def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(
         cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("width", "words"), [(80, "exact, optimizes blocking_pairs"), (160, "optimizes")]
+)
 def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(
-    monkeypatch: pytest.MonkeyPatch,
+    width: int, words: str
 ) -> None:
-    from io import StringIO
-
-    from rich.console import Console
-
-    from cotenant.cli import listing
-
-    for width, words in ((80, "exact, optimizes blocking_pairs"), (160, "optimizes")):
-        screen = Console(file=StringIO(), width=width)
-        monkeypatch.setattr("cotenant.analysis.report.console.console", lambda shown=screen: shown)
-        monkeypatch.setattr(listing, "console", lambda shown=screen: shown)
-        listing.methods("colocation")
-        text = screen.file.getvalue()  # type: ignore[attr-defined]
-        assert all(len(line) <= width for line in text.splitlines())
-        assert words in " ".join(text.split())
-        assert "…" not in text
+    text = command("methods", "colocation", COLUMNS=str(width)).stdout
+    assert all(len(line) <= width for line in text.splitlines())
+    assert words in " ".join(text.split())
+    assert "…" not in text
 
 
 def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at_all() -> None:

@@ -32,6 +32,9 @@ class FakeTime:
         self.now = 0.0
         monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
 
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
@@ -75,9 +78,7 @@ def test_imports_do_not_count_while_there_is_a_clock(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds)
-    )
+    monkeypatch.setattr(module.time, "sleep", fake.sleep)
     (tmp_path / "slow_inner.py").write_text(SLOW.format(seconds=3))
     (tmp_path / "slow_outer.py").write_text(SLOW.format(seconds=2) + "import slow_inner\n")
     (tmp_path / "slow_later.py").write_text(SLOW.format(seconds=4))
@@ -141,9 +142,7 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        module.time, "sleep", lambda seconds: setattr(fake, "now", fake.now + seconds)
-    )
+    monkeypatch.setattr(module.time, "sleep", fake.sleep)
     (tmp_path / "slow_library.py").write_text(SLOW.format(seconds=50))
 
     def method(instance: object, *, time_limit: float) -> object:

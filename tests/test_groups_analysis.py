@@ -17,6 +17,7 @@ from cotenant.analysis.groups.metrics import full_kinds
 from cotenant.analysis.groups.pictures import pictures, record
 from cotenant.analysis.report.picture import Chart
 from cotenant.analysis.run.verify_result import recheck
+from cotenant.baselines.groups import serpentine
 from cotenant.instances.groups import Grouping, Groups, blocking_groups
 from cotenant.instances.groups.generators import additive
 from cotenant.models.answer import instance_answer
@@ -59,14 +60,15 @@ def test_a_gain_has_to_be_more_than_alpha() -> None:
     assert [measured(BEST, alpha=alpha)["swap_blocking_pairs"] for alpha in (0.009, 0.01)] == [4, 0]
 
 
-def test_where_nobody_can_say_metrics_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_can_say_metrics_are_left_out() -> None:
     constant = TINY.replace(pressure=[1, 1, 1])
     assert "attribution" not in module.metrics(constant, BEST)
     assert "attribution" not in module.metrics(TINY.replace(pressure=None), BEST)
     assert full_kinds(TINY) == 10
-    monkeypatch.setattr(module, "MOST_KINDS", 9)
+    many = additive(types=60, jobs=600, seats=6, rng=np.random.default_rng(0))
+    assert full_kinds(many) > module.MOST_KINDS
     left = {"blocking_groups", "least_alpha"}
-    assert set(measured(BEST)) & left == set()
+    assert set(module.metrics(many, serpentine(many))) & left == set()
     assert left <= {metric.name for metric in module.METRICS}
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from support.processes import PATIENCE, carrying, cotenant_process, needs_two_cpus, sleeping, until
 
-from cotenant.running.lab import command, supervisor
+from cotenant.running.lab import supervisor
 from cotenant.running.lab.command import TOKEN, Computer, kill_leftovers
 from cotenant.running.lab.jobs import Job, read_jobs
 from cotenant.running.lab.measure import measure
@@ -170,24 +170,23 @@ runpy.run_path({script!r}, run_name="__main__")
 
 
 def test_a_start_that_does_not_end_counts_in_the_time_limit_and_outlives_nobody(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    computer: Computer, tmp_path: Path
 ) -> None:
     code = STUCK.format(script=supervisor.__file__)
-    monkeypatch.setattr(command, "isolated", lambda script: [sys.executable, "-I", "-c", code])
+    computer.supervisor = [sys.executable, "-I", "-c", code]
     job = Job("a", ("true",), directory=tmp_path, timeout=0.2)
-    with Computer(seats()) as computer:
-        found = in_time(lambda: computer.visit(MeasurementRequest.once([job], [""])))
-        assert found.members[0].error == "timeout after 0.2 s"
-        endless = MeasurementRequest.once([replace(job, timeout=None)], [""])
-        thread = threading.Thread(target=computer.visit, args=(endless,))
-        thread.start()
-        until(lambda: computer._process is not None and bool(below(computer._process.pid)))
-        process = computer._process
-        assert process is not None
-        stuck = below(process.pid)
-        computer.end()  # as when the harness is gone: its end of the pipe is closed
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
+    found = in_time(lambda: computer.visit(MeasurementRequest.once([job], [""])))
+    assert found.members[0].error == "timeout after 0.2 s"
+    endless = MeasurementRequest.once([replace(job, timeout=None)], [""])
+    thread = threading.Thread(target=computer.visit, args=(endless,))
+    thread.start()
+    until(lambda: computer._process is not None and bool(below(computer._process.pid)))
+    process = computer._process
+    assert process is not None
+    stuck = below(process.pid)
+    computer.end()  # as when the harness is gone: its end of the pipe is closed
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
     until(lambda: not any(each.is_running() for each in stuck))
 
 

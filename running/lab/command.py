@@ -71,12 +71,17 @@ class Computer:
     seats : where jobs are pinned.
     token : of the store.
     meter : the words before each command by which BenchExec measures it; see `benchexec`.
+
+    Attributes
+    ----------
+    supervisor : the words that start it.
     """
 
     def __init__(self, seats: Seats, token: str = "", meter: Sequence[str] = ()) -> None:
         self.seats = seats
         self._token = token or secrets.token_hex(16)
         self._meter = tuple(meter)
+        self.supervisor = isolated(_SUPERVISOR)
         self._process: subprocess.Popen[bytes] | None = None
         self._errors = tempfile.TemporaryFile()
 
@@ -171,7 +176,7 @@ class Computer:
         if self._process is None:
             self._errors.truncate(0)
             self._process = subprocess.Popen(
-                isolated(_SUPERVISOR),
+                self.supervisor,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

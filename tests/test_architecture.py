@@ -280,6 +280,28 @@ def test_imports_inside_the_package_are_relative() -> None:
     assert absolute == []
 
 
+MOST_LINES, MOST_LINES_OF = 700, {"cli": 250, "verify": 520}
+MOST_PARAMETERS = 12
+
+
+def test_no_module_is_long_and_no_function_takes_many_parameters() -> None:
+    long, many = [], []
+    for path in sources():
+        place = path.relative_to(ROOT)
+        lines = path.read_text().count("\n")
+        if lines > MOST_LINES_OF.get(place.parts[0], MOST_LINES):
+            long.append(f"{place}: {lines}")
+        if "kernels" in path.stem:  # compiled: arrays by place
+            continue
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef):
+                given = node.args
+                number = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+                many += [f"{place}: {node.name}"] * (number > MOST_PARAMETERS)
+    assert long == []
+    assert many == []
+
+
 def test_models_never_run_a_solver() -> None:
     for path in (ROOT / "models").rglob("*.py"):
         assert not any(module.startswith("solvers") for module in imported_modules(path)), path

@@ -14,7 +14,7 @@ import pytest
 
 from cotenant import solve
 from cotenant.analysis.run.verify_result import recheck
-from cotenant.instances.colocation import Colocation, Pairing, check
+from cotenant.instances.colocation import Colocation, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
 from cotenant.instances.problem import InvalidInstance, read
 from cotenant.models.colocation import fair_program
@@ -81,11 +81,9 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
     found = fair(instance, time_limit=1.0, limits=LARGE)
     assert limits
     assert max(limits) <= 1.0
-    assert isinstance(found.solution, Pairing)
     check(instance, found.solution)
     value = attribution_slack(instance, found.solution)
     assert value < attribution_slack(instance, feasible_pairing(instance))
-    assert found.bound is not None
     assert 0 <= found.bound <= value
 
 
@@ -98,7 +96,6 @@ def test_when_time_is_up_at_once_nothing_long_is_begun(monkeypatch: pytest.Monke
             monkeypatch.setattr(f"cotenant.solvers.colocation.{module}.{name}", None, raising=False)
     found = fair(instance, time_limit=1.0)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-    assert isinstance(found.solution, Pairing)
     assert attribution_slack(instance, found.solution) == attribution_slack(instance, begin)
 
 
@@ -111,7 +108,6 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(
     found = fair(instance, time_limit=1.0, limits=limits)
     assert found.stop is Stop.TIME_LIMIT
     assert found.bound == 0.0
-    assert isinstance(found.solution, Pairing)
     assert attribution_slack(instance, found.solution) < attribution_slack(
         instance, feasible_pairing(instance)
     )
@@ -131,7 +127,6 @@ def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
     found = fair(instance, time_limit=1.0, limits=LARGE)
     assert min(asked) > 1
     assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
-    assert isinstance(found.solution, Pairing)
     assert attribution_slack(instance, found.solution) < attribution_slack(
         instance, feasible_pairing(instance)
     )
@@ -209,7 +204,6 @@ def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None
             if truth.objective is None:
                 continue
             found = relaxed(program, Clock())
-            assert found is not None
             assert found.bound <= truth.objective + 1e-9
             assert found.bound == pytest.approx(program.objective(found.point), abs=1e-6)
             for _ in range(20):
@@ -227,9 +221,7 @@ def test_a_relaxed_point_is_rounded_to_a_pairing_near_it() -> None:
     instance = crowd(10, 1000)
     program = fair_program(instance)
     found = relaxed(program.program, Clock())
-    assert found is not None
     near = rounded(instance, program, found.point)
-    assert near is not None
     check(instance, near)
     assert attribution_slack(instance, near) <= program.program.objective(found.point) + 0.01
 
@@ -243,7 +235,6 @@ def test_near_the_relaxation_nothing_is_better_than_what_enumeration_finds(
         slack = attribution_slack(instance, begin)
         least = expected.penalty_at_slack(slack)
         found = relaxed(fair_program(instance, slack).program, Clock())
-        assert found is not None
         search = search_near(
             instance, begin, found, Clock(), 0.1, np.random.default_rng(0), slack=slack,
             bound=least + 1e-12,
@@ -262,7 +253,6 @@ def test_near_the_relaxation_a_poor_pairing_becomes_better_and_keeps_its_slack()
     begin = feasible_pairing(instance)
     slack = attribution_slack(instance, begin)
     found = relaxed(fair_program(instance, slack).program, Clock())
-    assert found is not None
     best = search_near(
         instance, begin, found, Clock(), 60.0, np.random.default_rng(0), slack=slack,
         bound=mean_penalty(instance, begin) * (1 - 1e-6),
@@ -291,7 +281,6 @@ def test_slacks_nearer_than_a_tolerance_are_told_apart(
 ) -> None:
     instance = Colocation(penalty, count, bandwidth, unpaired=1.0)
     expected, found = reference.best(instance), fair(instance)
-    assert isinstance(found.solution, Pairing)
     first, second = found.certificate["levels"]
     assert first["value"] == pytest.approx(expected.least_slack, abs=1e-9)
     least = expected.penalty_at_slack(attribution_slack(instance, found.solution))
@@ -307,7 +296,6 @@ def test_a_first_pairing_of_the_least_slack_is_found_near_the_relaxation() -> No
     assert attribution_slack(instance, begin) > 0
     program = fair_program(instance, 1e-8).program
     found = relaxed(program, Clock())
-    assert found is not None
     near = LocalBranching(instance, begin, found, Clock(), slack=0.0)
     assert not near.found, "a pairing of more slack counts for nothing"
     near.first(60.0)

@@ -59,7 +59,6 @@ def test_intervals_survive_their_file_and_pickling(tmp_path: Path) -> None:
 def test_an_instance_without_intervals_is_what_it_was() -> None:
     """Stored results know it by this fingerprint."""
     tiny = cotenant.read("colocation/tiny")
-    assert isinstance(tiny, Colocation)
     assert fingerprint(tiny) == "dc6abcb38e590f67"
     assert not {"low", "high", "looks", "confidence", "intervals"} & set(tiny.document())
     plain = boxed().without_intervals()

@@ -54,7 +54,6 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = cotenant.read("colocation/preferences-100")
-    assert isinstance(given, Colocation)
     whole, begun = least_penalty_bound(given), stable(given, time_limit=60.0)
 
     def refused(*given: object) -> None:
@@ -112,7 +111,6 @@ def possible(instance: Colocation) -> bool:
 
 def test_blocking_pairs_are_listed_in_order_and_make_up_their_count() -> None:
     instance = cotenant.read("colocation/cooper-1000")
-    assert isinstance(instance, Colocation)
     found = blocking_pairs(instance, feasible_pairing(instance))
     left, right = found.willing_first, found.willing_second
     alike = found.first == found.second
@@ -140,8 +138,7 @@ def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(engine: A
     limits = OptimalLimits(programs=ProgramLimits(priced_pair=1e6, most_pairs=1))
     found = optimal(instance, time_limit=60.0, engine=engine, limits=limits)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-    assert found.solution is not None
-    check(instance, found.solution)  # type: ignore[arg-type]
+    check(instance, found.solution)
     assert (found.bound or 0.0) <= (proved.bound or 0.0)
     without = optimal(instance, engine="highs", limits=limits)  # without a limit there is time
     assert without.status is Status.OPTIMAL
@@ -189,7 +186,7 @@ def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
     free = np.inf
     instance = Colocation([[free, 0.5], [0.5, 0.1]], [2, 2], machines=2.0)
     monkeypatch.setattr("cotenant.solvers.colocation.feasible._JOB_BY_JOB", 0)
-    stuck = Pairing([1], [1], [1], [0, 0])  # type: ignore[arg-type]
+    stuck = Pairing([1], [1], [1], [0, 0])
     assert complete(instance, stuck).pairs.tolist() == [2]
     with refused(Undecided):
         complete(instance, stuck, Over())
@@ -202,12 +199,12 @@ def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
         stable,
         lambda instance, **kw: fair(instance.replace(bandwidth=[1, 2]), **kw),
     ):
-        found = method(instance, time_limit=60.0)  # type: ignore[operator]
+        found = method(instance, time_limit=60.0)
         assert (found.status, found.solution) == (Status.UNKNOWN, None)
         approved(found.certificate["proof"])
 
 
 def test_a_repair_without_time_keeps_the_pairing_that_is_there() -> None:
     instance = Colocation([[np.inf, 0.5], [0.5, 0.1]], [2, 2])
-    found = complete(instance, Pairing([1], [1], [1], [0, 0]), Over())  # type: ignore[arg-type]
+    found = complete(instance, Pairing([1], [1], [1], [0, 0]), Over())
     check(instance, found)

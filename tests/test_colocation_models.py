@@ -111,7 +111,6 @@ def test_least_slack_is_the_same_by_every_route(reference: ModuleType, number: i
             assert same(value_of(readable, engine), expected.least_slack), instance.name
         if expected.least_slack is not None:
             second = value_of(fair_program(instance, expected.least_slack + 1e-9).program, "highs")
-            assert second is not None
             assert same(
                 second / instance.agents, expected.penalty_at_slack(expected.least_slack)
             ), instance.name
@@ -149,7 +148,6 @@ def test_the_order_encoding_counts_blocking_pairs_as_enumeration_does(
         if expected.fewest_blocking is None:
             continue
         below = value_of(order_program(instance, None, alpha, mode, steps=2).program, "cp-sat")
-        assert below is not None
         assert below <= expected.fewest_blocking
         for most in (0, 1, 3):
             total = value_of(
@@ -165,16 +163,16 @@ def test_steps_round_down_what_is_counted() -> None:
     are with their like.
     """
     instance = Colocation([[0.5, 0.1], [0.1, 0.5]], [6, 6])
-    alike = Pairing([0, 1], [0, 1], [3, 3], [0, 0])  # type: ignore[arg-type]
+    alike = Pairing([0, 1], [0, 1], [3, 3], [0, 0])
     for steps, counted in ((None, 36), (7, 36), (5, 25), (3, 16), (2, 9)):
         program = order_program(instance, steps=steps)
         assert program.program.objective(program.point(alike)) == counted
     own = instance.replace(penalty=1 - instance.penalty)  # each would rather be with its like
-    apart = Pairing([0], [1], [6], [0, 0])  # type: ignore[arg-type]
+    apart = Pairing([0], [1], [6], [0, 0])
     for steps, counted in ((None, 30), (7, 30), (5, 20), (3, 12), (2, 6)):
         program = order_program(own, steps=steps)
         assert program.program.objective(program.point(apart)) == counted
-    mixed = Pairing([0, 0, 1], [0, 1, 1], [2, 2, 2], [0, 0])  # type: ignore[arg-type]
+    mixed = Pairing([0, 0, 1], [0, 1, 1], [2, 2, 2], [0, 0])
     for steps, counted in ((None, 16), (7, 16), (5, 9), (4, 9), (3, 16), (2, 9)):
         program = order_program(instance, steps=steps)
         assert program.program.objective(program.point(mixed)) == counted

@@ -70,7 +70,6 @@ def test_every_figure_gives_claims_with_verdicts_and_pictures_in_words(name: str
         assert picture.name == name or picture.name.startswith(f"{name}-")
         assert len(picture.alt) > 40
         assert picture.command.startswith(f"cotenant reproduce {name}")
-        assert isinstance(picture, Chart)
         assert all(len(series.x) == len(series.y) for series in picture.series)
     if name != "colocation-figure-14":
         assert found(done.findings)["what this ran on"].ours == SYNTHETIC
@@ -376,7 +375,7 @@ def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:
     one, two = roommates(people), roommates(people, ties="own", rng=np.random.default_rng(9))
     assert (one.first.tolist(), one.second.tolist()) == (two.first.tolist(), two.second.tolist())
     with refused(InvalidOption):
-        roommates(people, ties="coin")  # type: ignore[arg-type]
+        roommates(people, ties="coin")
 
 
 @pytest.mark.parametrize(
@@ -400,7 +399,7 @@ def test_figure_13_refuses_sizes_and_policies_it_does_not_know() -> None:
     with refused(InvalidOption):
         figure_13(largest=10)
     with refused(InvalidOption):
-        figure_13(policy="XX")  # type: ignore[arg-type]
+        figure_13(policy="XX")
 
 
 # --- measured penalties ---------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def measured(seed: int = 0, types: int = TYPES) -> Colocation:
     return full.replace(
         **small,
         count=np.arange(5, 5 + types),
-        bandwidth=full.bandwidth[part],  # type: ignore[index]
+        bandwidth=full.bandwidth[part],
         names=tuple(full.names[place] for place in part),
     )
 
@@ -85,7 +85,7 @@ def test_counts_by_hand() -> None:
     ]
     for alpha, expected in read:
         kinds = ("certain", "none", "possible")
-        found = [blocking_pairs(instance, pairing, alpha, uncertainty=u) for u in kinds]  # type: ignore[arg-type]
+        found = [blocking_pairs(instance, pairing, alpha, uncertainty=u) for u in kinds]
         assert tuple(one.count for one in found) == expected
         assert [one.agents for one in found] == [2 * count for count in expected]
     assert stable_alpha(instance, pairing) == 0.2
@@ -160,7 +160,6 @@ def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
 
     asked = find_stable(given, 0.05, uncertainty="possible", report=enough)
     assert asked.stop is Stop.INTERRUPTED
-    assert isinstance(asked.solution, Pairing)
     again = find_stable(given, 0.05, uncertainty="possible", start=asked.solution)
     assert again.status is Status.OPTIMAL
 
@@ -183,12 +182,11 @@ def test_counter_and_programs_agree_on_every_reading(mode: Any) -> None:
     for uncertainty in ("certain", "possible"):
         for alpha in (0.0, float(rng.random() / 10), 0.4):
             for pairing in pairings:
-                assert isinstance(pairing, Pairing)
-                count = blocking_pairs(instance, pairing, alpha, mode, uncertainty).count  # type: ignore[arg-type]
-                program = stable_program(instance, alpha, mode, uncertainty=uncertainty)  # type: ignore[arg-type]
+                count = blocking_pairs(instance, pairing, alpha, mode, uncertainty).count
+                program = stable_program(instance, alpha, mode, uncertainty=uncertainty)
                 assert program.program.holds(program.point(pairing)) == (count == 0)
                 counted = blocking_program(
-                    instance, alpha=alpha, alpha_mode=mode, uncertainty=uncertainty,  # type: ignore[arg-type]
+                    instance, alpha=alpha, alpha_mode=mode, uncertainty=uncertainty,
                     objective="blocking",
                 )  # fmt: skip
                 point = counted.point(pairing)
@@ -201,11 +199,9 @@ def test_two_engines_agree_at_and_just_below_robust_alpha() -> None:
     found = robust_alpha(instance)
     assert found.status is Status.OPTIMAL
     assert found.confirmed
-    assert found.alpha is not None
-    assert found.below is not None
     for engine in ("highs", "cp-sat"):
         at, below = (
-            find_stable(instance, alpha, uncertainty="possible", engine=engine)  # type: ignore[arg-type]
+            find_stable(instance, alpha, uncertainty="possible", engine=engine)
             for alpha in (found.alpha, found.below)
         )
         assert (at.status, below.status) == (Status.OPTIMAL, Status.INFEASIBLE)
@@ -227,7 +223,6 @@ def test_robust_alpha_says_what_it_knows_when_time_is_up(monkeypatch: pytest.Mon
     instance = measured(1)
     found = robust_alpha(instance, time_limit=1e-9)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
-    assert found.pairing is not None
     assert found.alpha == stable_alpha(instance, found.pairing, "possible")
 
     def interrupted(*given: object, **options: object) -> object:
@@ -252,8 +247,6 @@ def test_a_pairing_that_refutes_what_was_proved_takes_the_proof_away(
     monkeypatch.setattr(robust, "find_stable", lying)
     found = robust_alpha(instance)
     assert (found.status, found.confirmed, found.below) == (Status.FEASIBLE, False, None)
-    assert found.pairing is not None
-    assert found.alpha is not None
     assert found.alpha >= stable_alpha(instance, found.pairing, "possible")
 
 
@@ -297,7 +290,6 @@ def test_metrics_come_three_times_and_the_expected_number_lies_between() -> None
     assert certain < found["expected_blocking_pairs"] < possible
     assert found["worst_case_penalty"] > found["penalty"]
     pairing = cotenant.solve(instance, "GR").solution
-    assert isinstance(pairing, Pairing)
     assert expected_blocking_pairs(instance, pairing, draws=3) == expected_blocking_pairs(
         instance, pairing, draws=3
     )
@@ -308,25 +300,20 @@ def test_metrics_come_three_times_and_the_expected_number_lies_between() -> None
 def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> None:
     instance = measured(types=4)
     least = robust_alpha(instance)
-    assert least.alpha is not None
     found = cotenant.solve(
         instance, "stable", uncertainty="possible", alpha=least.alpha / 2, time_limit=3
     )
     assert found.objective_name == "possible_blocking_pairs"
-    assert found.objective is not None
-    assert found.bound is not None
     assert 1 <= found.bound <= found.objective
     certificate = found.certificate
     assert certificate["robust_alpha"]["alpha"] == least.alpha
     again = certificate["measure_again"]
-    assert again == undecided_pairs(instance, found.solution, least.alpha / 2)  # type: ignore[arg-type]
+    assert again == undecided_pairs(instance, found.solution, least.alpha / 2)
     first = again[0]
     names = instance.names
     a, c = (names.index(name) for name in first["types"])
     b, d = (names.index(name) for name in first["beside"])
     low, high = instance.low, instance.high
-    assert low is not None
-    assert high is not None
     assert first["now"] == [[low[a, b], high[a, b]], [low[c, d], high[c, d]]]
     assert first["then"] == [[low[a, c], high[a, c]], [low[c, a], high[c, a]]]
     assert certificate["intervals"] == instance.certainty
@@ -361,7 +348,6 @@ def test_no_proof_file_certifies_what_holds_within_intervals(tmp_path: Path) -> 
 
 def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
     plain = cotenant.read("colocation/tiny")
-    assert isinstance(plain, Colocation)
     calls: list[Callable[[], object]] = [
         lambda: cotenant.solve(plain, "stable", uncertainty="possible"),
         lambda: cotenant.solve(plain, "optimal", worst=True),
@@ -399,8 +385,6 @@ def test_generated_errors_hold_the_truth() -> None:
     for error in (0.005, 0.5):
         given = population(agents=20, error=error, rng=np.random.default_rng(5))
         truth = population(agents=20, rng=np.random.default_rng(5))
-        assert given.low is not None
-        assert given.high is not None
         assert (given.count == truth.count).all()
         assert ((given.low <= truth.penalty) & (truth.penalty <= given.high)).all()
         half = (given.high - given.low) / 2
@@ -420,8 +404,7 @@ def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: P
     path.write_text("service,beside,slowdown\n" + "\n".join(rows) + "\n")
     widths = {}
     for which in ("each", "pooled", "together", "none"):
-        given = pairs_csv(path, copies=2, intervals=which)  # type: ignore[arg-type]
-        assert given.looks is not None
+        given = pairs_csv(path, copies=2, intervals=which)
         assert (given.looks == 4).all()
         widths[which] = 0.0 if given.low is None else float((given.high - given.low).max())
     assert 0 == widths["none"] < widths["each"] < widths["together"]
@@ -433,7 +416,6 @@ def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: P
     runs = np.array([float(row.split(",")[2]) for row in rows[:4]])
     half = t.ppf(1 - 0.05 / 18, 3) * runs.std(ddof=1) / 2
     given = pairs_csv(path, copies=2)
-    assert given.low is not None
     assert given.low[0, 0] == pytest.approx(1 - 1 / (runs.mean() - half), abs=1e-9)
     path.write_text("service,beside,slowdown\n" + "\n".join(rows[:-3]) + "\n")
     once = pairs_csv(path, copies=2)
@@ -455,10 +437,10 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
     assert (first.status, first.limit) == (Status.INFEASIBLE, least.below)
     assert (second.limit, second.penalty) == (least.alpha, pytest.approx(least.penalty))
     costs = [
-        find_stable(instance, least.alpha, uncertainty=kind).bound  # type: ignore[arg-type]
+        find_stable(instance, least.alpha, uncertainty=kind).bound
         for kind in ("certain", "none", "possible")
     ]
-    assert costs == sorted(costs)  # type: ignore[type-var]
+    assert costs == sorted(costs)
     chart = alpha_chart(lines, instance.certainty)
     assert [entry.name for entry in chart.series] == [
         "no pair possibly blocks", "none blocks as measured", "none certainly blocks"

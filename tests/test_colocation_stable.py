@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import approved
 from support.seeds import numbers
 
 import cotenant
@@ -20,7 +20,7 @@ from cotenant.instances.colocation.generators import (
     random_preferences,
     score_preferences,
 )
-from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.colocation import stable as stable_module
 from cotenant.solvers.colocation.exchanges import Exchanges
 from cotenant.solvers.colocation.stable import StableLimits, stable
@@ -64,7 +64,7 @@ def random_instance(rng: np.random.Generator) -> Colocation | None:
 def agrees(instance: Colocation, alpha: float, mode: str, reference: Any) -> int | None:
     """Check one instance against enumeration; returns the fewest blocking pairs."""
     expected = reference.best(instance, alpha, mode)
-    found = stable(instance, alpha=alpha, alpha_mode=mode)  # type: ignore[arg-type]
+    found = stable(instance, alpha=alpha, alpha_mode=mode)
     fewest = expected.fewest_blocking
     if fewest is None:
         assert found.status is Status.INFEASIBLE
@@ -75,7 +75,7 @@ def agrees(instance: Colocation, alpha: float, mode: str, reference: Any) -> int
     assert second["bound"] <= second["value"] + 1e-9
     listed = found.certificate["blocking_pairs"]
     assert (len(listed) == 0) == (fewest == 0)
-    check(instance, found.solution)  # type: ignore[arg-type]
+    check(instance, found.solution)
     return int(fewest)
 
 
@@ -127,7 +127,6 @@ def test_the_searches_over_agents_and_the_programs_agree(digits: int, alpha: flo
         made = unsolvable(14, seed)
         instance = made.replace(penalty=np.round(made.penalty, digits))
         lists = lists_of_agents(instance, alpha)
-        assert lists is not None
         assert lists.strict == (digits == 12)
         direct = stable(instance, alpha=alpha)
         other = stable(instance, alpha=alpha, limits=BY_PROGRAMS)
@@ -148,7 +147,7 @@ def test_penalties_that_differ_by_less_than_a_billionth_are_no_tie() -> None:
     penalty[0, 2] += 9e-10
     found = stable(Colocation(penalty, np.ones(4)))
     assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
-    assert blocking_pairs(Colocation(penalty, np.ones(4)), found.solution).count == 1  # type: ignore[arg-type]
+    assert blocking_pairs(Colocation(penalty, np.ones(4)), found.solution).count == 1
 
 
 def test_a_thousand_agents_with_two_penalties_a_billionth_apart_are_strict() -> None:
@@ -159,7 +158,6 @@ def test_a_thousand_agents_with_two_penalties_a_billionth_apart_are_strict() -> 
     )
     assert 0 < gaps.min() < 1e-9
     lists = lists_of_agents(instance)
-    assert lists is not None
     assert lists.strict
     assert fewest_blocking_pairs(lists.place).proved
     assert fewest_blocking_pairs(lists.place).value == 1
@@ -171,20 +169,18 @@ def test_a_least_gain_that_no_two_partners_are_apart_by_leaves_the_lists_strict(
         np.array([[9, 1, 2, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 2, 3, 9]]) / 10, np.ones(4)
     )
     lists = lists_of_agents(instance, 0.01, mode)
-    assert lists is not None
     assert lists.strict
     lists = lists_of_agents(instance, 0.1 if mode != "relative-penalty" else 0.5, mode)
-    assert lists is not None
     assert lists.strict == (mode == "relative-throughput")
 
 
 def test_the_stable_partition_in_the_certificate_can_be_checked_again() -> None:
     instance = cotenant.read("colocation/no-stable-4")
-    found = stable(instance)  # type: ignore[arg-type]
+    found = stable(instance)
     assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
     assert is_stable_partition(
         ranks_from_cost(instance.penalty), np.array(found.certificate["stable_partition"])
-    )  # type: ignore[attr-defined]
+    )
     assert [len(party) for party in found.certificate["odd_parties"]] == [3]
 
 
@@ -208,7 +204,7 @@ def test_several_blocking_pairs_are_proved(number: int, way: str) -> None:
     found = stable(instance, time_limit=60, limits=limits)
     assert ("ties" in found.certificate["proof"]) == (way == "tie-breakings")
     assert (found.bound, found.status) == (float(number), Status.OPTIMAL)
-    assert blocking_pairs(instance, found.solution).count == number  # type: ignore[arg-type]
+    assert blocking_pairs(instance, found.solution).count == number
 
 
 def test_the_certificate_of_an_instance_with_ties_can_be_checked_again() -> None:
@@ -217,7 +213,6 @@ def test_the_certificate_of_an_instance_with_ties_can_be_checked_again() -> None
         made = unsolvable(agents, seed)
         instance = made.replace(penalty=np.round(made.penalty, digits))
         found, lists = stable(instance), lists_of_agents(instance)
-        assert lists is not None
         assert found.status is Status.OPTIMAL
         facts = found.certificate
         successor = np.array(facts["stable_partition"])
@@ -266,7 +261,7 @@ def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_s
         made = score_preferences(agents=40, noise=noise, rng=np.random.default_rng(seed))
         instance = made.replace(penalty=np.round(made.penalty, 3))
         found = stable(instance, limits=limits)
-        expected = fewest_with_ties(lists_of_agents(instance))  # type: ignore[arg-type]
+        expected = fewest_with_ties(lists_of_agents(instance))
         assert found.status is Status.OPTIMAL
         assert found.bound == expected.value
         if found.bound and expected.finished[:1] == (
@@ -303,24 +298,6 @@ def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
     )
 
 
-def test_zero_at_alpha_stays_zero_at_every_larger_alpha() -> None:
-    for seed in range(6):
-        instance = unsolvable(12, seed)
-        values = [stable(instance, alpha=alpha).bound for alpha in (0.0, 0.02, 0.05, 0.1, 0.3)]
-        assert values == sorted(values, reverse=True)  # type: ignore[type-var]
-
-
-def test_even_counts_with_allowed_self_pairs_always_reach_zero() -> None:
-    rng = np.random.default_rng(9)
-    for _ in range(15):
-        types = int(rng.integers(2, 8))
-        instance = Colocation(
-            np.round(rng.random((types, types)), 2), 2 * rng.integers(1, 4, types)
-        )
-        assert stable(instance).bound == 0.0
-        assert stable(instance).status is Status.OPTIMAL
-
-
 def test_the_papers_four_users_the_best_pairing_is_unstable_and_the_stable_one_is_dearer() -> None:
     instance = cotenant.read("colocation/tiny")  # the shape of Cooper fig. 2
     best, calm = cotenant.solve(instance, "optimal"), cotenant.solve(instance, "stable")
@@ -337,7 +314,7 @@ def test_a_thousand_and_a_million_agents_of_twenty_types_are_proved(agents: int)
     instance = population(agents=agents, rng=np.random.default_rng(0))
     found = stable(instance, time_limit=60)
     assert (found.bound, found.status) == (0.0, Status.OPTIMAL)
-    assert blocking_pairs(instance, found.solution).count == 0  # type: ignore[arg-type]
+    assert blocking_pairs(instance, found.solution).count == 0
 
 
 @pytest.mark.slow
@@ -355,30 +332,7 @@ def test_two_hundred_different_agents_are_proved() -> None:
     ):
         found = stable(instance, time_limit=60)
         assert found.status is Status.OPTIMAL
-        assert blocking_pairs(instance, found.solution).count == found.bound  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"alpha": -0.1},
-        {"alpha": float("nan")},
-        {"alpha_mode": "relative"},
-        {"alpha": 1.0, "alpha_mode": "relative-penalty"},
-        {"engine": "gurobi"},
-        {"time_limit": 0.0},
-    ],
-)
-def test_options_out_of_range_are_refused(settings: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        stable(cotenant.read("colocation/tiny"), **settings)  # type: ignore[arg-type]
-
-
-def test_a_pairing_over_types_has_agents_to_match() -> None:
-    instance = population(agents=50, rng=np.random.default_rng(4))
-    pairing = stable(instance).solution
-    partner = pairing.partners(instance)
-    assert (partner[partner] == np.arange(50)).all()
+        assert blocking_pairs(instance, found.solution).count == found.bound
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -36,7 +36,7 @@ def test_phases_begun_from_the_last_prices_end_where_those_begun_anew_do() -> No
     assert warm.certified
     assert cold.certified
     for one, other in zip(warm.phases, cold.phases, strict=True):
-        assert one.outcome.solution.price == pytest.approx(other.outcome.solution.price, rel=1e-6)  # type: ignore[union-attr]
+        assert one.outcome.solution.price == pytest.approx(other.outcome.solution.price, rel=1e-6)
     assert warm.total == pytest.approx(cold.total, rel=1e-6)
     assert warm.sharing_index >= 1 - 1e-7
 
@@ -46,7 +46,7 @@ def test_one_phase_is_the_market_itself() -> None:
     run = phases(market, [market.parallel_fraction], [market.work])
     assert run.phases[0].outcome.solution.price == pytest.approx(
         cotenant.solve(market, "fisher").solution.price, rel=1e-6
-    )  # type: ignore[union-attr]
+    )
 
 
 def test_money_of_an_idle_phase_is_lost_or_carried_over() -> None:
@@ -56,8 +56,8 @@ def test_money_of_an_idle_phase_is_lost_or_carried_over() -> None:
     lost = phases(market, fraction, work)
     kept = phases(market, fraction, work, carry=True)
     assert lost.phases[0].saved.tolist() == [1, 0]
-    assert lost.phases[1].outcome.solution.cores == pytest.approx([6, 6])  # type: ignore[union-attr]
-    assert kept.phases[1].outcome.solution.cores == pytest.approx([8, 4])  # type: ignore[union-attr]
+    assert lost.phases[1].outcome.solution.cores == pytest.approx([6, 6])
+    assert kept.phases[1].outcome.solution.cores == pytest.approx([8, 4])
     assert kept.phases[1].market.budget.tolist() == [2, 1]
 
 
@@ -100,7 +100,7 @@ def test_every_other_core_count_can_be_held_out() -> None:
     with refused(InvalidOption):
         prediction_errors(profile.only(profile.size == 1))
     with refused(InvalidOption):
-        prediction_errors(profile, holdout="all")  # type: ignore[arg-type]
+        prediction_errors(profile, holdout="all")
 
 
 def test_amdahl_fits_the_measured_profile_but_canneal_and_dedup() -> None:

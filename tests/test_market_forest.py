@@ -119,14 +119,12 @@ def test_prices_are_those_of_enumeration_in_fractions(seed: int) -> None:
             rng.exponential(size=len(scaled_market.job)),
         )
         end = forest_end(scaled_market, price, cores, lambda: False)
-        assert end is not None
         assert end[1] * scaled_market.unit == pytest.approx(true, rel=ROUNDING)
         error = residuals(market, scaled_market.allocation(end[0], end[1]))
-        assert error is not None
         assert error.worst <= ROUNDING
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
-    assert outcome.solution.price == pytest.approx(true, rel=1e-6)  # type: ignore[union-attr]
+    assert outcome.solution.price == pytest.approx(true, rel=1e-6)
 
 
 def linear(seed: int, size: int, work: str) -> Market:
@@ -134,7 +132,7 @@ def linear(seed: int, size: int, work: str) -> Market:
     budgets = "lognormal" if seed % 2 else "equal"
     return population(
         users=size, servers=size, jobs=5, low=1.0, high=1.0, work=work, budgets=budgets, rng=rng
-    )  # type: ignore[arg-type]
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -143,8 +141,7 @@ def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
     outcome, (program, *_) = fisher(market), convex._program(market, None, "linear", 0.5)
     assert outcome.status is Status.OPTIMAL
     assert outcome.certificate["rungs"][-1]["rung"] == "forest"
-    assert program is not None
-    assert program.price == pytest.approx(outcome.solution.price, rel=CONVEX)  # type: ignore[union-attr]
+    assert program.price == pytest.approx(outcome.solution.price, rel=CONVEX)
 
 
 @pytest.mark.parametrize("work", ["one", "lognormal"])

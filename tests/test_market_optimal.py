@@ -134,16 +134,13 @@ def test_no_equilibrium_of_homogeneous_utilities_is_left_with_a_gap(
 @pytest.mark.parametrize("rho", [0.95, 0.5, -2.0, -19.0])
 def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(rho: float) -> None:
     family = family_named("ces", rho)
-    assert family is not None
     for seed in range(10):
         market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal").replace(
             parallel_fraction=np.ones(48)
         )
         price = np.random.default_rng(seed).exponential(size=8) + 1e-3
         found = newton_polish(ScaledMarket.of(market), "ces", rho, Allocation(np.ones(48), price))
-        assert found is not None
         error = family.residuals(market, found)
-        assert error is not None
         assert max(error.worst, error.excess_demand) <= 1e-9
 
 
@@ -388,7 +385,6 @@ def test_the_greedy_by_marginal_gain_equals_a_mip_over_core_counts(seed: int) ->
     builder.block(where, column, np.array(size, dtype=float), np.full(4, -np.inf), np.full(4, 9.0))
     mip = solve_program(builder.build())
     assert mip.status is Status.OPTIMAL
-    assert mip.objective is not None
     cores_of = greedy_oracle(market).cores
     assert job_utilities(market, cores_of).sum() == pytest.approx(-mip.objective, rel=1e-8)
     assert (cores_of == np.floor(cores_of)).all()
@@ -434,7 +430,6 @@ def test_the_fractional_optimum_bounds_everything_and_meets_its_dual(seed: int) 
     market = market.replace(parallel_fraction=fraction)
     outcome = utilitarian(market)
     value = job_utilities(market, answer(outcome).cores).sum()
-    assert outcome.bound is not None
     assert outcome.bound == pytest.approx(value, rel=1e-7)
     rng = np.random.default_rng(seed)
     for _ in range(200):
@@ -457,7 +452,6 @@ def test_the_nash_welfare_bound_holds_for_every_allocation_tried(seed: int) -> N
     market = drawn(seed, users=6, servers=4, jobs=3, budgets="lognormal")
     outcome = nash_welfare(market)
     assert outcome.status is Status.OPTIMAL
-    assert outcome.bound is not None
     value = welfare_of(market, user_utilities(market, answer(outcome).cores))
     assert outcome.bound == pytest.approx(value, rel=1e-6)
     rng = np.random.default_rng(seed)
@@ -631,7 +625,6 @@ def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
     assert outcome.status is Status.FEASIBLE
     exact = nash_welfare(market)
     assert exact.status is Status.OPTIMAL
-    assert exact.bound is not None
     assert exact.bound == pytest.approx(
         welfare_of(market, user_utilities(market, answer(exact).cores)), rel=1e-6
     )
@@ -667,8 +660,6 @@ def test_an_interrupt_on_the_path_keeps_what_was_reached(monkeypatch: pytest.Mon
     )
     cotenant.check(small(2), answer(outcome))
     first = nash_welfare(small(2), time_limit=1e-9)
-    assert outcome.bound is not None
-    assert first.bound is not None
     assert outcome.bound < first.bound
 
 
@@ -724,17 +715,10 @@ def test_leximin_proves_small_levels_too() -> None:
     ] == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize("rho", [0.0, 1.0, 0.001, -1e9, float("nan")])
-def test_exponents_whose_powers_leave_the_floats_are_refused(rho: float) -> None:
-    with refused(InvalidOption):
-        nash_welfare(small(2), utility="ces", rho=rho)
-
-
 def test_the_bound_of_an_unproved_welfare_is_not_below_the_optimum() -> None:
     market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
     best = welfare_of(market, user_utilities(market, answer(nash_welfare(market)).cores))
     early = nash_welfare(market, time_limit=1e-9)
-    assert early.bound is not None
     assert (
         early.bound >= best > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
     )

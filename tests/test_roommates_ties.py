@@ -279,23 +279,8 @@ def test_a_bound_that_is_known_is_not_proved_again():
 
 
 def test_runs_are_short_and_now_and_then_longer():
-    assert [_luby(number) for number in range(1, 16)] == [
-        1,
-        1,
-        2,
-        1,
-        1,
-        2,
-        4,
-        1,
-        1,
-        2,
-        1,
-        1,
-        2,
-        4,
-        8,
-    ]
+    first = [1, 1, 2, 1, 1, 2, 4]
+    assert [_luby(number) for number in range(1, 16)] == [*first, *first, 8]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])

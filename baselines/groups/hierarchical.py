@@ -55,12 +55,12 @@ def hierarchical(
         count = Grouping(shared.members[here], shared.where[here], shared.number[here]).placed(
             instance.types
         )
-        found = _matched(instance, place, count, machines, clock)
-        if found is None:
+        groups = _matched(instance, place, count, machines, clock)
+        if groups is None:
             return repaired(instance, shared)
-        rows += [[*types, *[-1] * (width - len(types))] for types in found]
-        where += [place] * len(found)
-        many += list(found.values())
+        rows += [[*types, *[-1] * (width - len(types))] for types in groups]
+        where += [place] * len(groups)
+        many += list(groups.values())
     return repaired(instance, Grouping(ascending(np.array(rows)), np.array(where), np.array(many)))
 
 
@@ -110,9 +110,9 @@ def _stage(
             for other in np.flatnonzero(size == small).tolist()
             if large > small or one <= other
         ]
-    made = [groups[one] + (groups[other] if other >= 0 else ()) for one, other, _ in pairs]
+    joined = [groups[one] + (groups[other] if other >= 0 else ()) for one, other, _ in pairs]
     width = max(wanted)
-    rows = ascending(np.array([[*types, *[-1] * (width - len(types))] for types in made]))
+    rows = ascending(np.array([[*types, *[-1] * (width - len(types))] for types in joined]))
     lost = units(instance, place, rows)
     barred = (lost >= FORBIDDEN).any(axis=1) & (rows >= 0).any(axis=1)
     cost = np.where(barred, 0, np.where(lost < FORBIDDEN, lost, 0).sum(axis=1)) / UNIT
@@ -134,9 +134,9 @@ def _stage(
     answer = solve_program(builder.build(), time_limit=clock.time_slice(1, STAGE_SECONDS))
     if answer.point is None:
         return None
-    found: Kinds = {}
+    matched: Kinds = {}
     for at, number in enumerate(np.rint(answer.point).astype(int).tolist()):
         if number:
-            types = tuple(sorted(made[at], reverse=True))
-            found[types] = found.get(types, 0) + number
-    return found
+            types = tuple(sorted(joined[at], reverse=True))
+            matched[types] = matched.get(types, 0) + number
+    return matched

@@ -160,12 +160,12 @@ def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping
             many -= whole * each
     used = [machines.kinds[at] for at in range(machines.empty, len(machines.kinds))]
     width = int(instance.seats.max())
-    found = Grouping(
+    grouping = Grouping(
         np.array([[*types, *[-1] * (width - len(types))] for _, types in used]),
         np.array([place for place, _ in used]),
         machines.number[machines.empty : len(used) + machines.empty],
     )
-    return repaired(instance, found)
+    return repaired(instance, grouping)
 
 
 def _key(machines: _Machines, at: int, kind: int, tolerance: int | None) -> tuple[int, int, int]:

@@ -78,7 +78,7 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[Place
                 return agent
         return None
 
-    found: list[tuple[Place, ...]] = []
+    pairs: list[tuple[Place, ...]] = []
     for _, kind, mine, other in sorted(options, key=lambda option: (option[0], option[1])):
         for there in [at for at in free if at[0] == other and (other, at[1], kind) in gains]:
             while (one := take((kind, mine))) is not None:
@@ -88,8 +88,8 @@ def leaving(advice: Recommendation, placed: Sequence[Types]) -> list[tuple[Place
                     free[kind, mine].append(one)
                     break
                 gone.add(two[0])
-                found.append((one, two))
-    return found
+                pairs.append((one, two))
+    return pairs
 
 
 def format_counts(names: Sequence[str], groups: Sequence[Types]) -> str:

@@ -250,36 +250,36 @@ class Coordinator:
         return sorted(there.keys() - busy - self._refused)
 
     def _broken(
-        self, found: Decision, made: list[tuple[int, ...]], notes: list[str]
+        self, decision: Decision, placed: list[tuple[int, ...]], notes: list[str]
     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """The groups that stay, and the agents that leave to be together at the next epoch; whom
         they leave goes back to the queue.
         """
-        gone = found.leaving([self.jobs.kinds(numbers) for numbers in made])
-        together = [tuple(made[place][seat] for place, seat in agents) for agents in gone]
+        gone = decision.leaving([self.jobs.kinds(numbers) for numbers in placed])
+        together = [tuple(placed[place][seat] for place, seat in agents) for agents in gone]
         leave = {number for numbers in together for number in numbers}
         broken = {place for agents in gone for place, _ in agents}
         for place in broken:
-            self.jobs.put_back(number for number in made[place] if number not in leave)
+            self.jobs.put_back(number for number in placed[place] if number not in leave)
         if together:
             groups = format_counts(
                 self._names, [tuple(sorted(self.jobs.kinds(one))) for one in together]
             )
             notes.append(f"left their co-runners to be together next: {groups}")
-        return [one for place, one in enumerate(made) if place not in broken], together
+        return [one for place, one in enumerate(placed) if place not in broken], together
 
     def _references(
-        self, made: list[tuple[int, ...]], spare: int, now: float
+        self, groups: list[tuple[int, ...]], spare: int, now: float
     ) -> list[tuple[int, ...]]:
         """The groups, some of them split where a type has no fresh run alone."""
         mode = self.settings.references
         if mode == "never" or (mode == "spare" and spare < 1):
-            return made
-        alone = {self.jobs.kinds(one)[0] for one in made if len(one) == 1}
-        jobs = self.queue_store.jobs([number for one in made for number in one])
-        found: list[tuple[int, ...]] = []
+            return groups
+        alone = {self.jobs.kinds(one)[0] for one in groups if len(one) == 1}
+        jobs = self.queue_store.jobs([number for one in groups for number in one])
+        split: list[tuple[int, ...]] = []
         back: list[int] = []
-        for one in made:
+        for one in groups:
             stale = [
                 number
                 for number, kind in zip(one, self.jobs.kinds(one), strict=True)
@@ -288,18 +288,18 @@ class Coordinator:
                 and not self.penalty_model.seen.fresh(self._job_row(jobs[number]), now)
             ]
             if len(one) == 1 or not stale or (spare < 1 and mode == "spare"):
-                found.append(one)
+                split.append(one)
                 continue
             rest = tuple(number for number in one if number != stale[0])
             alone |= set(self.jobs.kinds(one if spare and len(rest) == 1 else stale[:1]))
-            found.append((stale[0],))
+            split.append((stale[0],))
             if spare:
-                found.append(rest)
+                split.append(rest)
                 spare -= 1
             else:
                 back += rest
         self.jobs.put_back(back)
-        return found
+        return split
 
     def _means(self, groups: Sequence[Group]) -> dict[str, float | None]:
         """The mean penalty predicted of the jobs of groups, and the ends of its interval."""
@@ -349,14 +349,14 @@ class Coordinator:
 
     def _hear(self, ended: Sequence[Ended]) -> None:
         """Write down what came of groups, all of it or nothing, and let jobs wait again."""
-        known = [one for one in ended if one.group in self._running]
-        if not known:
+        ours = [one for one in ended if one.group in self._running]
+        if not ours:
             return
-        self._pending = known
+        self._pending = ours
         complaints, seen = [], []
         outcomes: dict[int, tuple[State, str]] = {}
         with self.store.writing():
-            for one in known:
+            for one in ours:
                 here = self._running[one.group]
                 states, look, why = self._written(one, here)
                 outcomes |= states
@@ -366,7 +366,7 @@ class Coordinator:
                     complaints.append(why)
         self._pending = []
         done: dict[str, str] = {}
-        for one in known:
+        for one in ours:
             done[one.group] = self._running.pop(one.group).group.machine
         self.machines.acknowledge(done)
         for here, look in seen:

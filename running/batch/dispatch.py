@@ -139,18 +139,18 @@ class Fleet:
         EngineError
             The scheduler went away, or no machine is left for a minute.
         """
-        found, self._before = self._before, []
+        outcomes, self._before = self._before, []
         end = time.monotonic() + seconds
         while True:
             with suppress(Empty):
                 wait = min(max(0.0, end - time.monotonic()), LOOK_SECONDS)
-                future = self._finished.get(timeout=0 if found else wait)
-                found += self._outcome(future)
+                future = self._finished.get(timeout=0 if outcomes else wait)
+                outcomes += self._outcome(future)
                 continue
             if time.monotonic() - self._looked >= LOOK_SECONDS:
-                found += self._look()
-            if found or time.monotonic() >= end:
-                return found
+                outcomes += self._look()
+            if outcomes or time.monotonic() >= end:
+                return outcomes
 
     def acknowledge(self, groups: Mapping[str, str]) -> None:
         """What came of these groups is written down: their machines may let go of it."""
@@ -203,15 +203,15 @@ class Fleet:
                 self._machines[machine] = answer
                 if not {*self._recovered, *self._going}.issuperset(answer.running):
                     self._ask(end_groups, self._wanted.token, workers=[machine])  # given up as lost
-        found = []
+        outcomes = []
         for group, machine in list(self._recovered.items()):
             answer = (registrations or {}).get(machine)
             if isinstance(answer, Registered) and group in answer.done:
-                found.append(Ended(group, answer.done[group]))
+                outcomes.append(Ended(group, answer.done[group]))
             elif machine not in there or (
                 isinstance(answer, Registered) and group not in answer.running
             ):
-                found.append(Ended(group, None, f"{machine} was lost"))
+                outcomes.append(Ended(group, None, f"{machine} was lost"))
             else:
                 continue
             del self._recovered[group]
@@ -222,14 +222,14 @@ class Fleet:
                 del self._going[group]
                 with suppress(Exception):
                     future.cancel()
-                found.append(Ended(group, None, f"{machine} was lost"))
+                outcomes.append(Ended(group, None, f"{machine} was lost"))
         self._without = 0.0 if self._machines else self._without or now
         if self._without and now - self._without > MACHINELESS_SECONDS:
             raise EngineError(
                 f"there has been no machine for {MACHINELESS_SECONDS:g} s; to go on, give "
                 "the same command again"
             )
-        return found
+        return outcomes
 
     def _require(self, machine: str, registration: Registered) -> None:
         """Refuse a machine without the programs, and one whose CPUs another worker has."""
@@ -239,9 +239,9 @@ class Fleet:
                 "what the "
                 "jobs need there, or start the worker where it is"
             )
-        for other, known in self._machines.items():
-            same = other != machine and known.facts["machine"] == registration.facts["machine"]
-            if same and not self._wanted.overlap and set(known.cpus) & set(registration.cpus):
+        for other, registered in self._machines.items():
+            same = other != machine and registered.facts["machine"] == registration.facts["machine"]
+            if same and not self._wanted.overlap and set(registered.cpus) & set(registration.cpus):
                 raise InvalidOption(
                     f"the Dask workers {other} and {machine} are of one computer and share CPUs; "
                     "start one worker a machine, or each under `taskset -c LIST`. --overlap "
@@ -267,8 +267,8 @@ class Fleet:
 
 def programs_of(jobs: Iterable[Job]) -> list[Program]:
     """What jobs need on their machines, each once."""
-    found = {(job.command[0], str(job.directory), job.environment.get("PATH")) for job in jobs}
-    return sorted(found, key=str)
+    programs = {(job.command[0], str(job.directory), job.environment.get("PATH")) for job in jobs}
+    return sorted(programs, key=str)
 
 
 @contextmanager

@@ -114,20 +114,20 @@ class GroupAgents:
         blocks, willing = self._blocking(reading)
         chosen = np.flatnonzero(blocks[part.at] & (self._gains(entry, reading) > self._alpha))
         gain, least, most = (self._gains(entry, of) for of in ("measured", "certain", "possible"))
-        found = []
+        offers = []
         for place in chosen[np.argsort(-gain[chosen], kind="stable")].tolist():
             at, seat = int(part.at[place]), int(part.seat[place])
             pairs = zip(willing[at].tolist(), self._times[at].tolist(), strict=True)
             sets = prod(
                 comb(w - (s == seat), m - (s == seat)) for s, (w, m) in enumerate(pairs) if m
             )
-            found.append(
+            offers.append(
                 Offer(
                     tuple(part.others[place].tolist()), sets,
                     float(gain[place]), float(least[place]), float(most[place]),
                 )
             )  # fmt: skip
-        return found
+        return offers
 
     def leaving(self, placed: Sequence[Types]) -> list[tuple[Place, ...]]:
         """Sets of agents that leave together for certain gains, those of the largest summed gain
@@ -151,14 +151,14 @@ class GroupAgents:
             for seat in range(len(types)):
                 free[entry_of(types, seat)].append((group, seat))
         gone: set[int] = set()
-        found: list[tuple[Place, ...]] = []
+        sets: list[tuple[Place, ...]] = []
         for at in rows[np.argsort(-score, kind="stable")][:MOST_LEAVING].tolist():
             ranked = sorted(gains[at], key=lambda one: (-one[0], one[1]))
             wanted = Counter(self._rows[at].tolist())
             while (one := _taken(wanted, ranked, free, gone)) is not None:
                 gone |= {group for group, _ in one}
-                found.append(one)
-        return found
+                sets.append(one)
+        return sets
 
     def _advised(self, reading: Reading) -> int:
         """How many agents are in a set that breaks away."""
@@ -204,15 +204,15 @@ class GroupAgents:
         sides = _SIDES[reading]
         if (seen := self._measured.get(entry)) is not None:
             now = np.full(len(total), seen[sides[0]])
-        for known, values in self._measured.items():
-            if known[0] == kind and len(known) == part.others.shape[1] + 1:
-                here = (part.others == np.array(known[1:])).all(axis=1)
+        for entry_measured, values in self._measured.items():
+            if entry_measured[0] == kind and len(entry_measured) == part.others.shape[1] + 1:
+                here = (part.others == np.array(entry_measured[1:])).all(axis=1)
                 new[here] = values[sides[1]]
                 if seen is None:
                     now[here] = min(1.0, float(leave[kind, beside].sum()))
-        found: Floats = np.round(now - new, 12)  # of decimals: what sums of floats add is no gain
-        found[same] = -np.inf
-        return found
+        gains: Floats = np.round(now - new, 12)  # of decimals: what sums of floats add is no gain
+        gains[same] = -np.inf
+        return gains
 
     def _part(self, kind: int) -> _Part:
         here = self._rows == kind

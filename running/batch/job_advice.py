@@ -85,15 +85,15 @@ class JobAdvice:
             return [f"{head}, was in no epoch yet; nothing to advise"]
         place = f"beside {self.beside}" if self.beside else "alone on its machine"
         head += f", {place} in epoch {self.epoch}"
-        found = [head]
+        lines = [head]
         if self.beside and self.penalty is not None:
             seen = "" if self.measured is None else f", measured {100 * self.measured:.1f}"
-            found.append(
+            lines.append(
                 f"penalty {_points(self.penalty, self.low, self.high)} points, believed now{seen}"
             )
         if self.certain:
             best = self.certain[0]
-            found.append(
+            lines.append(
                 f"break away: with {best.kind}, gaining {_points(best.gain, best.least, best.most)}"
                 f" points for sure, {best.willing} "
                 f"{'of them' if best.jobs == 1 else 'such sets of jobs'} willing"
@@ -105,14 +105,14 @@ class JobAdvice:
                 might = f"; {best.kind} might give {_points(best.gain, best.least, best.most)}"
             if not self.beside:
                 might = ": it has its machine to itself"
-            found.append(f"participate: no better partner for sure{might}")
+            lines.append(f"participate: no better partner for sure{might}")
         others = [*self.certain, *self.possible][1:4]
         if others:
             partners = (f"{o.kind} {_points(o.gain, o.least, o.most)}" for o in others)
-            found.append(f"next: {', '.join(partners)}")
+            lines.append(f"next: {', '.join(partners)}")
         certainty = self.certainty or "penalties without intervals"
-        found.append(f"gains above {100 * self.alpha:g} points count; {certainty}")
-        return found
+        lines.append(f"gains above {100 * self.alpha:g} points count; {certainty}")
+        return lines
 
 
 def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None = None) -> JobAdvice:

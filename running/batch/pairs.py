@@ -187,8 +187,8 @@ def advise_pairs(
     else:
         listed, left = _read_jobs(jobs, instance.names)
     if not listed:
-        known = ", ".join(instance.names[:8])
-        raise InvalidFile(f"{jobs} holds no job that waits of a known type ({known})")
+        types = ", ".join(instance.names[:8])
+        raise InvalidFile(f"{jobs} holds no job that waits of a known type ({types})")
     names = [] if nodes is None else hostnames(nodes)
     machines = len(names) if nodes is not None else (len(listed) + 1) // 2
     queue, ids = Waiting(instance.types), defaultdict[int, deque[str]](deque)
@@ -198,9 +198,9 @@ def advise_pairs(
         queue.add(age, counts)
         ids[job.kind].append(job.number)
     whole = instance.replace(count=np.full(instance.types, 2), machines=None, unpaired=None)
-    found = pair_oldest(whole, policy, queue, machines, np.random.default_rng(seed))
-    assert found is not None  # there is a job and a node
-    problem, pairing, _ = found
+    placement = pair_oldest(whole, policy, queue, machines, np.random.default_rng(seed))
+    assert placement is not None  # there is a job and a node
+    problem, pairing, _ = placement
     groups = groups_of(pairing)
     placed = tuple(
         Placed(node, tuple(ids[kind].popleft() for kind in kinds), kinds)
@@ -265,26 +265,26 @@ def hostnames(text: str) -> list[str]:
     InvalidOption
         It is none, or names a node twice.
     """
-    found: list[str] = []
+    names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            found.append(part.strip())
+            names.append(part.strip())
             continue
         for span in match[2].split(","):
             ends = span.split("-")
             few = len(ends) <= 2 and all(end.isdecimal() and len(end) <= 6 for end in ends)
             if not few or int(ends[0]) > int(ends[-1]):
                 raise InvalidOption(f"nodes is {text!r}; expected names such as n[1-4],big1")
-            found += [
+            names += [
                 f"{match[1]}{number:0{len(ends[0])}}{match[3]}"
                 for number in range(int(ends[0]), int(ends[-1]) + 1)
             ]
-    if not found or not all(_NODE.fullmatch(name) for name in found):
+    if not names or not all(_NODE.fullmatch(name) for name in names):
         raise InvalidOption(f"nodes is {text!r}; expected names such as n[1-4],big1")
-    if len(set(found)) < len(found):
+    if len(set(names)) < len(names):
         raise InvalidOption(f"nodes is {text!r}, which names a node twice; expected each once")
-    return found
+    return names
 
 
 def _read_source(source: str, voids: Literal["forbid", "predict"] | None) -> Colocation:
@@ -300,16 +300,16 @@ def _read_source(source: str, voids: Literal["forbid", "predict"] | None) -> Col
                 )
         if source.endswith(".csv") or read_bytes(source).lstrip()[:1] not in (b"{", b"["):
             return slowdown_csv(source, copies=2)
-    found = read(source)
-    if not isinstance(found, Colocation):
-        raise InvalidFile(f"{source} is an instance of {found.problem}; expected colocation")
-    return found
+    instance = read(source)
+    if not isinstance(instance, Colocation):
+        raise InvalidFile(f"{source} is an instance of {instance.problem}; expected colocation")
+    return instance
 
 
 def _read_jobs(path: str, names: Sequence[str]) -> tuple[list[WaitingJob], list[tuple[str, str]]]:
     """The jobs that wait, in order, and those that are left as they are, with the reason."""
     places = {name: place for place, name in enumerate(names)}
-    found: list[WaitingJob] = []
+    waiting: list[WaitingJob] = []
     left: list[tuple[str, str]] = []
     for number, name, state, nodes in _listed(path):
         if state not in ("", "PENDING", "PD"):
@@ -322,8 +322,8 @@ def _read_jobs(path: str, names: Sequence[str]) -> tuple[list[WaitingJob], list[
         elif kind is None:
             left.append((number, f"nothing is known of type {name!r}"))
         else:
-            found.append(WaitingJob(number, kind))
-    return found, left
+            waiting.append(WaitingJob(number, kind))
+    return waiting, left
 
 
 def _kind(name: str, places: Mapping[str, int]) -> int | None:

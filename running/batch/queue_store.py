@@ -109,7 +109,7 @@ class QueueStore:
         InvalidInstance
             A job that was begun has another command now, or another type or rerun.
         """
-        known = {
+        entered = {
             row[0]: row[1:]
             for row in self.store.rows("SELECT name, type, spec, rerun, attempts FROM queued")
         }
@@ -117,7 +117,7 @@ class QueueStore:
         new, changed = [], []
         for place, one in enumerate(queue):
             values = (one.job.name, one.document(), int(one.rerun))
-            before = known.get(one.name)
+            before = entered.get(one.name)
             if before is None:
                 age = last + 1 + place if ages is None else ages[place]
                 new.append((one.name, *values, age))
@@ -170,15 +170,15 @@ class QueueStore:
         InvalidOption
             There is none.
         """
-        found = self.entries("name = ?", (text,))
-        if not found and text.isdecimal():
-            found = self.entries("id = ?", (int(text),))
-        if not found:
+        entries = self.entries("name = ?", (text,))
+        if not entries and text.isdecimal():
+            entries = self.entries("id = ?", (int(text),))
+        if not entries:
             names = [row[0] for row in self.store.rows("SELECT name FROM queued LIMIT 1000")]
             raise InvalidOption(
                 f"job is {text!r}; expected a number or name; {suggest(text, names)}"
             )
-        return found[0]
+        return entries[0]
 
     def groups_beside(self, number: int) -> list[Group]:
         """The groups of the epoch in which a job was placed last; none when it never was."""
@@ -196,8 +196,10 @@ class QueueStore:
         )
         if not rows:
             return {}
-        found: dict[str, Any] = parsed(rows[0][0], _RunOf, f"{self.store.path}: session.settings")
-        run: dict[str, Any] = found["run"]
+        settings: dict[str, Any] = parsed(
+            rows[0][0], _RunOf, f"{self.store.path}: session.settings"
+        )
+        run: dict[str, Any] = settings["run"]
         return run
 
     def next_epoch(self) -> int:

@@ -63,7 +63,7 @@ def write_queue_report(
         )
         unfinished = queue_store.entries("state IN ('failed', 'lost')")
         settings = queue_store.run_settings()
-    made = Content(
+    page = Content(
         title=f"The queue of {Path(store).name}",
         about="What was believed of the jobs that were done together, what was measured of them, "
         "and how they ended.",
@@ -97,7 +97,7 @@ def write_queue_report(
             ),
         ),
     )  # fmt: skip
-    return write_content(made, path)
+    return write_content(page, path)
 
 
 def _sentences(measured: list[tuple[Any, ...]], epochs: list[tuple[Any, ...]]) -> tuple[str, ...]:

@@ -78,13 +78,13 @@ def method_of(
     chosen = DEFAULTS[problem] if method is None else method
     if callable(chosen):
         return chosen, chosen, problem
-    known = [one.name for one in methods(problem)]
-    if chosen not in known and any(
+    names = [one.name for one in methods(problem)]
+    if chosen not in names and any(
         chosen == one.name for other in DEFAULTS for one in methods(other)
     ):
         raise InvalidOption(
             f"method is {chosen!r}, which is not for machines of {seats} seats; methods that are: "
-            f"{', '.join(known)}"
+            f"{', '.join(names)}"
         )
     return chosen, find(problem, chosen).resolve(), problem
 

@@ -50,14 +50,14 @@ class WaitingQueue:
 
     def take(self, batch: Batch) -> list[deque[int]]:
         """The jobs that a batch takes, by type, the oldest first."""
-        found: list[deque[int]] = [deque() for _ in self.types]
+        taken: list[deque[int]] = [deque() for _ in self.types]
         for age, counts in batch:
             for kind in np.flatnonzero(counts).tolist():
                 waits = self._ids[age, kind]
-                found[kind].extend(waits.popleft() for _ in range(counts[kind]))
+                taken[kind].extend(waits.popleft() for _ in range(counts[kind]))
                 if not waits:
                     del self._ids[age, kind]
-        return found
+        return taken
 
     def kinds(self, numbers: Iterable[int]) -> Types:
         """The types of jobs."""

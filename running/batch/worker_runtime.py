@@ -185,8 +185,8 @@ def _folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"cotenant-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        if found.st_uid != os.getuid() or found.st_mode & 0o022:
+        facts = folder.lstat()
+        if facts.st_uid != os.getuid() or facts.st_mode & 0o022:
             raise PermissionError("it is not this user's alone")
     except OSError as error:
         raise InvalidFile(

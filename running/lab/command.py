@@ -54,13 +54,13 @@ def require_linux() -> Any:
 def kill_leftovers(token: str) -> int:
     """Kill every process that carries the token of a store; returns how many there were."""
     psutil = require_linux()
-    found = 0
+    killed = 0
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if process.pid != os.getpid() and process.environ().get(TOKEN) == token:
                 process.kill()
-                found += 1
-    return found
+                killed += 1
+    return killed
 
 
 class Computer:
@@ -190,8 +190,8 @@ class Computer:
             process.stdin.flush()
             line = process.stdout.readline()
         if line.endswith(b"\n"):
-            found: dict[str, Any] = json.loads(line)
-            return found
+            answer: dict[str, Any] = json.loads(line)
+            return answer
         process.kill()
         process.wait()
         self.close()
@@ -211,7 +211,7 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
         + ([tuple(answer["cut"])] if answer["cut"] else [])
         for answer in answers
     ]
-    made = []
+    members = []
     for place, answer in enumerate(answers):
         others = [span for other, spans in enumerate(times) if other != place for span in spans]
         runs = []
@@ -229,8 +229,8 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
                     memory=run["memory"],
                 )
             )
-        made.append(JobRuns(tuple(runs), answer["error"], answer["left"]))
-    return tuple(made)
+        members.append(JobRuns(tuple(runs), answer["error"], answer["left"]))
+    return tuple(members)
 
 
 def benchexec() -> tuple[str, ...]:
@@ -241,14 +241,14 @@ def benchexec() -> tuple[str, ...]:
     InvalidOption
         It is not installed, or this system does not permit what it needs.
     """
-    found = shutil.which("runexec")
-    if found is None:
+    program = shutil.which("runexec")
+    if program is None:
         raise InvalidOption(
             "runner is benchexec, but there is no program runexec; python -m pip install benchexec"
         )
     why = ""
     for mode in ("--container", "--no-container"):
-        words = (found, mode, "--quiet", "--output", "/dev/null")
+        words = (program, mode, "--quiet", "--output", "/dev/null")
         tried = subprocess.run([*words, "--", "true"], capture_output=True, text=True, check=False)
         if tried.returncode == 0 and "walltime=" in tried.stdout:
             return words

@@ -38,10 +38,10 @@ class Estimates:
     @property
     def known(self) -> Booleans:
         """(T, T): which entries were measured."""
-        found = np.zeros((self.jobs, self.jobs), dtype=bool)
+        measured = np.zeros((self.jobs, self.jobs), dtype=bool)
         for entry in self.estimates:
-            found[entry] = True
-        return found & found.T
+            measured[entry] = True
+        return measured & measured.T
 
 
 def simultaneous(confidence: float, jobs: int) -> float:
@@ -55,7 +55,7 @@ def estimate_penalties(seen: Observations, confidence: float) -> Estimates:
     """What observations show."""
     jobs = range(len(seen.jobs))
     level = simultaneous(confidence, len(jobs))
-    found = {
+    guesses = {
         (a, c): guess
         for a in jobs
         for c in (CONTROL, *jobs)
@@ -63,8 +63,8 @@ def estimate_penalties(seen: Observations, confidence: float) -> Estimates:
     }
     return Estimates(
         jobs=len(jobs),
-        estimates={entry: guess for entry, guess in found.items() if entry[1] != CONTROL},
-        controls={a: guess for (a, c), guess in found.items() if c == CONTROL},
+        estimates={entry: guess for entry, guess in guesses.items() if entry[1] != CONTROL},
+        controls={a: guess for (a, c), guess in guesses.items() if c == CONTROL},
         confidence=confidence,
         level=level,
     )

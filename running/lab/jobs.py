@@ -263,11 +263,11 @@ def _number(
 
 def _content(path: str) -> str:
     """The content of a file in a few letters."""
-    found = os.stat(path)
-    if found.st_size <= _HASHED:
+    facts = os.stat(path)
+    if facts.st_size <= _HASHED:
         with suppress(OSError):  # a program may be for running only
-            return _hashed(path, found.st_size, found.st_mtime_ns)
-    return f"{found.st_size} {found.st_mtime_ns}"
+            return _hashed(path, facts.st_size, facts.st_mtime_ns)
+    return f"{facts.st_size} {facts.st_mtime_ns}"
 
 
 @lru_cache(maxsize=1024)

@@ -328,13 +328,13 @@ class MeasurementRun:
     def _done_in(self, number: int) -> set[Cell]:
         """The cells that a round has already."""
         place = {job: at for at, job in enumerate(self.ids)}
-        found = set()
+        cells = set()
         for look in self.rows.looks(self.place):
             if look.round == number and look.jobs[0] in place:
                 beside = CONTROL if look.kind == "control" else ALONE
                 second = place.get(look.jobs[-1], ALONE) if look.kind == "pair" else beside
-                found.add((place[look.jobs[0]], second))
-        return found
+                cells.add((place[look.jobs[0]], second))
+        return cells
 
     def _with_alone(self, cells: list[Cell]) -> list[Cell]:
         """Cells with those alone of every job in them."""

@@ -64,14 +64,14 @@ def useful_pairs(instance: Colocation, known: Booleans, alpha: float) -> list[Ce
     """
     from ...analysis.run.solve import solve
 
-    found = solve(
+    pairing = solve(
         instance, "stable", alpha=alpha, uncertainty="possible", time_limit=CHOICE_SECONDS
     ).solution
-    if not isinstance(found, Pairing):
+    if not isinstance(pairing, Pairing):
         return []
     place = {name: at for at, name in enumerate(instance.names)}
     pairs: dict[Cell, None] = {}
-    for entry in undecided_pairs(instance, found, alpha):
+    for entry in undecided_pairs(instance, pairing, alpha):
         sides = [entry["types"], *zip(entry["types"], entry["beside"], strict=True)]
         for one, other in sides:
             if other is not None and not known[place[one], place[other]]:
@@ -178,8 +178,8 @@ class Plan:
             useful = useful_pairs(instance, known, alpha)
         except (InvalidInstance, InvalidOption, NoSolution):
             return []  # no pairing exists on what could be measured
-        found = [pair for pair in useful if pair not in wanted]
-        batch = found[: len(self.counts)]
+        open_pairs = [pair for pair in useful if pair not in wanted]
+        batch = open_pairs[: len(self.counts)]
         self.pairs += batch
         return batch
 

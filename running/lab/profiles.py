@@ -78,14 +78,14 @@ class JobProfiles:
 
     def flags(self, job: int) -> list[str]:
         """What to know of a job's row: drift, loss beside the control."""
-        found = []
+        flags = []
         drift = self.seen.drift(job)
         if drift is not None and not drift[1] <= 0 <= drift[2]:
-            found.append("drifts")
+            flags.append("drifts")
         control = self.estimates.controls.get(job)
         if control is not None and not control.low <= 0 <= control.high:
-            found.append("loses beside the control")
-        return found
+            flags.append("loses beside the control")
+        return flags
 
     def document(self) -> dict[str, Any]:
         """Everything as plain JSON."""
@@ -131,14 +131,14 @@ class JobProfiles:
 
     def tables(self, now: float) -> list[Table]:
         """The matrix in blocks of a few columns, and the jobs; `now` in seconds since 1970."""
-        found = [
+        blocks = [
             self._block(columns)
             for columns in (
                 [*range(len(self.names)), CONTROL][start : start + BLOCK]
                 for start in range(0, len(self.names) + 1, BLOCK)
             )
         ]
-        return [*found, self._jobs(now)]
+        return [*blocks, self._jobs(now)]
 
     def _block(self, columns: Sequence[int]) -> Table:
         """Some columns of the matrix."""
@@ -170,14 +170,14 @@ class JobProfiles:
                 guess.samples for (job, _), guess in self.estimates.estimates.items() if job == a
             ]
             lasts = [self.seen.last_look(a, c) for c in range(len(self.names))]
-            known = [last for last in lasts if last is not None]
+            begins = [last for last in lasts if last is not None]
             alone, drift = self._alone(a), self.seen.drift(a)
             rows.append(
                 (
                     f"{a + 1} {_short(name)}",
                     (alone, "-" if alone is None else f"{alone:.3g}"),
                     (min(samples, default=0), _span(samples)),
-                    (max(known, default=None), _age(now - max(known)) if known else "-"),
+                    (max(begins, default=None), _age(now - max(begins)) if begins else "-"),
                     (drift and drift[0], "-" if drift is None else f"{100 * drift[0]:+.1f}"),
                     ", ".join(self.flags(a)),
                 )
@@ -290,7 +290,7 @@ def _voids(
     alone too.
     """
     times = Counter(visit[:4] for visit in failed)
-    found: dict[Cell, str] = {}
+    voids: dict[Cell, str] = {}
     for first, second, kind, number, reason, begin in failed:
         if times[first, second, kind, number] < 2 or kind == "control" or first not in place:
             continue
@@ -303,8 +303,8 @@ def _voids(
             others = [(place[first], place[second])]
         else:
             continue
-        found |= {(min(pair), max(pair)): reason for pair in others}
-    return found
+        voids |= {(min(pair), max(pair)): reason for pair in others}
+    return voids
 
 
 def _short(name: str) -> str:

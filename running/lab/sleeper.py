@@ -21,7 +21,7 @@ _STEP = 0.004  # seconds between two looks at who is there
 
 def beside(folder: str) -> dict[int, str]:
     """The other sleepers that run now in this folder: process -> name."""
-    found = {}
+    sleepers = {}
     for entry in os.listdir(folder):
         name, _, process = entry.rpartition(".")
         if not process.isdecimal() or int(process) == os.getpid():
@@ -32,8 +32,8 @@ def beside(folder: str) -> dict[int, str]:
             with suppress(OSError):
                 os.unlink(os.path.join(folder, entry))
             continue
-        found[int(process)] = name
-    return found
+        sleepers[int(process)] = name
+    return sleepers
 
 
 def age(process: int) -> float:
@@ -57,13 +57,13 @@ def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> 
     with open(here, "w"):
         pass
     try:
-        left, last, known = seconds - age(os.getpid()), time.monotonic(), set[int]()
+        left, last, seen = seconds - age(os.getpid()), time.monotonic(), set[int]()
         while left > 0:
             others = beside(folder)
             lost = min(MOST, sum(penalty.get(name, 0.0) for name in others.values()))
-            for process in others.keys() - known:
+            for process in others.keys() - seen:
                 left += penalty.get(others[process], 0.0) * min(age(process), age(os.getpid()))
-            known = set(others)
+            seen = set(others)
             time.sleep(min(_STEP, left / (1 - lost)))
             now = time.monotonic()
             left -= (now - last) * (1 - lost)

@@ -121,12 +121,12 @@ class Observations:
             rounds = self._beside.setdefault(pair, {})
             # both members of a job beside itself are looks at one entry, in one round
             before = rounds.get(look.round)
-            kept = before[1] if before is not None and before[0] == look.begin else []
-            rounds[look.round] = (look.begin, [*kept, (seconds, covered)])
+            before_it = before[1] if before is not None and before[0] == look.begin else []
+            rounds[look.round] = (look.begin, [*before_it, (seconds, covered)])
 
     def logs(self, job: int, other: int) -> Floats:
         """The loss of a job beside another (or `CONTROL`) in each round that has both."""
-        found = []
+        losses_of_rounds = []
         for number, (_, sides) in self._beside.get((job, other), {}).items():
             alone = self.alone[job].get(number, (0.0, 0.0))[1]
             losses = [
@@ -135,17 +135,17 @@ class Observations:
                 if (loss := paired_loss(seconds, alone, covered)) is not None
             ]
             if losses:
-                found.append(sum(losses) / len(losses))
-        return np.array(found + self._production((job, other)))
+                losses_of_rounds.append(sum(losses) / len(losses))
+        return np.array(losses_of_rounds + self._production((job, other)))
 
     def group_estimates(self, level: float) -> dict[Entry, Estimate]:
         """What jobs lose among several others, of each entry with two looks; see `estimate`."""
-        found = {
+        guesses = {
             entry: estimate(np.array(self._production(entry)), level)
             for entry in self._produced
             if len(entry) > 2
         }
-        return {entry: guess for entry, guess in found.items() if guess is not None}
+        return {entry: guess for entry, guess in guesses.items() if guess is not None}
 
     def last_look(self, job: int, other: int) -> float | None:
         """When a job was last run beside another, seconds since 1970; None when never."""
@@ -193,15 +193,15 @@ class Observations:
     def _production(self, entry: Entry) -> list[float]:
         """The losses of production, each with a run alone of its own."""
         if entry not in self._matched:
-            found, unused = [], dict[int, list[tuple[float, float]]]()
+            losses, unused = [], dict[int, list[tuple[float, float]]]()
             for begin, row, seconds, covered in sorted(self._produced.get(entry, [])):
                 rest = unused.setdefault(row, list(self._references.get(row, [])))
                 near = self._nearest(rest, begin)
                 loss = None if near is None else paired_loss(seconds, near[1], covered)
                 if near is not None and loss is not None:
                     rest.remove(near)
-                    found.append(loss)
-            self._matched[entry] = found
+                    losses.append(loss)
+            self._matched[entry] = losses
         return self._matched[entry]
 
     @staticmethod
@@ -225,8 +225,8 @@ class Observations:
             return None
         from scipy.stats import theilslopes
 
-        found = theilslopes(np.log([time for _, time in looks]), hours, _DRIFT_LEVEL)
-        return float(found[0]), float(found[2]), float(found[3])
+        slope = theilslopes(np.log([time for _, time in looks]), hours, _DRIFT_LEVEL)
+        return float(slope[0]), float(slope[2]), float(slope[3])
 
 
 def paired_loss(seconds: float, alone: float, covered: float) -> float | None:

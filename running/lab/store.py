@@ -167,12 +167,12 @@ class Store:
         InvalidFile
             The store holds measurements of another one, and `other` does not permit a second.
         """
-        known = self.rows("SELECT id, fingerprint, facts FROM machine")
-        for number, name, _ in known:
+        machines = self.rows("SELECT id, fingerprint, facts FROM machine")
+        for number, name, _ in machines:
             if name == fingerprint:
                 return int(number)
-        if known and not other:
-            before = self._parsed(known[-1][2], dict[str, str], "machine.facts")
+        if machines and not other:
+            before = self._parsed(machines[-1][2], dict[str, str], "machine.facts")
             differs = [name for name in facts if facts[name] != before.get(name)]
             changed = "; ".join(f"{n} {before.get(n, 'unknown')}, now {facts[n]}" for n in differs)
             raise InvalidFile(
@@ -230,10 +230,10 @@ class Store:
         InvalidFile
             Nothing was measured yet.
         """
-        found = self.rows("SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1")
-        if not found:
+        sessions = self.rows("SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1")
+        if not sessions:
             raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")
-        machine, text, stop = found[0]
+        machine, text, stop = sessions[0]
         settings = self._parsed(text, MeasureSettings, "session.settings")
         several = {len(settings[name]) for name in ("names", "jobs", "counts", "bandwidth")}
         if len(several) > 1 or not set(settings["jobs"]) <= set(self.names()):
@@ -246,8 +246,8 @@ class Store:
     def facts(self, machine: int) -> dict[str, str]:
         """The facts of a machine."""
         text = self._one("SELECT facts FROM machine WHERE id = ?", (machine,))
-        found: dict[str, str] = self._parsed(text, dict[str, str], "machine.facts")
-        return found
+        facts: dict[str, str] = self._parsed(text, dict[str, str], "machine.facts")
+        return facts
 
     def add(
         self,
@@ -310,8 +310,8 @@ class Store:
     def alike(self, machine: int) -> list[int]:
         """The rows of the machines of the same kind."""
         wanted = kind_of(self.facts(machine))
-        found = self.rows("SELECT id FROM machine")
-        return [number for (number,) in found if kind_of(self.facts(number)) == wanted]
+        machines = self.rows("SELECT id FROM machine")
+        return [number for (number,) in machines if kind_of(self.facts(number)) == wanted]
 
     def commands(self) -> set[tuple[str, str, str]]:
         """Name, words and directory of every job."""
@@ -354,12 +354,12 @@ class Store:
 
     def last_visit(self, machine: int) -> tuple[int, float]:
         """The round and the end of a machine's last visit; (0, 0.0) when there is none."""
-        found = self.rows(
+        visits = self.rows(
             "SELECT round, begin + seconds FROM visit WHERE machine = ? AND round > 0 "
             "ORDER BY id DESC LIMIT 1",
             (machine,),
         )
-        return found[0] if found else (0, 0.0)
+        return visits[0] if visits else (0, 0.0)
 
     def surroundings(self, machine: int) -> dict[str, float | None]:
         """The number of visits of a machine by state, and the median and the most of the pressure
@@ -401,8 +401,8 @@ class Store:
             return self._rows.execute(query, values).fetchall()
 
     def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
-        found = self.rows(query, values)
-        return found[0][0] if found else None
+        rows = self.rows(query, values)
+        return rows[0][0] if rows else None
 
     def _parsed(self, text: str, kind: Any, column: str) -> Any:
         return parsed(text, kind, f"{self.path}: {column}")
@@ -424,8 +424,8 @@ def parsed(text: str, kind: Any, where: str) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        found = TypeAdapter(kind).validate_json(text, strict=True)
-        return found.model_dump(exclude_unset=True) if isinstance(found, BaseModel) else found
+        value = TypeAdapter(kind).validate_json(text, strict=True)
+        return value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
     except ValidationError as error:
         place, seen, expected = wrong_field(error)
         at = f"{where}: {in_words(place)}" if place else where
@@ -478,14 +478,14 @@ def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
         )
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise InvalidFile(f"{where} is a database, but not one that cotenant measure wrote")
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if not 1 <= found <= SCHEMA:
+    schema = connection.execute("PRAGMA user_version").fetchone()[0]
+    if not 1 <= schema <= SCHEMA:
         raise InvalidFile(
-            f"{where} is a store of version {found}; this package reads up to {SCHEMA}. Give "
+            f"{where} is a store of version {schema}; this package reads up to {SCHEMA}. Give "
             "another --store, or use the package's version that wrote it"
         )
     _require_sound(connection, where)
-    if found == 1 and new:
+    if schema == 1 and new:
         connection.executescript(
             f"BEGIN; {_VISIT.replace('TABLE visit', 'TABLE visits')} INSERT INTO visits SELECT * "
             f"FROM visit; DROP TABLE visit; ALTER TABLE visits RENAME TO visit; {_INDEX} "

@@ -267,8 +267,8 @@ class _Supervisor:
                 member = next((one for one in members if one.pid == pid), None)
                 if member is None:  # a stray that a job left, and that has ended by itself
                     continue
-                known = {one.pid for one in members}
-                left_behind = [child for child in _children(os.getpid()) if child not in known]
+                running = {one.pid for one in members}
+                left_behind = [child for child in _children(os.getpid()) if child not in running]
                 if once:
                     member.ended(status, usage, end, 0)
                     member.left = self._kill_strays(members.index(member))
@@ -291,18 +291,18 @@ class _Supervisor:
 
     def _kill_strays(self, seat: int) -> int:
         """Kill what the job of a seat left behind; returns how many there were."""
-        mark, found = f"{SEAT}={seat}".encode(), set()
+        mark, killed = f"{SEAT}={seat}".encode(), set()
         while strays := [
             pid for pid in _descendants(_children(os.getpid())) if _carries(pid, mark)
         ]:
-            found |= set(strays)
+            killed |= set(strays)
             for pid in strays:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             for pid in strays:
                 with suppress(ChildProcessError):
                     os.waitpid(pid, 0)
-        return len(found)
+        return len(killed)
 
     def _kill_all(self) -> None:
         """Kill every process below this one, whatever session it is in."""
@@ -317,12 +317,12 @@ class _Supervisor:
 
 def _children(pid: int) -> list[int]:
     """The children of a process, of all its threads."""
-    found = []
+    children = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as stream:
-                found += [int(word) for word in stream.read().split()]
-    return found
+                children += [int(word) for word in stream.read().split()]
+    return children
 
 
 def _carries(pid: int, mark: bytes) -> bool:
@@ -336,11 +336,11 @@ def _carries(pid: int, mark: bytes) -> bool:
 
 def _descendants(pids: list[int]) -> list[int]:
     """These processes and all below them."""
-    found, level = list(pids), list(pids)
+    below, level = list(pids), list(pids)
     while level:
         level = [child for pid in level for child in _children(pid)]
-        found += level
-    return found
+        below += level
+    return below
 
 
 def _surroundings(cpus: list[int]) -> dict[str, float | None]:

@@ -232,13 +232,13 @@ def require_pinning(seats: Seats) -> None:
 
 def cpu_list(text: str) -> tuple[int, ...]:
     """The CPUs that a list such as "0-3,8" names, in order; () for what is no such list."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part)
         if match is None:
             return ()
-        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(found))
+        cpus |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(cpus))
 
 
 def cpu_text(cpus: Iterable[int]) -> str:

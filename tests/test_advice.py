@@ -243,9 +243,7 @@ def test_a_zone_without_room_stays_empty_in_a_spread() -> None:
     advice = advise(state(*nodes, *pods))
     assert (advice.nodes_found, advice.pinned) == (1, {})
     more = pod("a-3", "n2", **spreads)  # three in zone a, none in b: broken now
-    assert advise(state(*nodes, *pods, more)).translation.violated_rules == (
-        f"spread of shop/a over {ZONE}",
-    )
+    approved(advise(state(*nodes, *pods, more)).translation.violated_rules)
 
 
 def test_host_ports_are_one_to_a_node() -> None:
@@ -327,7 +325,7 @@ def test_pods_that_are_near_by_zone_may_not_come_to_one_node() -> None:
         pod("b-1", "n1", affinity={"podAntiAffinity": {REQUIRED: apart("d", ZONE)["podAntiAffinity"][REQUIRED] + apart("d")["podAntiAffinity"][REQUIRED]}}),
     )  # fmt: skip
     before, after = Scheduler(read).broken(), Scheduler(read, {0: "n1", 1: "n2", 2: "n2"}).broken()
-    assert list(before) == [f"anti-affinity between shop/b-1 and shop/d-1 over {ZONE}"]
+    approved(list(before))
     assert set(after) - set(before) == {f"anti-affinity between shop/b-1 and shop/d-1 over {HOST}"}
 
 
@@ -348,7 +346,7 @@ def test_pods_that_a_spread_of_a_node_s_own_pod_counts_stay() -> None:
     )  # fmt: skip
     advice = advise(read)
     assert (moves_of(advice), advice.nodes_found, advice.nodes_lower_bound) == ({}, 2, 1)
-    assert ("spread", "a spread of shop/d-1 counts it") in advice.pinned[1]
+    approved(map(str, advice.pinned[1]))
     assert set(Scheduler(read, {0: "n2", 1: "n2", 2: "n2"}).broken()) == {
         f"spread of shop/d-1 over {HOST}"
     }
@@ -394,14 +392,14 @@ def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> No
     # more is asked of n1 than it has; two pods that are to be apart are together
     over = state(node("n1", "2"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "1"))
     advice = advise(over)
-    assert advice.translation.violated_rules == ("n1 is over its cpu",)
+    approved(advice.translation.violated_rules)
     assert (advice.nodes_found, moves_of(advice)) == (1, {"a-1": "n2"})
     near_each_other = [
         pod(f"a-{n}", "n1", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)
     ]
     advice = advise(state(node("n1"), node("n2"), *near_each_other, pod("b-1", "n2")))
     assert advice.nodes_found == 1  # left alone; mending needs both nodes
-    assert advice.translation.violated_rules == ("anti-affinity of shop/a",)
+    approved(advice.translation.violated_rules)
     approved(" ".join(advice_lines(advice)))
 
 
@@ -474,7 +472,7 @@ def test_pods_that_change_places_need_one_aside() -> None:
     stuck = ordered(
         state(*nodes[:2], pod("a-1", "n1", "3"), pod("b-1", "n2", "3")), {0: "n2", 1: "n1"}
     )
-    assert stuck.stuck == {0: ("too little cpu",), 1: ("too little cpu",)}
+    approved(str(stuck.stuck))
     assert stuck.waves == ()
 
 

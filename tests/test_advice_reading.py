@@ -59,7 +59,7 @@ def test_every_form_of_a_quantity_has_its_exact_value(text: str, value: Fraction
 
 @pytest.mark.parametrize("text", ["", "1x", "m", "1 Gi", "1e", "0x10", "1KiB", "--1", "1ee3", "."])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a quantity"):
+    with refused(ValueError):
         quantity(text)
 
 
@@ -175,9 +175,7 @@ def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
     assert not first.unsupported_constraints
     assert first.volume_node_affinity[0][0].labels[0].values == ("a",)
     assert second.volume_node_affinity[0][0].labels[0].values == ("b",)
-    assert [words for _, words in second.unsupported_constraints] == [
-        "limits of attached volumes unknown, add csinodes"
-    ]
+    approved([words for _, words in second.unsupported_constraints])
     read = state(*items, limits)
     assert not read.pods[1].unsupported_constraints
     assert (
@@ -260,13 +258,11 @@ def claiming(claim: str) -> list[dict[str, Any]]:
 def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
     disk = volume("pv", gcePersistentDisk={"pdName": "x"})
     read = read_pod(disk, claim_of("c", "pv"), volumes=claiming("c"))
-    assert read.unsupported_constraints == (
-        ("volumes", "limits of attached volumes unknown, add csinodes"),
-    )
+    approved(str(read.unsupported_constraints))
     going = claim_of("c", "pv")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     read = read_pod(volume("pv"), going, volumes=claiming("c"))
-    assert read.unsupported_constraints == (("volumes", "claim c is being deleted"),)
+    approved(str(read.unsupported_constraints))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +298,7 @@ def test_a_shared_volume_is_attached_once_in_the_bound() -> None:
     )  # fmt: skip
     advice = advise(read)
     assert (advice.nodes_found, advice.nodes_lower_bound) == (2, 1)
-    assert [words for _, words in read.pods[0].unsupported_constraints] == ["claim c is shared"]
+    approved([words for _, words in read.pods[0].unsupported_constraints])
 
 
 def test_a_budget_whose_status_is_of_an_older_one_allows_nothing() -> None:

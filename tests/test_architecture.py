@@ -369,7 +369,7 @@ def test_every_public_name_of_the_face_resolves() -> None:
         *(entry for entry in dir(cotenant) if not entry.startswith("__")),
     ]:
         assert getattr(cotenant, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="nonsense"):
         cotenant.nonsense  # noqa: B018
 
 
@@ -497,17 +497,17 @@ def test_a_name_of_before_still_works_and_warns(old: str, new: str) -> None:
 
 def test_attributes_of_before_still_work_and_warn() -> None:
     packing = cotenant.read("packing/tiny")
-    with pytest.warns(DeprecationWarning, match="Packing.requested now"):
+    with pytest.warns(DeprecationWarning, match="requested now"):
         assert packing.wanted is packing.requested
-    with pytest.warns(DeprecationWarning, match="Clock.expired now"):
+    with pytest.warns(DeprecationWarning, match="expired now"):
         assert not Clock().over
-    with pytest.warns(DeprecationWarning, match="Clock.time_slice now"):
+    with pytest.warns(DeprecationWarning, match="time_slice now"):
         assert Clock(9.0).share(3) is not None
     method = catalog.METHODS[0]
-    with pytest.warns(DeprecationWarning, match="Method.proof_producer now"):
+    with pytest.warns(DeprecationWarning, match="proof_producer now"):
         assert method.prover == method.proof_producer
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="nonsense"):
         method.nonsense  # noqa: B018
     assignment = cotenant.solve(cotenant.read("admission/tiny"), "SM").solution
-    with pytest.warns(DeprecationWarning, match="Assignment.used_cores now"):
+    with pytest.warns(DeprecationWarning, match="used_cores now"):
         assert assignment.held(9).shape == assignment.used_cores(9).shape

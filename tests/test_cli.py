@@ -319,7 +319,7 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     assert "colocation/tiny" in run("show").stdout
     assert "SMR" in run("methods", "colocation").stdout
     one = run("methods", "stable").stdout  # of any problem; its options with what they mean
-    assert "least gain for which an agent breaks away" in one
+    approved(one)
     assert "SMR" not in one
     both = json.loads(run("methods", "optimal", "--json").stdout)
     assert [entry["problem"] for entry in both] == ["colocation", "admission", "groups"]
@@ -386,9 +386,7 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     cotenant.write(open_end, tmp_path / "x.json")
     done = run("compare", str(tmp_path / "x.json"))
     assert done.returncode == 2
-    assert (
-        "error: no method works on an instance given; expected a number of servers" in done.stderr
-    )
+    approved(done.stderr)
 
 
 def test_methods_as_a_file_of_tables_hold_nothing_else() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from support import sweep_methods as bad
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.run import cluster
@@ -149,9 +149,7 @@ def test_two_workers_give_the_same_rows_as_this_process(
         row for row in there.rows if row["method"] != "leaves"
     ) == without_seconds(here.rows)
     died = [row["error"] for row in there.rows if row["method"] == "leaves"]
-    assert died == ["its process ended with code 3: a last word"] * 2, (
-        "a death takes its cell and no worker"
-    )
+    approved(map(str, died))
     assert seen == [(number, 24) for number in range(1, 25)]
     assert len(read_rows(out)) == 24
 
@@ -165,7 +163,7 @@ def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
         [TINY], [bad.sleeps], time_limit=1.0, hard_limit=6.0, options={"note": str(note)},
         dask=two_workers.address
     )  # fmt: skip
-    assert found.rows[0]["error"] == "passed its limit of 1 s by 5 s and was stopped"
+    approved(found.rows[0]["error"])
     assert all(map(bad.gone, map(int, note.read_text().split())))
 
 

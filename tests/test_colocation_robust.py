@@ -442,9 +442,7 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
     ]
     assert costs == sorted(costs)
     chart = alpha_chart(lines, instance.certainty)
-    assert [entry.name for entry in chart.series] == [
-        "no pair possibly blocks", "none blocks as measured", "none certainly blocks"
-    ]  # fmt: skip
+    approved([entry.name for entry in chart.series])  # fmt: skip
     approved(chart.note)  # fmt: skip
     *_, last = price_frontiers(instance, points=2, time_limit=20)
     assert (last.efficiency, last.fairness) == ("penalty", "robust_alpha")
@@ -476,7 +474,7 @@ def test_the_command_line_from_generating_to_checking(tmp_path: Path) -> None:
     reading = ("-o", "uncertainty=possible", "-o", "alpha=0.05")
     solved = terminal.run("solve", given, "-m", "stable", *reading, "--out", answer)
     assert solved.returncode == 0, solved.stderr
-    assert "matrix within the intervals 0" in " ".join(solved.stdout.split())
+    approved(" ".join(solved.stdout.split()))
     checked = terminal.run("check", given, answer)
     assert checked.returncode == 0, checked.stdout
     refused = terminal.run("solve", "colocation/tiny", "-m", "stable", *reading)

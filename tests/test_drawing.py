@@ -103,13 +103,7 @@ def test_a_picture_is_the_same_every_time() -> None:
 
 def test_a_pointer_is_told_of_every_point_that_is_there() -> None:
     text = drawing.svg(PICTURES[0])
-    assert re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text) == [
-        "tip &lt;A&gt;",
-        "tip C",
-        "p",
-        "q",
-        "r",
-    ]
+    approved(re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text))
 
 
 def test_a_page_may_recolor_series() -> None:

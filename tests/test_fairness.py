@@ -122,7 +122,7 @@ def test_the_exports_of_a_real_slurm_are_read() -> None:
     assert (len(final.run), final.groups, final.bad) == (
         40, ("biology", "physics", "chemistry", "root"), (),
     )  # fmt: skip
-    assert dict(final.dropped) == {"jobs that left the queue before they started": 1}
+    approved(str(dict(final.dropped)))
     place = final.jobs.index("41")  # suspended for 12 s
     assert (final.run[place], final.processors[final.jobs.index("4")]) == (4, 16)
     assert {"38+0", "38+1", "2_5"} <= set(final.jobs)
@@ -156,10 +156,7 @@ def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
     found = read_sacct(exported(jobs))
     assert sorted(found.jobs) == sorted(["1", "2", "3", "9", "10", "11", "12", "13", "13"])
     assert {each.job: each.processors for each in found.waiting} == {"4": 3, "5": 1, "6_[1-4%2]": 8}
-    assert dict(found.dropped) == {
-        "job steps": 1, "jobs that left the queue before they started": 1,
-        "repeated lines": 1, "jobs with no run time above 0": 1,
-    }  # fmt: skip
+    approved(str(dict(found.dropped)))  # fmt: skip
     words = " ".join(remarks(found))
     for what in ("eligible or submitted: 1", "suspended jobs: 1", "(whole nodes): 1",
                  "still run: 1", "not seen: 1", "not eligible yet: 1"):  # fmt: skip
@@ -283,9 +280,7 @@ def test_accounts_are_the_organizations_and_nothing_is_drawn(exported) -> None:
     assert (cause.kind, cause.loser, cause.gainer, cause.amount) == ("waited", 1, 0, 2 * 1800.0)
     assert [found.job(place) for place, _ in cause.waited] == ["3"]
     assert {found.job(place) for place, _ in cause.ran} == {"1", "2"}
-    lines = " ".join(" ".join(fairness_lines(found)).split())
-    assert "2 accounts on 4 CPUs (as given), in equal shares: no shares were given" in lines
-    assert "its job 3 waited while bio ran jobs 1, 2 above its share" in lines
+    approved(fairness_lines(found))
 
 
 def test_accounts_without_shares_and_shares_without_jobs_are_said(exported) -> None:
@@ -309,16 +304,14 @@ def test_a_hold_is_the_users_own_waiting_unless_asked(exported) -> None:
     assert from_eligible.owed[1] < from_submit.owed[1]
     assert from_submit.submitted is None
     assert from_eligible.submitted == pytest.approx(from_submit.owed)
-    assert "from its submission" in " ".join(" ".join(fairness_lines(from_eligible)).split())
+    approved(fairness_lines(from_eligible))
 
 
 def test_jobs_that_wait_are_shown_and_judged_when_asked(exported) -> None:
     path = exported([*LATE, job("4", "phy", 0, None, 0, 2)])
     shown = judged(path)
     assert waits(shown.found) == {"phy": (1, 2, 2 * 5400.0)}
-    assert "phy 1 job (2 CPUs, 3 core hours waited so far)" in " ".join(
-        " ".join(fairness_lines(shown)).split()
-    )
+    approved(fairness_lines(shown))
     counted = judged(path, Source(machines=4, waiting="limit"))
     assert counted.owed[1] > shown.owed[1]
     assert waits(counted.found) == {}
@@ -591,10 +584,7 @@ def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
     assert tried.levels.values.tolist() == [1, 0, 0]
     assert tried.levels.nearer(tried.now)
     text = emit_slurm(found)
-    assert "# sacctmgr -i add qos cotenant1 priority=1000\n" in text
-    assert (
-        "# sacctmgr -i modify account where name=a set qos+=cotenant1 defaultqos=cotenant1" in text
-    )
+    approved(text)
     assert max(map(len, (line for line in text.splitlines() if line.startswith("# ")))) <= 88
 
 
@@ -620,14 +610,16 @@ def test_what_is_advised_is_nearer_where_it_was_not_fitted_too() -> None:
 def test_the_command_says_and_fails_above(exported) -> None:
     path = exported(LATE)
     said = run("advise", "fairness", path, "--machines", "4")
-    assert (said.returncode, "phy is owed" in said.stdout) == (0, True)
+    assert said.returncode == 0
+    approved(said.stdout)
     assert run("advise", "fairness", path, "--machines", "4", "--fail-above", "1%").returncode == 1
     assert run("advise", "fairness", path, "--machines", "4", "--fail-above", "90%").returncode == 0
     document = json.loads(run("advise", "fairness", path, "--machines", "4", "--json").stdout)
     assert document["accounts"] == ["bio", "phy"]
     assert document["causes"]["phy"][0]["waited"] == {"3": 1.0}
     refused = run("advise", "fairness", path, "--emit", "yaml")
-    assert (refused.returncode, "expected slurm" in refused.stderr) == (2, True)
+    assert refused.returncode == 2
+    approved(refused.stderr)
     two = run("advise", "fairness", path, "--partition", "batch", "--partition", "batch")
     assert two.stdout.count("partition batch:") == 2
     plain = run("audit", path, "-o", "machines=4")

@@ -79,7 +79,7 @@ def test_an_answer_is_told_by_type_and_number_of_machines() -> None:
     found = cotenant.solve(many, lambda _: answer).described()
     approved(found.sentence)
     assert found.columns == ("together", "machines", "mean penalty", "worst penalty")
-    assert found.rows[0][:2] == ("web + cache + batch", 4)
+    approved(str(found.rows[0][:2]))
     assert found.rows[0][2:] == pytest.approx(((0.21 + 0.07 + 0.04) / 3, 0.21))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 from cotenant.instances.market import Market, check
 from cotenant.instances.market.generators import population
@@ -155,7 +155,7 @@ def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
     outcome = method(market, time_limit=60, limits=CHILDREN, **options)
     check(market, outcome.solution)
-    assert (outcome.stop, outcome.certificate["engine"]) == (stop, "its process was ended")
+    approved(str((outcome.stop, outcome.certificate["engine"])))
     if method is fisher_convex:
         assert outcome.status is Status.FEASIBLE
     else:

@@ -502,7 +502,7 @@ def test_an_exchange_of_parts_cannot_look_into_users(folder: Path) -> None:
     users = PartitionedUsers(str(folder), range(4))
     exchange = Exchange(header.capacity, header.unit, users)
     exchange.bid(UserGroup.equal)
-    with pytest.raises(RuntimeError, match="not known here"):
+    with refused(RuntimeError):
         exchange.jacobian(exchange.reply(exchange.price)).stiff()
     one, other = exchange.jacobian(exchange.reply(exchange.price)).dense(), np.eye(8)
     system = exchange.jacobian(exchange.reply(exchange.price))

@@ -51,7 +51,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     (problem,) = made.problems
     assert [bool(each.pictures) for each in problem.instances] == [True] * 2 + [False] * 18
     assert all(each.table is not None for each in problem.instances)
-    assert made.ran.rows[0][1] == (20, "20: draw-0, draw-1, draw-2, draw-3, draw-4, ...")
+    approved(str(made.ran.rows[0][1]))
     (problem,) = build_page(twenty, shown=0).problems
     assert not any(each.pictures for each in problem.instances)
     (problem,) = build_page(twenty, summary_only=True).problems
@@ -84,7 +84,7 @@ LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Lea
 
 def test_a_caption_is_the_finding_of_this_picture_on_two_lines() -> None:
     assert finding(LINE) == "Least: s with 1."
-    assert finding(replace(LINE, alt="only words. And more.")) == "Only words."
+    approved(finding(replace(LINE, alt="only words. And more.")))
     long = finding(replace(LINE, alt=f"Means: {'a long list, ' * 40}."))
     assert len(long) <= 180
     assert long.endswith("list ...")

@@ -151,10 +151,7 @@ def test_means_are_over_the_runs_that_answered_and_the_others_are_said_below_in_
     assert lines["fails_at_times"]["status"] == "error+feasible"
     assert (lines["finds_none"]["metrics"], lines["finds_none"]["seconds"]) == ({}, None)
     notes = table_of(found).notes[1:]
-    assert [note.partition(":")[0] for note in notes] == [
-        "fails_at_times failed in 1 of 3 runs",
-        "finds_none failed in 1 of 1 runs",
-    ]
+    approved([note.partition(":")[0] for note in notes])
     assert notes[0].endswith("...")
     assert all("\n" not in note and len(note) < 260 for note in notes)
     whole = next(
@@ -218,7 +215,7 @@ def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(
     assert [line["method"] for line in done.summary()] == ["optimal", "GR"]
     assert list(done.table["method"]) == ["optimal", "GR"]
     failed = cotenant.compare([TINY], ["optimal"], frontier=True, options={"points": 3})
-    assert table_of(failed).notes == ("the frontier failed: ValueError: three is too few",)
+    approved(table_of(failed).notes)
 
 
 def test_a_value_that_no_file_can_hold_is_a_failed_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,11 +58,7 @@ def test_the_oldest_jobs_are_paired_by_their_ids_and_the_others_told_of(
         ("n1", ("101", "103")), ("n2", ("102", "107_2")),
     ]  # fmt: skip
     assert found.later == 1
-    assert dict(found.left) == {
-        "105": "nothing is known of type 'blender'",
-        "106_[1-9]": "an array that waits is updated as a whole",
-        "108": "it asks for 2 nodes",
-    }
+    approved(str(dict(found.left)))
     assert found.penalty == pytest.approx((1 - 1 / 1.02 + 0.2 + 0.2) / 4)
     rows = list(csv.DictReader(io.StringIO(emit_pairs(found, "csv"))))
     assert [row["job"] for row in rows] == ["101", "103", "102", "107_2"]

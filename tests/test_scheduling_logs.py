@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.measured import DATA
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
@@ -62,7 +62,7 @@ def test_a_log_is_read_with_its_header_and_missing_values(trace: Path) -> None:
     assert log.processors.tolist() == [1, 1, 3, 2]
     assert [log.users[u] for u in log.user] == ["7", "8", "9", "7"]
     assert (log.machines, log.header["Computer"]) == (6, "a test")
-    assert log.dropped == {"no run time above 0": 1}
+    approved(str(log.dropped))
 
 
 def test_a_gzipped_log_is_the_same_log(trace: Path, tmp_path: Path) -> None:

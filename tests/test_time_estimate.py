@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import pytest
+from support.messages import approved
 from support.terminal import Terminal
 
 import cotenant
@@ -33,9 +34,9 @@ def row(of: Cell, seconds: float) -> Any:
 
 def test_what_runs_is_what_comes_next_in_each_process() -> None:
     cells = [cell("optimal"), cell("stable"), cell("GR"), cell("SMR")]
-    assert outlook(cells, [], 1).now == ("optimal on tiny",)
+    approved(outlook(cells, [], 1).now)
     told = outlook(cells, [row(cells[1], 1.0)], 2)
-    assert told.now == ("optimal on tiny", "GR on tiny")
+    approved(told.now)
     assert (told.done, told.total) == (1, 4)
     assert outlook(cells, [], None) == Outlook((), None, 0, 4), "a cluster has an order of its own"
 
@@ -60,7 +61,7 @@ def test_without_a_limit_nobody_knows() -> None:
 def test_a_comparison_tells_what_runs_before_and_after_each_run() -> None:
     told: list[Outlook] = []
     compare([TINY], ["GR", "CO"], running=told.append)
-    assert [each.now for each in told] == [("GR on tiny",), ("CO on tiny",), ()]
+    approved(str([each.now for each in told]))
     assert [each.done for each in told] == [0, 1, 2]
 
 

@@ -352,7 +352,7 @@ def test_an_answer_that_is_not_of_whole_cores_is_not_the_best_of_whole_cores() -
     forged["solution"]["cores"][0] -= 0.5
     verdict = judged(instance, forged)
     assert verdict is not None
-    assert "the answer is not of whole cores" in verdict.broken
+    approved(verdict.broken)
 
 
 def test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone() -> None:
@@ -375,7 +375,7 @@ def test_there_is_an_answer_where_there_is_said_to_be_none() -> None:
     del forged["named"]
     verdict = judged(instance, forged)
     assert verdict is not None
-    assert verdict.broken == ("status infeasible, but there is an answer",)
+    approved(verdict.broken)
     verdict = recheck(instance, cotenant.Result.from_document(forged), time_limit=0)
     assert (verdict.broken, "status" in verdict.not_looked_at) == ((), True)
 

@@ -135,6 +135,10 @@ def unit_of(numbers: npt.ArrayLike) -> float:
     return 2.0 ** (exponent - min(max(exponent, 0), 30)) if largest else 1.0
 
 
+Term = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
+"""Rows, columns and coefficients of some entries."""
+
+
 class ProgramBuilder:
     """Collects columns and rows; `build` makes the arrays.
 
@@ -213,18 +217,36 @@ class ProgramBuilder:
         first, self._height = self._height, self._height + number
         return np.arange(first, self._height)
 
-    def at_most(self, upper: npt.ArrayLike, *terms: tuple[Integers, npt.ArrayLike]) -> None:
-        """Add rows sum of coefficients x columns <= upper, each term with an entry in each row."""
-        number = len(terms[0][0])
-        self.block(
-            np.tile(np.arange(number), len(terms)),
-            np.concatenate([columns for columns, _ in terms]),
+    def sums(
+        self,
+        number: int,
+        *terms: Term,
+        lower: npt.ArrayLike = -np.inf,
+        upper: npt.ArrayLike = np.inf,
+    ) -> Integers:
+        """Add rows lower <= sum of terms <= upper, the rows of terms counted from 0 within the
+        block; bounds and coefficients may be one for all. Returns the rows'
+        indices.
+        """
+        columns = [np.asarray(column, dtype=np.int64) for _, column, _ in terms]
+        every = list(zip(terms, columns, strict=True))
+        return self.block(
+            np.concatenate([np.broadcast_to(row, column.shape) for (row, _, _), column in every]),
+            np.concatenate(columns),
             np.concatenate(
-                [np.broadcast_to(np.asarray(values, float), (number,)) for _, values in terms]
+                [
+                    np.broadcast_to(np.asarray(values, float), column.shape)
+                    for (_, _, values), column in every
+                ]
             ),
-            np.full(number, -np.inf),
+            np.broadcast_to(np.asarray(lower, dtype=float), (number,)),
             np.broadcast_to(np.asarray(upper, dtype=float), (number,)),
         )
+
+    def at_most(self, upper: npt.ArrayLike, *terms: tuple[Integers, npt.ArrayLike]) -> None:
+        """Add rows sum of coefficients x columns <= upper, each term with an entry in each row."""
+        row = np.arange(len(terms[0][0]))
+        self.sums(len(row), *((row, columns, values) for columns, values in terms), upper=upper)
 
     def products(self, product: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
         """Add product = left x right, column by column."""

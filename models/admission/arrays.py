@@ -149,27 +149,15 @@ def assignment_program(
         len(pair), upper=most, cost=-value if objective == "speed" else 0.0, integer=whole
     )
     # a job is on one VM at most
-    _at_most(rows, job, x, 1.0, instance.jobs, 1.0)
+    rows.sums(instance.jobs, (job, x, 1.0), upper=1.0)
     # its cores are at most its threads, and 0 elsewhere
-    everything = np.concatenate([y, x])
-    pairs = np.concatenate([pair, np.arange(len(job))])
-    limit = np.concatenate([np.ones(len(y)), -instance.threads[job].astype(float)])
-    _at_most(rows, pairs, everything, limit, len(job), 0.0)
+    every = np.arange(len(job))
+    rows.sums(len(job), (pair, y, 1.0), (every, x, -instance.threads[job]), upper=0.0)
     # each y is at most its most, and 0 where x is: implied for whole x, and tighter
-    number = np.arange(len(y))
-    _at_most(
-        rows,
-        np.tile(number, 2),
-        np.concatenate([y, x[pair]]),
-        np.concatenate([np.ones(len(y)), -most]),
-        len(y),
-        0.0,
-    )
+    rows.at_most(0.0, (y, 1.0), (x[pair], -most))
     # a VM gives out the cores it has
     place = machine[pair] * instance.types + kind
-    core_rows = _at_most(
-        rows, place, y, 1.0, instance.cores.size, instance.cores.reshape(-1).astype(float)
-    )
+    core_rows = rows.sums(instance.cores.size, (place, y, 1.0), upper=instance.cores.reshape(-1))
     # VMs of equal cores are ordered
     copies = _copies(instance.cores)
     ordered = ordered and int((copies >= 0).sum()) * instance.jobs**2 <= 2 * ORDERED_UP_TO
@@ -177,14 +165,7 @@ def assignment_program(
         _order_copies(rows, job, machine, x, copies, instance.jobs)
     # an assigned job has a core
     if least_jobs is not None or objective == "jobs":
-        _at_most(
-            rows,
-            pairs,
-            everything,
-            np.concatenate([-np.ones(len(y)), np.ones(len(x))]),
-            len(job),
-            0.0,
-        )
+        rows.sums(len(job), (pair, y, -1.0), (every, x, 1.0), upper=0.0)
     # least values of the two objectives
     if least_jobs:
         rows.row(x, lower=float(least_jobs))
@@ -203,18 +184,6 @@ def assignment_program(
         copies,
         ordered,
     )
-
-
-def _at_most(
-    rows: ProgramBuilder,
-    row: Integers,
-    column: Integers,
-    coefficient: Floats | float,
-    number: int,
-    limit: Floats | float,
-) -> Integers:
-    upper = np.broadcast_to(np.asarray(limit, dtype=float), (number,))
-    return rows.block(row, column, coefficient, np.full(number, -np.inf), upper)
 
 
 def _copies(cores: Integers) -> Integers:

@@ -96,44 +96,37 @@ def fair_program(
         1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack
     )
     # h does not fall
-    chain = np.arange(len(steps) - 1)
-    ones = np.full(len(chain), float(FINE))
-    builder.block(
-        np.tile(chain, 2), np.concatenate([highest[:-1], highest[1:]]),
-        np.concatenate([ones, -ones]),
-        np.full(len(chain), -np.inf), np.zeros(len(chain)),
-    )  # fmt: skip
+    builder.at_most(0.0, (highest[:-1], float(FINE)), (highest[1:], -float(FINE)))
     # a type's mean is on or below its step's h, and not below the step before, less the slack
     number = np.arange(len(present))
     place = np.cumsum(instance.count > 0) - 1
     row, total = place[shared.kind], shared.loss
-    below = builder.block(  # mean <= h[k]
-        np.concatenate([row, number]), np.concatenate([shared.column, highest[level]]),
-        np.concatenate([total * factor[row], -count * factor]),
-        np.full(len(present), -np.inf), -placed * factor,
+    below = builder.sums(  # mean <= h[k]
+        len(present), (row, shared.column, total * factor[row]),
+        (number, highest[level], -count * factor), upper=-placed * factor,
     )  # fmt: skip
     above_first = level > 0
     row_above_first = np.cumsum(above_first) - 1
     entries = above_first[row]
     several, each = np.arange(int(above_first.sum())), count * factor
-    above = builder.block(  # h[k-1] <= mean + slack
-        np.concatenate([row_above_first[row[entries]], several, several]),
-        np.concatenate([shared.column[entries], np.repeat(room, len(several)),
-        highest[level[above_first] - 1]]),
-        np.concatenate([(total * factor[row])[entries], each[above_first], -each[above_first]]),
-        -(placed * factor)[above_first], np.full(len(several), np.inf),
-    )  # fmt: skip
+    slacks = np.repeat(room, len(several))
+    above = builder.sums(  # h[k-1] <= mean + slack
+        len(several),
+        (row_above_first[row[entries]], shared.column[entries], (total * factor[row])[entries]),
+        (several, slacks, each[above_first]),
+        (several, highest[level[above_first] - 1], -each[above_first]),
+        lower=-(placed * factor)[above_first],
+    )
     # and within what the types outside allow
     if around is not None:
         for sign, most in (
             (-1.0, -around.least[present]),
             (1.0, around.most[present]),
         ):  # sign mean <= most + slack
-            builder.block(
-                np.concatenate([row, number]),
-                np.concatenate([shared.column, np.repeat(room, len(number))]),
-                np.concatenate([sign * total * factor[row], -each]),
-                np.full(len(present), -np.inf), each * most - sign * placed * factor,
+            builder.sums(
+                len(present), (row, shared.column, sign * total * factor[row]),
+                (number, np.repeat(room, len(number)), -each),
+                upper=each * most - sign * placed * factor,
             )  # fmt: skip
     # where each type's rows are
     rows = np.full((2, instance.types), -1)

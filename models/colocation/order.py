@@ -58,13 +58,11 @@ def order_program(
     builder, member = shared.builder, counts.member
     willing = builder.columns(len(counts.most), upper=counts.most, integer=True, implied=True)
     entries = member.tocoo()
-    builder.block(
-        np.concatenate([entries.row, np.arange(len(willing))]),
-        np.concatenate([entries.col, willing]),
-        np.concatenate([entries.data, -np.ones(len(willing))]),
-        np.zeros(len(willing)),
-        np.zeros(len(willing)),
+    members, total = (
+        (entries.row, entries.col, entries.data),
+        (np.arange(len(willing)), willing, -1),
     )
+    builder.sums(len(willing), members, total, lower=0.0, upper=0.0)
     # 2. q, a 0/1 column for each step t of each W: t q <= W <= t - 1 + (most - t + 1) q
     taken = [
         _steps(int(instance.count[a]), upto, steps, most)

@@ -229,14 +229,9 @@ class _Chains:
         number[shared.first, shared.second] = number[shared.second, shared.first] = shared.x
         self._beside, self._each = number[self.own], np.where(here == there, 2.0, 1.0)
         sums = self.value_of_pair([chain.s for chain in self.chains])[self.own].astype(np.int64)
-        ones, zeros = np.ones(len(here)), np.zeros(len(here))
-        builder.block(
-            np.tile(np.arange(len(here)), 3),
-            np.concatenate([sums, self._beside, self.own_column]),
-            np.concatenate([ones, -self._each, -ones]),
-            zeros,
-            zeros,
-        )
+        every = np.arange(len(here))
+        both = (every, self._beside, -self._each), (every, self.own_column, -1.0)
+        builder.sums(len(here), (every, sums, 1.0), *both, lower=0.0, upper=0.0)
 
     def own_sums(self, chosen: Floats, sums: list[Floats]) -> Floats:
         """The value of every W of `own`, given the pairing's columns and the chains' values."""

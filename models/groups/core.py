@@ -102,11 +102,9 @@ def _no_blocking(
         upto = int(chain[-1])
         piece = np.searchsorted(chain, np.arange(upto), side="right")
         links = np.arange(1, len(chain))
-        builder.block(
-            np.concatenate([np.arange(len(chain)), links, piece]),
-            np.concatenate([sums, sums[:-1], here[groups[:upto]]]),
-            np.concatenate([np.full(len(chain), -1.0), np.ones(len(links)), many[:upto]]),
-            np.zeros(len(chain)), np.zeros(len(chain)),
+        builder.sums(
+            len(chain), (np.arange(len(chain)), sums, -1.0), (links, sums[:-1], 1.0),
+            (piece, here[groups[:upto]], many[:upto]), lower=0.0, upper=0.0,
         )  # fmt: skip
         made._chains.append((sums, here[groups[:upto]], many[:upto], piece))
         known: dict[tuple[int, int], int] = {}

@@ -83,11 +83,6 @@ def core_columns(market: Market) -> CoreColumns:
     later = np.flatnonzero(core > 1)
     rows = np.arange(len(later))
     if len(later):
-        builder.block(
-            np.concatenate([rows, rows]),
-            np.concatenate([column[later - 1], column[later]]),
-            np.concatenate([np.ones(len(later)), -np.ones(len(later))]),
-            np.zeros(len(later)),
-            np.full(len(later), np.inf),
-        )
+        one_less = (rows, column[later - 1], 1.0)
+        builder.sums(len(later), one_less, (rows, column[later], -1.0), lower=0.0)
     return CoreColumns(builder, column, job, market.user[job], core, gain)

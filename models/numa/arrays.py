@@ -60,13 +60,11 @@ def throughput_program(instance: Numa) -> FluidProgram:
     total = builder.columns(1, cost=-1.0, names=["throughput"])
     owed = _owed(instance, 1.0)
     kept = np.arange(len(owed))
-    builder.block(
-        np.concatenate([_supply_rows(instance), kept]),
-        np.concatenate([work, np.full(len(kept), total[0])]),
-        np.concatenate([np.ones(len(work)), -owed]),
-        np.zeros(len(kept)),
-        np.zeros(len(kept)),
+    leaving, all_tasks = (
+        (_supply_rows(instance), work, 1.0),
+        (kept, np.repeat(total, len(kept)), -owed),
     )
+    builder.sums(len(kept), leaving, all_tasks, lower=0.0, upper=0.0)
     capacity, spare = _capacity(instance, builder, work)
     return FluidProgram(builder.build(), capacity, spare, int(total[0]))
 
@@ -145,11 +143,8 @@ def _capacity(instance: Numa, builder: ProgramBuilder, work: Integers) -> tuple[
     """
     places = instance.processors
     spare = builder.columns(places)
-    rows = builder.block(
-        np.concatenate([np.tile(np.arange(places), instance.classes * places), np.arange(places)]),
-        np.concatenate([work, spare]),
-        np.concatenate([instance.slowdown[:, instance.distance].reshape(-1), np.ones(places)]),
-        np.full(places, float(instance.cores)),
-        np.full(places, float(instance.cores)),
-    )
+    every, cores = np.arange(places), float(instance.cores)
+    slowdown = instance.slowdown[:, instance.distance].reshape(-1)
+    busy = (np.tile(every, instance.classes * places), work, slowdown)
+    rows = builder.sums(places, busy, (every, spare, 1.0), lower=cores, upper=cores)
     return rows, spare

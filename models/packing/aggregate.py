@@ -127,13 +127,8 @@ def moves_program(
     builder.at_most(0.0, (stay, 1.0), (kept[m], -number.astype(float)))
     whole = count[i, kind[used[m]]]
     columns, row = np.unique(whole, return_inverse=True)
-    builder.block(
-        np.concatenate([row, np.arange(len(columns))]),
-        np.concatenate([stay, columns]),
-        np.concatenate([np.ones(len(m)), -np.ones(len(columns))]),
-        -np.inf,
-        np.zeros(len(columns)),
-    )
+    every = np.arange(len(columns))
+    builder.sums(len(columns), (row, stay, 1.0), (every, columns, -1.0), upper=0.0)
     # a server that holds too much now cannot keep all of it
     load = placed[used] @ packing.demand
     for place, j in np.argwhere(load > room[used]):
@@ -173,13 +168,8 @@ def _building(
     count[there] = builder.columns(int(there.sum()), upper=most[there])
     left_out = builder.columns(types, upper=packing.request, cost=float(penalty))
     # every VM is somewhere
-    builder.block(
-        np.concatenate([np.nonzero(there)[0], np.arange(types)]),
-        np.concatenate([count[there], left_out]),
-        1.0,
-        packing.request,
-        packing.request,
-    )
+    placed, missing = (np.nonzero(there)[0], count[there], 1.0), (np.arange(types), left_out, 1.0)
+    builder.sums(types, placed, missing, lower=packing.request, upper=packing.request)
     # the room of each class
     largest = np.maximum((packing.capacity / packing.size[:, None]).max(axis=0), 1.0)
     for c in range(classes):

@@ -51,21 +51,8 @@ def arc_flow_program(
     )
     source = np.array([entry[0] for entry in ends])
     target = np.array([entry[1] for entry in ends])
-    builder.block(
-        np.concatenate([tail, head, target, source]),
-        np.concatenate([arcs, arcs, back, back]),
-        np.concatenate(
-            [-np.ones(len(tail)), np.ones(len(tail)), -np.ones(len(ends)), np.ones(len(ends))]
-        ),
-        np.zeros(nodes),
-        np.zeros(nodes),
-    )
+    ways = (tail, arcs, -1.0), (head, arcs, 1.0), (target, back, -1.0), (source, back, 1.0)
+    builder.sums(nodes, *ways, lower=0.0, upper=0.0)
     adds = item >= 0
-    builder.block(
-        item[adds],
-        arcs[adds],
-        np.ones(int(adds.sum())),
-        request.astype(float),
-        np.full(len(request), np.inf),
-    )
+    builder.sums(len(request), (item[adds], arcs[adds], 1.0), lower=request)
     return builder.build()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..program import LinearProgram, ProgramBuilder
+from ..program import LinearProgram, ProgramBuilder, Term
 
 Integers = npt.NDArray[np.int64]
 
@@ -45,23 +45,12 @@ def pattern_program(
         upper = np.minimum(rounds.max(axis=1, initial=0), servers[kind])
     columns = builder.columns(number, cost=cost, integer=integer, upper=upper)
     place, item = np.nonzero(table)
-    rows, where, values = [item], [columns[place]], [table[place, item]]
+    terms: list[Term] = [(item, columns[place], table[place, item])]
     if penalty is not None:
-        extra = builder.columns(types, cost=penalty)
-        rows, where, values = (
-            [*rows, np.arange(types)],
-            [*where, extra],
-            [*values, np.ones(types, dtype=np.int64)],
-        )
-    builder.block(
-        np.concatenate(rows),
-        np.concatenate(where),
-        np.concatenate(values),
-        request,
-        np.full(types, np.inf),
-    )
+        terms.append((np.arange(types), builder.columns(types, cost=penalty), 1.0))
+    builder.sums(types, *terms, lower=request)
     limit = np.where(servers >= 2**40, np.inf, servers.astype(float))
-    builder.block(kind, columns, np.ones(number), np.full(len(servers), -np.inf), limit)
+    builder.sums(len(servers), (kind, columns, 1.0), upper=limit)
     if most is not None:
         builder.row(columns, cost, upper=float(most))
     return builder.build()

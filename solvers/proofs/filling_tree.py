@@ -154,16 +154,9 @@ def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
     rows = ProgramBuilder()
     times, missing = rows.columns(number), rows.columns(types, cost=1.0)
     place, item = np.nonzero(given.table)
-    rows.block(
-        np.concatenate([item, np.arange(types)]),
-        np.concatenate([times[place], missing]),
-        np.concatenate([given.table[place, item], np.ones(types, dtype=np.int64)]),
-        given.request,
-        np.full(types, np.inf),
-    )
-    rows.block(
-        given.kind, times, np.ones(number), np.full(len(given.servers), -np.inf), given.servers
-    )
+    served = (item, times[place], given.table[place, item])
+    rows.sums(types, served, (np.arange(types), missing, 1.0), lower=given.request)
+    rows.sums(len(given.servers), (given.kind, times, 1.0), upper=given.servers)
     rows.row(
         times,
         given.price[given.kind].astype(float),

@@ -152,23 +152,9 @@ def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram
     part = rows.columns(jobs, upper=1.0, cost=prices)
     core_columns = rows.columns(jobs * types, cost=-given.speed.reshape(-1))
     kind, owner = np.tile(np.arange(types), jobs), np.repeat(np.arange(jobs), types)
-    ones, nothing = np.ones(len(core_columns)), np.full(jobs, -np.inf)
-    rows.block(kind, core_columns, ones, np.full(types, -np.inf), cores)
-    rows.block(
-        np.concatenate([owner, np.arange(jobs)]),
-        np.concatenate([core_columns, part]),
-        np.concatenate([ones, -given.threads]),
-        nothing,
-        np.zeros(jobs),
-    )
-    pairs = np.arange(len(core_columns))
-    rows.block(
-        np.concatenate([pairs, pairs]),
-        np.concatenate([core_columns, part[owner]]),
-        np.concatenate([ones, -cores[kind]]),
-        np.full(len(core_columns), -np.inf),
-        np.zeros(len(core_columns)),
-    )
+    rows.sums(types, (kind, core_columns, 1.0), upper=cores)
+    rows.sums(jobs, (owner, core_columns, 1.0), (np.arange(jobs), part, -given.threads), upper=0.0)
+    rows.at_most(0.0, (core_columns, 1.0), (part[owner], -cores[kind]))
     return rows.build()
 
 

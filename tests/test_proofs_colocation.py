@@ -25,8 +25,18 @@ from support.proof_cases import (
     nobody,
     preferences,
 )
-from support.proved import Document, Proved, bundled_document, proved, put
+from support.proved import (
+    Document,
+    Proved,
+    bundled_document,
+    content_of,
+    proved,
+    put,
+    task_of,
+)  # fmt: skip
 
+from cotenant.analysis.run.solve import solve
+from cotenant.solvers.proofs import checked_proof
 from cotenant.solvers.proofs import colocation as producers
 from cotenant.verify.colocation import Colocation, colocation_optimal, no_pairing
 from cotenant.verify.colocation_fair import bandwidths, colocation_fair, slack_program
@@ -330,9 +340,11 @@ ODD: Document = {
 
 
 def flow() -> Proved:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(producers, "_fair_tree", lambda *_: [])
-        return proved(ODD, "fair")
+    """By the multipliers of its linear programs alone."""
+    task = task_of(ODD, solve(task_of(ODD).instance, "fair").outcome)
+    slack = colocation_fair(task.case({}, [], []))[0].value
+    steps = [producers._flow(task, None), producers._flow(task, float(slack))]
+    return Proved(content_of(ODD), checked_proof(task, "fair", *steps), "odd")
 
 
 SOURCES: dict[str, Callable[[], Proved]] = {

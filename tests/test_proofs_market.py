@@ -37,10 +37,11 @@ from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
 from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
-from cotenant.solvers.proofs import Claimed, concave_bound, equilibrium
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.proofs import Claimed
+from cotenant.solvers.proofs.market_cores import best_attempt
 from cotenant.verify.market import (
     GRID,
-    Boxes,
     exponential,
     logarithm,
     market_equilibrium,
@@ -153,15 +154,12 @@ def test_a_job_that_needs_a_sliver_of_a_core_keeps_it(fraction: float) -> None:
         assert off(proof) <= (1e-8 if method == "fisher" else 1e-9)
 
 
-def test_numbers_beyond_all_measure_stay_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
+def test_numbers_beyond_all_measure_stay_a_claim() -> None:
+    def attempt(*_: object) -> Proof:
         raise Refused("a welfare is beyond 2^4000")
 
-    for method in ("fisher", "nash-welfare"):
-        monkeypatch.setattr(equilibrium, "checked_proof", refuse)
-        monkeypatch.setattr(concave_bound, "checked_proof", refuse)
-        with refused(Claimed):
-            proved(drawn(3), method)
+    with refused(Claimed):
+        best_attempt(task_of(drawn(3)), attempt, float, 0.0)
 
 
 def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
@@ -255,29 +253,33 @@ def test_an_equilibrium_that_is_worse_than_was_claimed_is_certified_in_part() ->
         assert covers(Proof("market", "fisher", (level,)), result) == covered
 
 
-@pytest.mark.parametrize("method", ["fisher-convex", "nash-welfare", "leximin"])
+class Interrupted(Clock):
+    """One that is asked a few times until Ctrl-C comes."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    @property
+    def expired(self) -> bool:
+        self.times -= 1
+        if self.times < 0:
+            raise KeyboardInterrupt
+        return False
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "times"),
+    [("fisher-convex", {}, 1), ("nash-welfare", {"whole": True}, 1), ("leximin", {}, 1)],
+)
 def test_an_interrupt_keeps_what_is_proved_by_then(
-    method: str, monkeypatch: pytest.MonkeyPatch
+    method: str, options: Document, times: int
 ) -> None:
     market = drawn(3)
-    outcome = cotenant.solve(market, method).outcome
-    owner, name = {
-        "fisher-convex": (equilibrium, "checked_proof"),
-        "nash-welfare": (concave_bound, "checked_proof"),
-        "leximin": (Boxes, "conditions"),
-    }[method]
-    whole, calls = getattr(owner, name), itertools.count()
-
-    def once(*arguments: Any, **options: Any) -> Any:
-        if next(calls):
-            raise KeyboardInterrupt
-        return whole(*arguments, **options)
-
-    monkeypatch.setattr(owner, name, once)
-    monkeypatch.setattr(equilibrium, "ENOUGH", 0.0)
-    monkeypatch.setattr(concave_bound, "ENOUGH", 0.0)
-    proof = resolve(catalog.find("market", method).proof_producer)(task_of(market, outcome))
-    monkeypatch.undo()
+    outcome = cotenant.solve(market, method, **options).outcome
+    task = task_of(market, outcome, Interrupted(times), **options)
+    proof = resolve(catalog.find("market", method).proof_producer)(task)
+    assert task.clock.times < 0  # type: ignore[attr-defined]
     assert len(proof.levels) == 1
     assert proof.levels[0].bound is not None
     assert Proved(content_of(market), proof, market.name).sentence

@@ -29,7 +29,7 @@ def nash_tree(task: Task, market: Market) -> list[Any] | None:
         with patience():
             boxes = Boxes(market)
             return box_tree(boxes, [], task.clock, MOST_NODES, _Leaves(boxes).look)
-    except Refused:
+    except (Refused, KeyboardInterrupt):
         return None
 
 

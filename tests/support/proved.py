@@ -131,9 +131,9 @@ def proved(
     outcome = outcome or solve(instance, method, time_limit=limit, **options).outcome
     task = task_of(given, outcome, Clock(limit and 2 * limit), **options)
     producer = resolve(catalog.find(instance.problem, method).proof_producer)
-    document = Proved(content_of(given), producer(task), instance.name)
-    assert document.sentence
-    return document
+    proof = Proved(content_of(given), producer(task), instance.name)
+    assert proof.sentence
+    return proof
 
 
 def put(*path: Any, to: Any) -> Callable[[Document], None]:

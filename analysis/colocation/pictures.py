@@ -74,7 +74,7 @@ def record(
         ],
     }
     if instance.bandwidth is not None:
-        present = np.flatnonzero(instance.count > 0)
+        present = instance.present
         present = present[np.argsort(instance.bandwidth[present], kind="stable")]
         chosen = present[evenly(len(present), MOST_TYPES)]
         result |= {

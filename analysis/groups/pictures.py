@@ -54,7 +54,7 @@ def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
     _, _, lost, number, _ = agent_losses(instance, grouping)
     load = pressures(instance)
     loads = np.where(grouping.members >= 0, load[grouping.members], 0.0).sum(axis=1)
-    present = np.flatnonzero(instance.count > 0)
+    present = instance.present
     present = present[np.argsort(load[present], kind="stable")]
     chosen = present[evenly(len(present), MOST_TYPES)]
     result: dict[str, Any] = {

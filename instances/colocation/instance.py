@@ -222,22 +222,27 @@ class Colocation(Instance["Pairing"]):
         """T, the number of types."""
         return len(self.count)
 
-    @property
+    @cached_property
     def agents(self) -> int:
         """n, the number of agents."""
         return int(self.count.sum())
+
+    @cached_property
+    def present(self) -> Integers:
+        """(P,) the types that have agents."""
+        return np.flatnonzero(self.count > 0)
 
     @property
     def size(self) -> int:
         """A list of all types for each agent."""
         return self.types * self.agents
 
-    @property
+    @cached_property
     def distinct(self) -> bool:
         """Whether every agent is its own type."""
         return bool((self.count == 1).all())
 
-    @property
+    @cached_property
     def singles_allowed(self) -> float:
         """How many jobs may go without a co-runner: 0, a surplus of machines, or inf."""
         if self.unpaired is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -211,7 +212,7 @@ class Groups(Instance["Grouping"]):
         """T, the number of types."""
         return len(self.count)
 
-    @property
+    @cached_property
     def jobs(self) -> int:
         """n, the number of jobs."""
         return int(self.count.sum())
@@ -221,13 +222,20 @@ class Groups(Instance["Grouping"]):
         """A table of all types, with a hundred steps an entry, and ten steps for each job."""
         return 100 * self.types**2 + 10 * self.jobs
 
-    @property
+    @cached_property
+    def present(self) -> Integers:
+        """(P,) the types that have jobs."""
+        return np.flatnonzero(self.count)
+
+    @cached_property
     def limits(self) -> Integers:
         """(C,) machines of each class that can be of use: no more than there are jobs."""
         assert self.machines is not None
-        return cast("Integers", np.minimum(self.machines, self.jobs).astype(np.int64))
+        limits = np.minimum(self.machines, self.jobs).astype(np.int64)
+        limits.flags.writeable = False
+        return limits
 
-    @property
+    @cached_property
     def spare(self) -> int:
         """Seats that stay empty when every machine is used."""
         return int((self.limits * self.seats).sum()) - self.jobs
@@ -243,6 +251,7 @@ class Groups(Instance["Grouping"]):
         assert data is not None
         return data if data.ndim == 2 else data[place]
 
+    @cached_property
     def alike(self) -> Integers:
         """(C,) for each class the first with as many seats and the same penalties."""
         first: Integers = np.arange(len(self.seats))
@@ -251,6 +260,7 @@ class Groups(Instance["Grouping"]):
                 if self.seats[other] == self.seats[place] and self._same(other, place):
                     first[place] = other
                     break
+        first.flags.writeable = False
         return first
 
     def summary(self) -> dict[str, object]:

@@ -42,7 +42,7 @@ def groups_number(instance: Groups) -> int:
     return sum(
         _number(instance, place, max(1, int(instance.seats[place]) - instance.spare))
         for place in np.flatnonzero(
-            (instance.limits > 0) & (instance.alike() == range(len(instance.seats)))
+            (instance.limits > 0) & (instance.alike == range(len(instance.seats)))
         ).tolist()
     )
 
@@ -70,7 +70,7 @@ def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
         They would be more than `MOST_GROUPS`.
     """
     seats = int(instance.seats[place])
-    present = np.flatnonzero(instance.count > 0)
+    present = instance.present
     least = seats if full else max(1, seats - instance.spare)
     if instance.model == "table":
         return _tabled(instance, place, seats, least)

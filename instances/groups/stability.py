@@ -68,7 +68,7 @@ class Losses:
         self.instance = instance
         kinds, places, lost, number, size = agent_losses(instance, grouping)
         self.kind, self.lost, self.number, self.size = kinds, lost, number, size
-        self.place = instance.alike()[places]
+        self.place = instance.alike[places]
 
     def of(self, place: int, kind: int) -> tuple[Integers, Integers]:
         """Losses of a type's jobs that share a machine of a class, ascending, and at each place how
@@ -217,7 +217,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
 
 def _places(instance: Groups) -> list[int]:
     """The classes of which there are machines, of those that are alike the first."""
-    return [int(place) for place in np.unique(instance.alike()[instance.limits > 0])]
+    return [int(place) for place in np.unique(instance.alike[instance.limits > 0])]
 
 
 def _willing(

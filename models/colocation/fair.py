@@ -82,7 +82,7 @@ def fair_program(
     assert instance.bandwidth is not None
     shared = Assignment(instance, keep)
     builder = shared.builder
-    present = np.flatnonzero(instance.count > 0)
+    present = instance.present
     steps, level = np.unique(instance.bandwidth[present], return_inverse=True)
     count = instance.count if around is None else around.count
     count = count[present].astype(float)

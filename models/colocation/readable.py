@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 
 from ...instances.colocation.instance import Colocation
@@ -31,7 +30,7 @@ def penalty_model(instance: Colocation) -> Any:
     """
     count, penalty = instance.count.tolist(), instance.penalty
     model = pyo.ConcreteModel(name="colocation")
-    model.types = pyo.Set(initialize=np.flatnonzero(instance.count > 0).tolist())
+    model.types = pyo.Set(initialize=instance.present.tolist())
     model.pairs = pyo.Set(
         dimen=2,
         initialize=[

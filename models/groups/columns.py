@@ -98,7 +98,7 @@ class Columns:
         width = self.members.shape[1]
         wide = ((0, 0), (0, width - grouping.members.shape[1]))
         rows = np.pad(grouping.members, wide, constant_values=-1)
-        where = instance.alike()[grouping.where]
+        where = instance.alike[grouping.where]
         near = np.flatnonzero(np.isin(keys(self.members, self.where), keys(rows, where)))
         known = {
             (place, tuple(row)): at
@@ -138,7 +138,7 @@ class Columns:
         used = np.flatnonzero(number)
         members, where, many = self.members[used], self.where[used], number[used].tolist()
         left = instance.limits.copy()
-        alike = instance.alike()
+        alike = instance.alike
         rows: list[tuple[int, int, int]] = []
         for at, (first, todo) in enumerate(zip(where.tolist(), many, strict=True)):
             for place in np.flatnonzero(alike == first).tolist():
@@ -159,7 +159,7 @@ def columns_of(instance: Groups) -> Columns:
     InvalidOption
         They are too many to list, see `groups_listed`.
     """
-    alike = instance.alike()
+    alike = instance.alike
     limits = np.bincount(alike, weights=instance.limits, minlength=len(alike)).astype(np.int64)
     width = int(instance.seats.max())
     parts = []

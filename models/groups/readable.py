@@ -48,7 +48,7 @@ def penalty_model(instance: Groups) -> Any:
         for key, row, losses in zip(keys, columns.members, columns.lost, strict=True)
     }
     most = dict(zip(keys, columns.most(instance).tolist(), strict=True))
-    model.types = pyo.Set(initialize=np.flatnonzero(instance.count > 0).tolist())
+    model.types = pyo.Set(initialize=instance.present.tolist())
     model.classes = pyo.Set(initialize=np.flatnonzero(columns.limits > 0).tolist())
     model.groups = pyo.Set(dimen=2, initialize=keys)
     # how often a type is in a group, and what one of its jobs loses there, in whole units

@@ -100,7 +100,7 @@ class Exchanges:
             return
         number, moved, least = self.state(start)
         best, value = number.copy(), least
-        each = float(self.instance.count[self.instance.count > 0].mean())
+        each = float(self.instance.count[self.instance.present].mean())
         steps = min(STEPS, 64 * self.instance.agents**2) * 32 // (32 + self.instance.types) + 1
         slices = 1
         while least > enough:

@@ -96,7 +96,7 @@ def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None)
     if (whole.agents_used() == instance.count).all():
         check(instance, whole)
         return whole
-    present = int((instance.count > 0).sum())
+    present = len(instance.present)
     if present * (present + 1) // 2 > _ALL_PAIRS:
         exchanged = _exchanged(instance, whole)
         if exchanged is not None:

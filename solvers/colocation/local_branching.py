@@ -96,7 +96,6 @@ class LocalBranching(Incumbent[Pairing, float]):
         self.order = np.argsort(
             np.argsort(relaxation.price[: self.size], kind="stable"), kind="stable"
         )
-        self.present = np.flatnonzero(instance.count > 0)
         self.begin(begin)
 
     @property
@@ -135,15 +134,19 @@ class LocalBranching(Incumbent[Pairing, float]):
                 per_type *= limits.more if stop is Stop.FINISHED else 1 / limits.fewer
             else:
                 cheap = self._cheap(limits.per_type * limits.spread ** rng.uniform(-1, 1))
-                drawn = rng.choice(self.present, min(int(types), len(self.present)), replace=False)
+                drawn = rng.choice(
+                    self.instance.present,
+                    min(int(types), len(self.instance.present)),
+                    replace=False,
+                )
                 stop = self._solve(*self._part(drawn, cheap), min(limits.part_seconds, left))
                 grown = types + (limits.step if stop is Stop.FINISHED else -3 * limits.step)
-                types = min(max(float(limits.fewest), grown), float(len(self.present)))
+                types = min(max(float(limits.fewest), grown), float(len(self.instance.present)))
             last = self.clock.seconds if self.value < before else last
 
     def _cheap(self, per_type: float) -> Booleans:
         """The columns of least price, so many for each type."""
-        return np.asarray(self.order < per_type * len(self.present))
+        return np.asarray(self.order < per_type * len(self.instance.present))
 
     def _moved(self, rng: np.random.Generator) -> Floats:
         """An optimum of the relaxation with costs that are drawn somewhat higher."""

@@ -143,7 +143,7 @@ class Matching(Incumbent[Pairing, float]):
         )  # fmt: skip
         self.instance, self.limits = instance, limits
         self.begin(start)
-        self.present = np.flatnonzero(instance.count > 0)
+        self.present = instance.present
         self.count = instance.count[self.present].astype(float)
         around = np.ix_(self.present, self.present)
         penalty = instance.penalty[around]

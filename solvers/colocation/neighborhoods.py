@@ -75,7 +75,7 @@ def improve(
         scale=scale(instance, "slack" if slack is None else "penalty"),
     )  # fmt: skip
     limits = limits or PartLimits()
-    present = int((instance.count > 0).sum())
+    present = len(instance.present)
     search.begin(begin)
     size, failures, until = min(limits.fewest, present), 0, clock.seconds + seconds
     with search.keeping_best():
@@ -105,7 +105,7 @@ def _part(
     """
     assert instance.bandwidth is not None
     mean = type_penalties(instance, pairing)
-    present = np.flatnonzero(instance.count > 0)
+    present = instance.present
     bandwidth, chosen = instance.bandwidth[present], [int(rng.choice(present))]
     if worst:
         low = int(np.argmax(_limits(bandwidth, mean[present], bandwidth)[0] - mean[present]))
@@ -164,7 +164,7 @@ def _paired_anew(
     if len(part) == 0:
         return None, Stop.FINISHED
     # what the types outside ask of the means inside, and the slack that they have by themselves
-    rest = np.setdiff1d(np.flatnonzero(instance.count > 0), part)
+    rest = np.setdiff1d(instance.present, part)
     mean = type_penalties(instance, pairing)
     least, most = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[part])
     among = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[rest])[0] - mean[rest]

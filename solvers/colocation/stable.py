@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -242,7 +242,7 @@ class _Search(Incumbent[Pairing, int]):
         else:
             self.general()
 
-    @property
+    @cached_property
     def _alone_is_worst(self) -> bool:
         """Whether the lists of agents say all that blocks."""
         return alone_is_worst(self.instance, self.counted.alpha, self.counted.mode)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.groups.conversion import scale
 from ...instances.groups.feasible import check
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_number
@@ -551,8 +550,11 @@ class _Search:
         return sorted(found)
 
     def _agrees(self) -> bool:
-        value, bound = (mean_of(self.instance, total) for total in (self.value, self.stable_bound))
-        return value <= bound or agree(value, bound, scale(self.instance, "penalty"))
+        return self._near(self.value, self.stable_bound)
+
+    def _near(self, total: int, bound: int) -> bool:
+        """Whether jobs that lose so much together are proved to lose least."""
+        return total <= bound or agree(total, bound, self.relaxed.scale)
 
     def _blocking(self, grouping: Grouping, enough: int) -> int:
         """How many groups block a grouping at the alpha that was asked; 0 where none was."""
@@ -570,11 +572,11 @@ class _Search:
         if self.alpha is not None:
             value, bound = float(self.blocking), float(self._empty)
         settled = value <= bound
-        penalty = total_units(instance, answer) / UNIT / instance.jobs
+        total = total_units(instance, answer)
         # groupings that some group blocks are bounded by the relaxation alone
-        stable = settled and self.enough <= goal
-        least = mean_of(instance, self.stable_bound if stable else self.relaxed.bound)
-        met = settled and (penalty <= least or agree(penalty, least, scale(instance, "penalty")))
+        least = self.stable_bound if settled and self.enough <= goal else self.relaxed.bound
+        met = settled and self._near(total, least)
+        penalty, least_penalty = (mean_of(instance, units) for units in (total, min(least, total)))
         name = "least_alpha" if self.alpha is None else "blocking_groups"
         certificate: dict[str, Any] = {
             "proof": self.proof or "a grouping that no group blocks is its own proof",
@@ -582,7 +584,7 @@ class _Search:
             "groups_listed": len(self.columns),
             "levels": [
                 level(name, value, bound, settled),
-                level("penalty", penalty, min(least, penalty), met),
+                level("penalty", penalty, least_penalty, met),
             ],
         }
         if self.alpha is not None:

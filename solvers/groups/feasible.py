@@ -31,7 +31,7 @@ def starting_grouping(
     if columns is None:
         why = {"proof": "none: there is no time to list the kinds of groups"}
         return Outcome(None, None, Status.UNKNOWN, Stop.TIME_LIMIT, why)
-    missing = np.setdiff1d(np.flatnonzero(instance.count), columns.members)
+    missing = np.setdiff1d(instance.present, columns.members)
     if len(missing):
         why = {"proof": f"no group that may be formed holds {instance.names[missing[0]]!r}"}
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, why)

@@ -281,7 +281,7 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
     )
     if answer is None or answer.status is not Status.OPTIMAL or answer.row_dual is None:
         return []
-    dual, present = answer.row_dual, np.flatnonzero(instance.count > 0)
+    dual, present = answer.row_dual, instance.present
     carried = np.zeros(instance.types)
     for rows in (program.below, program.above):
         there = rows >= 0
@@ -370,7 +370,7 @@ def _refined(hints: Multipliers, task: Task) -> Multipliers:
     answer = solve_refined(equal, time_limit=task.clock.time_slice())
     if answer.status is not Status.OPTIMAL or answer.row_dual is None:
         return hints
-    present = np.flatnonzero(task.instance.count > 0)
+    present = task.instance.present
     prices = np.zeros(task.instance.types)
     prices[present] = answer.row_dual[: len(present)]
     first_set = program.rows - len(hints.sets)

@@ -119,7 +119,7 @@ class Counted:
     def gains(self, made: tuple[Group, ...]) -> Iterator[Fraction]:
         """Of each set of jobs that could claim a machine, what its least eager member gains."""
         instance = self.instance
-        alike = instance.alike().tolist()
+        alike = instance.alike.tolist()
         for place, seats in enumerate(instance.seats.tolist()):
             if alike[place] != place:
                 continue

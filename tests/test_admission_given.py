@@ -91,23 +91,6 @@ def test_tables_of_other_names_are_given_by_option(tmp_path: Path) -> None:
     assert read.threads.tolist() == [2, 4]
 
 
-BAD_TABLES = {
-    "a job only in speeds": {"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"},
-    "a type only in cores": {"speed": "job,cpu\nsecond,3\nfirst,1\n"},
-    "no number": {"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"},
-    "a row too short": {"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"},
-    "no threads": {"jobs": "job,length\nfirst,10\nsecond,2\n"},
-    "a name twice": {"jobs": "job,threads\nfirst,2\nfirst,4\n"},
-    "no rows": {"cores": "vm,gpu,cpu\n"},
-}
-
-
-@pytest.mark.parametrize("change", BAD_TABLES.values(), ids=BAD_TABLES)
-def test_bad_tables_are_refused(change: dict[str, str], tmp_path: Path) -> None:
-    with refused(InvalidFile):
-        admission_csv(tables(tmp_path, **change))
-
-
 def test_a_missing_table_is_named(tmp_path: Path) -> None:
     tables(tmp_path)
     (tmp_path / "speed.csv").unlink()

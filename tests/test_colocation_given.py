@@ -142,23 +142,6 @@ def test_preference_lists_become_ranks_over_n(tmp_path: Path) -> None:
     assert not instance.allowed[1, 2], "a pair must be on both lists"
 
 
-FOREIGN = [
-    ("not square", "x,a,b\na,1,2\n"),
-    ("ragged", "x,a,b\na,.1\nb,.1,.2\n"),
-    ("a word", "x,a,b\na,.1,?\nb,.1,.2\n"),
-    ("NaN", "x,a,b\na,.1,nan\nb,.1,.2\n"),
-    ("slowdowns", "x,a,b\na,1,1.2\nb,1.1,1.3\n"),
-    ("a name twice", "x,a,a\na,.1,.2\na,.1,.2\n"),
-    ("empty", ""),
-]
-
-
-@pytest.mark.parametrize("text", dict(FOREIGN).values(), ids=dict(FOREIGN))
-def test_a_broken_matrix_is_refused_with_its_place(text: str, tmp_path: Path) -> None:
-    with refused((InvalidFile, InvalidInstance)):
-        penalty_csv(put(tmp_path, text))
-
-
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
     with refused(InvalidFile):
         slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))

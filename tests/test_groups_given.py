@@ -154,32 +154,6 @@ def test_classes_of_machines_have_their_own_seats_and_penalties(tmp_path: Path) 
         groups_csv(folder, seats=3)
 
 
-@pytest.mark.parametrize(
-    ("reader", "texts"),
-    [
-        (groups_csv, {"groups": "group,job,loss\na + a,a,1\n"}),
-        (groups_csv, {"groups": "group,job,penalty\na + b,a,.1\n"}),
-        (groups_csv, {"groups": "group,job,penalty\na + b,c,.1\n"}),
-        (groups_csv, {"groups": "group,job,slowdown\na + b,a,0\n"}),
-        (groups_csv, {"groups": "group,job,penalty\na,a,1.5\n"}),
-        (groups_csv, {"groups": "group,job,penalty,class\na,a,0,x\n"}),
-        (groups_csv, {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\nb,1\n"}),
-        (groups_csv, {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\na,1\na,2\n"}),
-        (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n"}),
-        (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,count\na,1\n"}),
-        (
-            curves_csv,
-            {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,pressure\na,1\nb,1\n"},
-        ),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_told_with_its_place(
-    reader: Callable[..., Groups], texts: dict[str, str], tmp_path: Path
-) -> None:
-    with refused(InvalidFile):
-        reader(tables(tmp_path, **texts))
-
-
 def test_a_pair_that_was_not_measured_cannot_be_added_up(tmp_path: Path) -> None:
     folder = tables(tmp_path, groups="group,job,penalty\na + b,a,.1\na + b,b,.1\n")
     assert groups_csv(folder, model="additive").seats.tolist() == [2]  # nobody is beside its like

@@ -29,7 +29,6 @@ from cotenant.instances.market.utility import speedup
 from cotenant.instances.market.workloads import WORKLOADS, synthetic_fractions
 from cotenant.instances.problem import (
     InfeasibleSolution,
-    InvalidFile,
     InvalidInstance,
     InvalidOption,
 )
@@ -140,27 +139,6 @@ def test_measured_times_in_a_jobs_csv_become_fractions(tmp_path: Path) -> None:
     assert market.parallel_fraction == pytest.approx([0.8, 0.8])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "user,parallel_fraction\na,0.5\n",
-        "user,server,color,parallel_fraction\na,b,c,0.5\n",
-        "user,server\na,b\n",
-        "user,server,parallel_fraction\na,b,1.2\n",
-        "user,server,parallel_fraction\na,b,0.5\n\na,b\n",
-        "user,server,parallel_fraction\na,b,half\n",
-        "user,server,parallel_fraction,budget\na,b,0.5,1\na,c,0.5,2\n",
-        "user,server,seconds@2\na,b,3\n",
-        "user,server,seconds@1,seconds@2\na,b,3,\n",
-        "user,server,parallel_fraction\n,b,0.5\n",
-        "user,server,parallel_fraction\n",
-    ],
-)
-def test_a_broken_jobs_csv_is_refused_with_its_line(text: str, tmp_path: Path) -> None:
-    with refused(InvalidFile):
-        jobs_csv(put(tmp_path, text, "jobs.csv"))
-
-
 def test_karp_flatt_inverts_amdahl_and_is_undefined_on_one_core() -> None:
     cores = np.array([1.0, 2, 8, 48])
     values = karp_flatt(cores, speedup(cores, np.full(4, 0.9)))
@@ -178,25 +156,6 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
     assert entry.variance == pytest.approx(((16 / 21 - 2 / 3) / 2) ** 2)
     assert entry.counts == 2
     assert read_pool(tmp_path / "p.csv") == {"a": pytest.approx(entry.mean)}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "workload,cores,seconds\na,1,12\na,two,6\n",
-        "workload,cores,seconds\na,1\n",
-        "workload,cores,seconds\na,1,0\n",
-        "workload,cores,seconds\na,1,1e308\na,4,1\n",
-        "workload,cores\na,1\n",
-        'workload,"co\nres\n",seconds\na,1,1\n',
-        "cores,seconds\n1,1\n",
-        "workload,cores,seconds\n",
-        "workload,cores,Seconds,seconds\na,1,2,3\n",
-    ],
-)
-def test_an_unreadable_profile_row_is_named_by_its_line(text: str, tmp_path: Path) -> None:
-    with refused(InvalidFile):
-        read_profile(put(tmp_path, text, "p.csv"))
 
 
 def test_a_profile_is_read_once_so_that_standard_input_will_do(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,12 @@ from support import terminal
 from support.messages import approved, refused
 
 from cotenant.analysis.colocation.prediction import predicted_penalties
+from cotenant.instances.admission.formats import admission_csv
+from cotenant.instances.colocation.formats import penalty_csv
 from cotenant.instances.colocation.pairs import pairs_csv, read_pairs
+from cotenant.instances.groups.formats import curves_csv, groups_csv
 from cotenant.instances.market.formats import jobs_csv
+from cotenant.instances.market.profile import read_profile
 from cotenant.instances.numa.formats import classes_csv
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.problem import InvalidFile, InvalidOption
@@ -27,6 +32,16 @@ web,db,1.4
 db,web,1.25
 db,db,forbidden
 """
+
+
+def penalty_csv_of(folder: Path) -> object:
+    """What the reader of a square matrix makes of the table x."""
+    return penalty_csv(folder / "x.csv")
+
+
+def profile_of(folder: Path) -> object:
+    """What the reader of measured speedups makes of the table x."""
+    return read_profile(folder / "x.csv")
 
 
 def put(folder: Path, **tables: str) -> Path:
@@ -84,29 +99,85 @@ def test_a_pair_that_cannot_come_about_is_not_missing(tmp_path: Path) -> None:
     assert not instance.allowed[0, 2]  # c beside a was never run, and need not be
 
 
-WRONG_PAIRS = [
-    "service,beside,slowdown,penalty\na,b,1.1,.1\n",
-    "service,beside,slowdown\na,b,0\n",
-    "service,beside,slowdown\na,b,0.06\n",
-    "service,beside,penalty\na,b,1.3\n",
-    "service,beside,slowdown\na,b,1.1\na,b,forbidden\n",
-    "service,beside,slowdown\na,b,x\n",
-    "service,beside,penalty,low\na,b,.1,.1\n",
-    "service,beside,penalty,low,high\na,b,.1,.2,.3\n",
-    "service,beside,slowdown,low,high\na,b,1,0,3\n",
-    "service,beside,penalty,low,high\na,b,.1,0,1.3\n",
-    "service,beside,penalty,low,high\na,b,.1,,.3\n",
-    "service,beside,penalty,looks\na,b,.1,0\n",
-    "service,beside,penalty,looks\na,b,.1,\n",
-    "service,beside,penalty,looks\na,b,.1,2\na,b,.2,2\n",
-    "service beside slowdown\na b 1\n",
-]
+CORES = {
+    "cores": "vm,gpu,cpu\nleft,2,1\nright,0,3\n",
+    "jobs": "job,threads\nfirst,2\nsecond,4\n",
+    "speed": "job,cpu,gpu\nsecond,3,2\nfirst,1,5\n",
+}
+
+WRONG: list[tuple[Callable[[Path], object], dict[str, str]]] = [
+    *((pairs_csv, {"pairs": f"service,beside,{text}\n"}) for text in (
+        "slowdown,penalty\na,b,1.1,.1", "slowdown\na,b,0", "slowdown\na,b,0.06",
+        "penalty\na,b,1.3", "slowdown\na,b,1.1\na,b,forbidden", "slowdown\na,b,x",
+        "penalty,low\na,b,.1,.1", "penalty,low,high\na,b,.1,.2,.3",
+        "slowdown,low,high\na,b,1,0,3", "penalty,low,high\na,b,.1,0,1.3",
+        "penalty,low,high\na,b,.1,,.3", "penalty,looks\na,b,.1,0", "penalty,looks\na,b,.1,",
+        "penalty,looks\na,b,.1,2\na,b,.2,2",
+    )),
+    (pairs_csv, {"pairs": "service beside slowdown\na b 1\n"}),
+    *((pairs_csv, {"pairs": PAIRS, "services": text}) for text in (
+        "service,count\nweb,2\n", "service,number\nweb,2\n", "service\nweb\nweb\n",
+    )),
+    *((penalty_csv_of, {"x": text}) for text in (
+        "x,a,b\na,1,2\n", "x,a,b\na,.1\nb,.1,.2\n", "x,a,b\na,.1,?\nb,.1,.2\n",
+        "x,a,b\na,.1,nan\nb,.1,.2\n", "x,a,b\na,1,1.2\nb,1.1,1.3\n",
+        "x,a,a\na,.1,.2\na,.1,.2\n", "",
+    )),
+    *((vms_csv, {"vms": vms, "hosts": hosts}) for vms, hosts in (
+        ("name,cpu\na,1\n", "name,mem\nx,1\n"),
+        ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n"),
+        ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n"),
+        ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n"),
+        ("name\na\n", "name,cpu\nx,1\n"),
+    )),
+    *((admission_csv, CORES | change) for change in (
+        {"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"},
+        {"speed": "job,cpu\nsecond,3\nfirst,1\n"},
+        {"cores": "vm,gpu,cpu\nleft,two,1\nright,0,3\n"},
+        {"cores": "vm,gpu,cpu\nleft,2\nright,0,3\n"},
+        {"jobs": "job,length\nfirst,10\nsecond,2\n"},
+        {"jobs": "job,threads\nfirst,2\nfirst,4\n"},
+        {"cores": "vm,gpu,cpu\n"},
+    )),
+    *((jobs_csv, {"jobs": f"user,{text}\n"}) for text in (
+        "parallel_fraction\na,0.5", "server,color,parallel_fraction\na,b,c,0.5",
+        "server\na,b", "server,parallel_fraction\na,b,1.2",
+        "server,parallel_fraction\na,b,0.5\n\na,b", "server,parallel_fraction\na,b,half",
+        "server,parallel_fraction,budget\na,b,0.5,1\na,c,0.5,2", "server,seconds@2\na,b,3",
+        "server,seconds@1,seconds@2\na,b,3,", "server,parallel_fraction\n,b,0.5",
+        "server,parallel_fraction",
+    )),
+    *((groups_csv, texts) for texts in (
+        {"groups": "group,job,loss\na + a,a,1\n"},
+        {"groups": "group,job,penalty\na + b,a,.1\n"},
+        {"groups": "group,job,penalty\na + b,c,.1\n"},
+        {"groups": "group,job,slowdown\na + b,a,0\n"},
+        {"groups": "group,job,penalty\na,a,1.5\n"},
+        {"groups": "group,job,penalty,class\na,a,0,x\n"},
+        {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\nb,1\n"},
+        {"groups": "group,job,penalty\na,a,0\n", "jobs": "job,count\na,1\na,2\n"},
+    )),
+    (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n"}),
+    (curves_csv, {"curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,count\na,1\n"}),
+    (curves_csv, {
+        "curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,pressure\na,1\nb,1\n",
+    }),
+    *((profile_of, {"x": text}) for text in (
+        "workload,cores,seconds\na,1,12\na,two,6\n", "workload,cores,seconds\na,1\n",
+        "workload,cores,seconds\na,1,0\n", "workload,cores,seconds\na,1,1e308\na,4,1\n",
+        "workload,cores\na,1\n", 'workload,"co\nres\n",seconds\na,1,1\n',
+        "cores,seconds\n1,1\n", "workload,cores,seconds\n",
+        "workload,cores,Seconds,seconds\na,1,2,3\n",
+    )),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", WRONG_PAIRS)
-def test_what_is_wrong_with_a_table_of_pairs_is_told(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reader", "tables"), WRONG)
+def test_what_is_wrong_with_a_table_is_said_with_its_place(
+    reader: Callable[[Path], object], tables: dict[str, str], tmp_path: Path
+) -> None:
     with refused(InvalidFile):
-        pairs_csv(put(tmp_path, pairs=text))
+        reader(put(tmp_path, **tables))
 
 
 def test_intervals_and_looks_of_a_table_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -133,16 +204,6 @@ db,db,forbidden,,,
     unknown = pairs_csv(put(tmp_path / "short", pairs=short), copies=2)
     assert unknown.looks is None
     assert (unknown.low == given.low).all()
-
-
-def test_services_that_do_not_fit_the_pairs_are_told(tmp_path: Path) -> None:
-    for services in (
-        "service,count\nweb,2\n",
-        "service,number\nweb,2\n",
-        "service\nweb\nweb\n",
-    ):
-        with refused(InvalidFile):
-            pairs_csv(put(tmp_path, pairs=PAIRS, services=services))
 
 
 @pytest.mark.parametrize("first", ["", "sep=;\n"])
@@ -203,21 +264,6 @@ def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -
     assert packing.cost.tolist() == [5, 9]
     single = vms_csv(put(tmp_path, vms="name,cpu\na,1\nb,2\n", hosts="name,cpu\nx,4\n"))
     assert (single.request.tolist(), single.servers.tolist()) == ([1, 1], [1])  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("vms", "hosts"),
-    [
-        ("name,cpu\na,1\n", "name,mem\nx,1\n"),
-        ("name,cpu\na,1\na,1\n", "name,cpu\nx,1\n"),
-        ("name,cpu,count\na,1,1.5\n", "name,cpu\nx,1\n"),
-        ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n"),
-        ("name\na\n", "name,cpu\nx,1\n"),
-    ],
-)
-def test_what_is_wrong_with_vms_and_hosts_is_told(vms: str, hosts: str, tmp_path: Path) -> None:
-    with refused(InvalidFile):
-        vms_csv(put(tmp_path, vms=vms, hosts=hosts))
 
 
 def test_organizations_bring_machines_and_jobs(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
             f"{name}: what was downloaded from {entry.url} is not the file expected: {error}"
         ) from None
     except OSError as error:  # requests' errors are OSErrors too
+        if (response := getattr(error, "response", None)) is not None:
+            response.close()
         raise InvalidFile(
             f"{name} cannot be fetched from {entry.url}: {error}; download it by hand and use "
             "cotenant convert"

@@ -504,7 +504,7 @@ def test_a_worse_answer_called_optimal_is_never_confirmed(number: int) -> None:
             continue
         tried += 1
         forged = copy.deepcopy(document)
-        forged["solution"], forged["answer"] = claimed["solution"], claimed["answer"]
+        forged |= {name: claimed[name] for name in ("solution", "answer", "named")}
         forged["result"] |= {
             "metrics": metrics,
             "objective": value,

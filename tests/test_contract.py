@@ -98,7 +98,7 @@ def broken(instance: Instance, method: catalog.Method, **options: Any) -> Iterat
     except (InvalidInstance, InvalidOption):  # it says that the instance is none of its own
         return
     assert "answer_by" not in result.certificate or method.name != "optimal"
-    yield from recheck(instance, result).broken
+    yield from recheck(instance, result, time_limit=0).broken
     compared = Starts(instance, method, options, seed=0)
     mine = None
     if result.solution is not None:

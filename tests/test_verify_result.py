@@ -365,6 +365,15 @@ def test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone() -> Non
     assert {"bound", "status"} <= set(verdict.not_looked_at)
 
 
+def test_a_proof_that_takes_longer_than_the_limit_confirms_nothing() -> None:
+    instance, document = solved(CASES.index(Case("packing/small", "min-servers", {})))
+    result = cotenant.Result.from_document(document)
+    assert [recheck(instance, result, time_limit=limit).bound for limit in (20.0, 1e-9)] == [
+        "re-proved",
+        "not re-proved",
+    ]
+
+
 def test_there_is_an_answer_where_there_is_said_to_be_none() -> None:
     instance, document = solved(CASES.index(Case("colocation/tiny", "optimal", {})))
     forged = copy.deepcopy(document)

@@ -5,7 +5,6 @@ whole files.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,19 +19,6 @@ import cotenant
 import cotenant.cli
 from cotenant.analysis.run.result import Result
 from cotenant.instances.packing import Packing
-
-
-def run_apart(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    command = [sys.executable, "-m", "cotenant.cli", *arguments]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, **environment},
-        check=False,
-    )
 
 
 def test_solve_prints_status_objective_bound_and_metrics() -> None:
@@ -92,182 +78,60 @@ def test_a_result_of_another_version_is_refused_and_half_a_certificate_is_broken
         assert "Traceback" not in done.stderr
 
 
-BAD: list[tuple[str, list[str], int, str]] = [
-    ("an unknown method", ["solve", "colocation/tiny", "-m", "stabel"], 2, "did you mean stable"),
-    ("an analysis", ["solve", "colocation/tiny", "-m", "frontier"], 2, "analysis"),
-    (
-        "an unknown option",
-        ["solve", "colocation/tiny", "-m", "stable", "-o", "alfa=1"],
-        2,
-        "did you mean alpha",
-    ),
-    (
-        "an option without value",
-        ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha"],
-        2,
-        "alpha=VALUE",
-    ),
-    (
-        "an option of the wrong type",
-        ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=x"],
-        2,
-        "expected a least gain, 0 or more",
-    ),
-    (
-        "alpha below zero",
-        ["solve", "colocation/tiny", "-m", "stable", "-o", "alpha=-1"],
-        2,
-        "alpha is -1",
-    ),
-    ("alpha NaN", ["solve", "colocation/tiny", "-m", "GR", "-o", "alpha=nan"], 2, "alpha is nan"),
-    (
-        "a time limit of zero",
-        ["solve", "colocation/tiny", "-m", "stable", "--time-limit", "0"],
-        2,
-        "time_limit is 0",
-    ),
-    (
-        "a time limit below zero",
-        ["compare", "colocation/tiny", "--time-limit", "-3"],
-        2,
-        "time_limit is -3",
-    ),
-    ("a missing file", ["solve", "none.json", "-m", "stable"], 2, "does not exist"),
-    ("an unknown bundled instance", ["show", "colocation/tinny"], 2, "colocation/tiny"),
-    (
-        "an unwritable output",
-        ["solve", "colocation/tiny", "-m", "GR", "--out", "/nowhere/x.json"],
-        2,
-        "cannot be written",
-    ),
-    ("an unknown problem", ["methods", "colocatoin"], 2, "did you mean colocation"),
-    ("an unknown method, listed", ["methods", "stabel"], 2, "did you mean stable"),
-    (
-        "an unknown generator",
-        ["generate", "colocation", "--kind", "x", "--out", "x.json"],
-        2,
-        "known: population",
-    ),
-    (
-        "an unknown format",
-        ["convert", "x.csv", "--from", "penalties-csv", "--out", "x.json"],
-        2,
-        "did you mean penalty-csv",
-    ),
-    (
-        "a format that needs an option",
-        ["convert", "x.csv", "--from", "alibaba-openb", "--out", "x.json"],
-        2,
-        "write -o nodes=VALUE",
-    ),
-    ("a device for a file", ["show", "/dev/zero"], 2, "is a device; only regular files are read"),
-    (
-        "a device for rows",
-        ["report", "/dev/zero", "--out", "x.html"],
-        2,
-        "is a device; only regular files are read",
-    ),
-    (
-        "a device for a result",
-        ["check", "colocation/tiny", "/dev/zero"],
-        2,
-        "is a device; only regular files are read",
-    ),
-    ("a device for a log", ["audit", "/dev/zero"], 2, "is a device; only regular files are read"),
-    (
-        "a device for a table",
-        ["convert", "/dev/zero", "--from", "swf", "--out", "x.json"],
-        2,
-        "is a device; only regular",
-    ),
-    ("a device for a store", ["profiles", "/dev/zero"], 2, "is a device; only regular files"),
-    (
-        "a device for a proof",
-        ["verify", "colocation/tiny", "/dev/zero"],
-        2,
-        "is a device; only regular files",
-    ),
-    (
-        "a device for an instance that is proved",
-        ["verify", "/dev/zero", "/dev/zero"],
-        2,
-        "is a device; only regular files",
-    ),
-    (
-        "an output with too long a name",
-        ["solve", "colocation/tiny", "-m", "GR", "--out", "x" * 300],
-        2,
-        "name is too long",
-    ),
-    ("a file with too long a name", ["show", "x" * 300], 2, "does not exist"),
-    (
-        "a result with too long a name",
-        ["check", "colocation/tiny", "x" * 300],
-        2,
-        "File name too long",
-    ),
-    ("rows with too long a name", ["report", "x" * 300, "--out", "x.html"], 2, "does not exist"),
-    (
-        "a folder with too long a name",
-        ["reproduce", "all", "--data", "x" * 300],
-        2,
-        "is not a folder",
-    ),
-    ("a problem of very many letters", ["methods", "x" * 100_000], 2, "is named 'xxx"),
-    ("an unknown data set", ["fetch", "fairco2"], 2, "did you mean fair-co2"),
-    (
-        "an unknown experiment",
-        ["reproduce", "colocation-figure-6"],
-        2,
-        "did you mean colocation-figure-5",
-    ),
-    ("an output of no experiment", ["reproduce", "--page", "x.md"], 2, "no experiment is named"),
-    (
-        "a name like no experiment's",
-        ["reproduce", "xyz"],
-        2,
-        "`cotenant reproduce --list` lists the",
-    ),
-    ("a name like no bundled instance's", ["show", "zzz"], 2, "`cotenant show` lists the"),
-    (
-        "rows that do not exist",
-        ["report", "none.jsonl", "--out", "x.html"],
-        2,
-        "does not exist; `cotenant compare",
-    ),
-    ("a folder for rows", ["report", "docs", "--out", "x.html"], 2, "is a folder"),
-    ("a result that is none", ["check", "colocation/tiny", "pyproject.toml"], 2, "not JSON"),
-    (
-        "an option nobody takes",
-        ["compare", "colocation/tiny", "-m", "GR", "-o", "engine=highs"],
-        2,
-        "no option 'engine'",
-    ),
-]
+LONG = "x" * 300
+BAD = {
+    "an unknown method": "solve colocation/tiny -m stabel",
+    "an analysis": "solve colocation/tiny -m frontier",
+    "an unknown option": "solve colocation/tiny -m stable -o alfa=1",
+    "an option without value": "solve colocation/tiny -m stable -o alpha",
+    "an option of the wrong type": "solve colocation/tiny -m stable -o alpha=x",
+    "alpha below zero": "solve colocation/tiny -m stable -o alpha=-1",
+    "alpha NaN": "solve colocation/tiny -m GR -o alpha=nan",
+    "a time limit of zero": "solve colocation/tiny -m stable --time-limit 0",
+    "a time limit below zero": "compare colocation/tiny --time-limit -3",
+    "a missing file": "solve none.json -m stable",
+    "an unknown bundled instance": "show colocation/tinny",
+    "an unwritable output": "solve colocation/tiny -m GR --out /nowhere/x.json",
+    "an unknown problem": "methods colocatoin",
+    "an unknown method, listed": "methods stabel",
+    "an unknown generator": "generate colocation --kind x --out x.json",
+    "an unknown format": "convert x.csv --from penalties-csv --out x.json",
+    "a format that needs an option": "convert x.csv --from alibaba-openb --out x.json",
+    "a device for a file": "show /dev/zero",
+    "a device for rows": "report /dev/zero --out x.html",
+    "a device for a result": "check colocation/tiny /dev/zero",
+    "a device for a log": "audit /dev/zero",
+    "a device for a table": "convert /dev/zero --from swf --out x.json",
+    "a device for a store": "profiles /dev/zero",
+    "a device for a proof": "verify colocation/tiny /dev/zero",
+    "a device for an instance that is proved": "verify /dev/zero /dev/zero",
+    "an output with too long a name": f"solve colocation/tiny -m GR --out {LONG}",
+    "a file with too long a name": f"show {LONG}",
+    "a result with too long a name": f"check colocation/tiny {LONG}",
+    "rows with too long a name": f"report {LONG} --out x.html",
+    "a folder with too long a name": f"reproduce all --data {LONG}",
+    "a problem of very many letters": f"methods {'x' * 100000}",
+    "an unknown data set": "fetch fairco2",
+    "an unknown experiment": "reproduce colocation-figure-6",
+    "an output of no experiment": "reproduce --page x.md",
+    "a name like no experiment's": "reproduce xyz",
+    "a name like no bundled instance's": "show zzz",
+    "rows that do not exist": "report none.jsonl --out x.html",
+    "a folder for rows": "report docs --out x.html",
+    "a result that is none": "check colocation/tiny pyproject.toml",
+    "an option nobody takes": "compare colocation/tiny -m GR -o engine=highs",
+}
+"""What is wrong -> the command; what it says is approved."""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
-)
-def test_bad_input_is_one_line_with_cause_and_cure(
-    arguments: list[str],
-    code: int,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(
-        sys, "argv", ["cotenant", *arguments]
-    )  # in this process: a new one costs a second each
-    with pytest.raises(SystemExit) as caught:
-        cotenant.cli.main()
-    stdout, stderr = capfd.readouterr()
-    assert caught.value.code == code
-    assert words in stderr
-    assert "Traceback" not in stderr
-    assert stdout == ""
-    assert len(stderr.strip().splitlines()) <= 2
-    assert len(stderr) < 2000
+@pytest.mark.parametrize("command", BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_with_cause_and_cure(command: str) -> None:
+    done = run(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2
+    assert len(done.stderr) < 2000
+    approved(done.stderr)
 
 
 def test_an_instance_without_any_pairing_exits_with_one(tmp_path: Path) -> None:
@@ -286,33 +150,15 @@ def test_an_instance_without_any_pairing_exits_with_one(tmp_path: Path) -> None:
 
 def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     made = tmp_path / "population.json.gz"
-    done = run(
-        "generate",
-        "colocation",
-        "-o",
-        "agents=50",
-        "-o",
-        "mix=beta-high",
-        "--seed",
-        "3",
-        "--out",
-        str(made),
-    )
+    words = "generate colocation -o agents=50 -o mix=beta-high --seed 3 --out"
+    done = run(*words.split(), str(made))
     assert done.returncode == 0, done.stderr
     assert "agents: 50" in done.stdout
     assert "synthetic" in run("show", str(made)).stdout
     matrix = tmp_path / "m.csv"
     matrix.write_text("job,a,b\na,0.1,0.2\nb,forbidden,0.3\n")
-    done = run(
-        "convert",
-        str(matrix),
-        "--from",
-        "penalty-csv",
-        "-o",
-        "copies=2",
-        "--out",
-        str(tmp_path / "m.json"),
-    )
+    words = "--from penalty-csv -o copies=2 --out"
+    done = run("convert", str(matrix), *words.split(), str(tmp_path / "m.json"))
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "m.json").read_text())["penalty"][1] == [None, 0.3]
     approved(json.loads(run("schema", "colocation").stdout)["title"])
@@ -336,18 +182,8 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
 
 def test_the_same_seed_generates_the_same_file(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
-        run(
-            "generate",
-            "colocation",
-            "--kind",
-            "preferences",
-            "-o",
-            "agents=10",
-            "--seed",
-            "7",
-            "--out",
-            str(tmp_path / name),
-        )
+        words = "generate colocation --kind preferences -o agents=10 --seed 7 --out"
+        run(*words.split(), str(tmp_path / name))
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
@@ -400,30 +236,16 @@ def test_methods_as_a_file_of_tables_hold_nothing_else() -> None:
 
 def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
-    arguments = [
-        "compare",
-        "colocation/tiny",
-        "-m",
-        "optimal",
-        "-m",
-        "stable",
-        "-m",
-        "SMR",
-        "--seeds",
-        "3",
-        "--out",
-        str(out),
-    ]
+    words = "compare colocation/tiny -m optimal -m stable -m SMR --seeds 3 --out"
+    arguments = [*words.split(), str(out)]
     done = run(*arguments)
     assert done.returncode == 0, done.stderr
     assert "0.0525" in done.stdout
     rows = [json.loads(line) for line in out.read_text().splitlines()]
+    once = [("optimal", 0), ("stable", 0)]
     assert [(row["method"], row["seed"]) for row in rows] == [
-        ("optimal", 0),
-        ("stable", 0),
-        ("SMR", 0),
-        ("SMR", 1),
-        ("SMR", 2),
+        *once,
+        *(("SMR", n) for n in range(3)),
     ]
     assert all(row["versions"]["cotenant"] for row in rows)
     out.write_text(
@@ -436,12 +258,7 @@ def test_compare_prints_gaps_and_appends_whole_rows_that_are_not_run_again(tmp_p
 
 
 def test_compare_never_touches_a_file_that_is_not_its_own(tmp_path: Path) -> None:
-    for text in (
-        "important notes\n",
-        "important notes",
-        '{"cotenant": 1}',
-        '{"problem": "colocation"}\n',
-    ):
+    for text in ("some notes\n", "some notes", '{"cotenant": 1}', '{"problem": "colocation"}\n'):
         path = tmp_path / "notes.txt"
         path.write_text(text)
         done = run("compare", "colocation/tiny", "-m", "GR", "--out", str(path))
@@ -463,19 +280,8 @@ def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_the_best_answer_and_exits_130(tmp_path: Path) -> None:
     made, out, log = tmp_path / "hard.json", tmp_path / "result.json", tmp_path / "log"
     run("generate", "colocation", "-o", "agents=1000", "-o", "mix=gaussian", "--out", str(made))
-    command = [
-        sys.executable,
-        "-m",
-        "cotenant.cli",
-        "solve",
-        str(made),
-        "-m",
-        "fair",
-        "--out",
-        str(out),
-        "--log",
-        str(log),
-    ]
+    command = [sys.executable, "-m", "cotenant.cli", "solve", str(made), "-m", "fair"]
+    command += ["--out", str(out), "--log", str(log)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not (log.exists() and "value" in log.read_text()):
         time.sleep(0.05)
@@ -522,14 +328,6 @@ SHOWN, SOLVED = "show colocation/tiny --json", "solve colocation/tiny -m GR"
     ("streams", "good", "bad", "code", "words"),
     [
         (">/dev/full", SHOWN, "show none.json", 2, "written: No space left on device"),
-        pytest.param(
-            ">/dev/full",
-            SOLVED,
-            "solve",
-            2,
-            "written: No space left on device",
-            marks=pytest.mark.slow,
-        ),
         (">&-", SHOWN, "solve", 2, "written: Bad file descriptor"),
         pytest.param("2>/dev/full", SOLVED, "solve", 0, "", marks=pytest.mark.slow),
         ("2>&-", SOLVED, "show none.json", 0, ""),

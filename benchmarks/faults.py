@@ -123,8 +123,8 @@ FAULTS = r"""
 
 @ models/colocation/fair.py colocation_fair colocation_models
   a mean is compared with the largest of its own bandwidth
-- highest[level[above_first] - 1]]),
-+ highest[level[above_first]]]),
+- (several, highest[level[above_first] - 1], -each
++ (several, highest[level[above_first]], -each
 
 @ models/admission/arrays.py admission_exact admission_analysis
   one job less than asked for is enough

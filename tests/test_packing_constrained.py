@@ -119,6 +119,14 @@ def test_a_rule_less_never_raises_the_bound(number: int) -> None:
             assert bound_of(instance.replace(**{name: getattr(instance, name)[1:]})) <= bound
 
 
+def test_servers_in_no_zone_are_not_those_of_the_first() -> None:
+    apart = Packing(
+        capacity=[[1]] * 3, demand=[[1]], request=[3], servers=[1] * 3, zone=("a", "b", ""),
+        limits=(Limit((0,), 1, "zone"),),
+    )  # fmt: skip
+    assert cotenant.solve(apart, "FFD").objective == 3
+
+
 def test_a_server_more_never_raises_the_answer() -> None:
     for instance in states(7000, 10):
         one = np.eye(instance.classes)[0]

@@ -7,17 +7,19 @@ import itertools
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.messages import refused
+from support.strategies import DRAWN, instances
 
 import cotenant
-from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation import Pairing
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
     InvalidFile,
@@ -58,23 +60,13 @@ def test_bundled_instances_are_read_and_written_as_exact_inverses(
         assert cotenant.read(write(instance, tmp_path / f"copy{suffix}")) == instance
 
 
-@given(
-    penalty=st.lists(st.floats(-0.5, 1.0), min_size=4, max_size=4),
-    forbidden=st.booleans(),
-    machines=st.sampled_from([None, 3.0, np.inf]),
-)
-def test_any_instance_survives_a_round_trip(
-    penalty: list[float], forbidden: bool, machines: float | None
-) -> None:
-    matrix = np.array(penalty).reshape(2, 2)
-    if forbidden:
-        matrix[0, 1] = np.inf
-    instance = Colocation(matrix, np.array([2, 2]), machines=machines, name="x")
-    document = {"cotenant": 1, "problem": "colocation", "name": "x", **instance.document()}
-    import tempfile
-
+@pytest.mark.parametrize("problem", DRAWN)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_any_instance_survives_a_round_trip(problem: str, data: st.DataObject) -> None:
+    instance = data.draw(instances(problem))
     with tempfile.TemporaryDirectory() as folder:
-        assert cotenant.read(put(Path(folder), json.dumps(document))) == instance
+        assert cotenant.read(write(instance, Path(folder) / "one.json")) == instance
 
 
 EMPTY: tuple[Any, ...] = (

@@ -76,6 +76,7 @@ class GroupEstimates:
             for entry, guess in measured.items()
             if len(entry) <= seats
         }
+        self._predicted: dict[Types, PredictedPenalties] = {}  # of thousands of groups few differ
 
     @property
     def words(self) -> str:
@@ -85,6 +86,8 @@ class GroupEstimates:
 
     def losses(self, types: Types) -> PredictedPenalties:
         """What is predicted of a group, by seat."""
+        if types in self._predicted:
+            return self._predicted[types]
         sides = []
         for seat, kind in enumerate(types):
             others = sorted(types[:seat] + types[seat + 1 :])
@@ -92,8 +95,8 @@ class GroupEstimates:
             sides.append(
                 seen or tuple(min(1.0, float(end[kind, others].sum())) for end in self.ends)
             )
-        penalty, low, high = zip(*sides, strict=True)
-        return PredictedPenalties(penalty, low, high)
+        self._predicted[types] = PredictedPenalties(*zip(*sides, strict=True))
+        return self._predicted[types]
 
     def instance(self, count: Integers, machines: int) -> Groups:
         """The jobs at hand as an instance: additive, or a table where some of their groups were

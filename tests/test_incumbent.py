@@ -70,3 +70,17 @@ def test_an_answer_that_breaks_a_rule_is_not_kept_whoever_gives_it() -> None:
         raise AssertionError("the interrupt goes on")
     assert search.best is not None
     assert search.finish().stop is Stop.INTERRUPTED
+
+
+def test_without_an_answer_a_bound_meets_the_most_that_one_could_be_worth() -> None:
+    def last(*news: object) -> None:
+        raise KeyboardInterrupt
+
+    search = Incumbent(None, Clock(), len, bound=0, value=4)
+    assert search.raise_bound(3)
+    assert search.open
+    assert search.raise_bound(4)
+    assert search.closed
+    assert search.clock.trace[-1][1] is None
+    kept = conclude("abcd", 4.0, 4.0, Stop.FINISHED, {}, Clock(report=last))
+    assert (kept.solution, kept.status, kept.stop) == ("abcd", Status.OPTIMAL, Stop.INTERRUPTED)

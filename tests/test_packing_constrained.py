@@ -15,7 +15,6 @@ from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
-from cotenant.analysis.run.proving import prove
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.generators import cluster
@@ -216,14 +215,6 @@ def test_the_frontier_of_servers_and_moves() -> None:
     told = [(point.limit, point.value, point.bound) for point in frontier.points]
     assert told == [(3, 1, 1), (4, 0, 0)]
     assert "4 are now" in frontier.note
-
-
-def test_a_stored_result_is_looked_over_again(tmp_path: Path) -> None:
-    path = tmp_path / "database.json"
-    cotenant.write(DATABASE, path)
-    for method in ("min-servers", "fewest-moves"):
-        result = cotenant.solve(DATABASE, method)
-        assert prove(DATABASE, path, result, tmp_path / "proof.json").proof_status == "certified"
 
 
 def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class Search(Incumbent[Assignment, float]):
             instance, clock, partial(total_speed, instance), sense="max", scale=most, bound=most
         )
         self.instance, self.time, self.limits = instance, clock, limits
-        self.best, self.value = start, total_speed(instance, start)
+        self.begin(start)
         self.later = Stop.FINISHED
 
     def part(self, share: float, most: float | None = None) -> Clock:

@@ -124,10 +124,10 @@ def proved(
     given: Instance | Document, method: str, outcome: Outcome | None = None, **options: Any
 ) -> Proved:
     """The accepted proof of what a method (or this outcome) says of an instance, or of a document,
-    which has five seconds to be solved.
+    which has twenty seconds to be solved.
     """
     task = task_of(given, **options)
-    instance, limit = task.instance, None if isinstance(given, Instance) else 5.0
+    instance, limit = task.instance, None if isinstance(given, Instance) else 20.0
     outcome = outcome or solve(instance, method, time_limit=limit, **options).outcome
     task = task_of(given, outcome, Clock(limit and 2 * limit), **options)
     producer = resolve(catalog.find(instance.problem, method).proof_producer)

@@ -67,8 +67,8 @@ def test_an_answer_is_worth_what_its_agents_say(options: Document) -> None:
     for document in cases(20):
         for pairs in itertools.islice(answers(document), 20):
             truth = Truth(document, pairs)
-            level = colocation_stable(case_of(document, pairs, options, [], []))
-            assert [one.value for one in level] == [blocking(truth, options), truth.mean]
+            levels = colocation_stable(case_of(document, pairs, options, [], []))
+            assert [one.value for one in levels] == [blocking(truth, options), truth.mean]
             assert colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
 
 
@@ -102,7 +102,7 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
     rng = random.Random(1)
     accepted = 0
     for document in cases(80):
-        level = truths(document)
+        every = truths(document)
         size, band = len(document["count"]), document["bandwidth"]
         flow = [0] * size
         for _ in range(3):
@@ -129,9 +129,9 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
             except (Refused, ZeroDivisionError):
                 continue
             accepted += 1
-            assert bounds[0] <= min(truth.slack for truth in level)
+            assert bounds[0] <= min(truth.slack for truth in every)
             if len(bounds) > 1:
-                assert bounds[1] <= min(truth.mean for truth in level if truth.slack <= slack)
+                assert bounds[1] <= min(truth.mean for truth in every if truth.slack <= slack)
     assert accepted > 50
 
 
@@ -162,9 +162,9 @@ def test_the_program_of_few_blocking_pairs_has_exactly_the_answers_with_so_few(
 def test_the_program_of_little_slack_has_exactly_the_answers_with_so_little() -> None:
     seen = set()
     for document in cases(12, start=300, most=6):
-        level = truths(document)
-        limit = random.Random(0).choice(sorted({truth.slack for truth in level}))
-        for pairs, truth in zip(answers(document), level, strict=True):
+        every = truths(document)
+        limit = random.Random(0).choice(sorted({truth.slack for truth in every}))
+        for pairs, truth in zip(answers(document), every, strict=True):
             given = Colocation(case_of(document, pairs))
             parts = given.unit * math.lcm(*(n for n in given.count if n))
             program, cost = slack_program(given, bandwidths(given), int(limit * parts))

@@ -26,8 +26,8 @@ from cotenant.verify.reading import read
 def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny")
     folder = tmp_path / "proofs"
-    level = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
-    rows = {row["method"]: row for row in level.rows}
+    comparison = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
+    rows = {row["method"]: row for row in comparison.rows}
     proof = rows["optimal"]["proof"]
     assert proof["standing"] == "certified"
     assert proved(rows["optimal"]) == "optimal, certified"
@@ -36,7 +36,7 @@ def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_p
     assert proof["says"] == f"accepted: {says}"
     assert rows["GR"]["proof"]["standing"] == "claimed"
     assert "certified" not in proved(rows["GR"])
-    assert {line["method"]: line["proof"]["standing"] for line in level.summary()}[
+    assert {line["method"]: line["proof"]["standing"] for line in comparison.summary()}[
         "GR"
     ] == "claimed"
 
@@ -112,9 +112,9 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
         return producer
 
     monkeypatch.setattr(proving, "resolve", lying)
-    answers_found = prove(instance, locate("colocation/tiny"), result, out)
-    assert (answers_found.proof_status, answers_found.refused) == ("claimed", True)
-    assert "refused" in answers_found.says
+    status = prove(instance, locate("colocation/tiny"), result, out)
+    assert (status.proof_status, status.refused) == ("claimed", True)
+    assert "refused" in status.says
     assert not out.exists()
 
 

@@ -147,12 +147,12 @@ def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
                 stack += [above, below]
             steps: list[list[Any]] = [[]] * level + [[{"kind": "tree", "nodes": nodes}]]
             try:
-                answers_found = market_leximin(case_of(market, witness, {}, *steps))[level]
+                checked = market_leximin(case_of(market, witness, {}, *steps))[level]
             except Refused:
                 continue
             same = [ratio for ratio in best if ratio <= value]
             own = [ratio for ratio in boxes.order if ratio <= value]
-            assert answers_found.bound == value
+            assert checked.bound == value
             assert own[: own.index(value)] != best[: own.index(value)] or same == own
 
 
@@ -202,8 +202,8 @@ def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
                 (own - tiny, (True, True)),
             ):
                 wanted = goal, goal * boxes.market.unit // 1
-                level = [boxes.meets(user, numbers, wanted, above) for above in (False, True)]
-                assert tuple(level) == meets
+                both = [boxes.meets(user, numbers, wanted, above) for above in (False, True)]
+                assert tuple(both) == meets
 
 
 def test_half_cores_and_too_many_columns_have_no_tree() -> None:

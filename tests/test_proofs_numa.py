@@ -126,10 +126,10 @@ OPTIONS = {
 
 
 def test_options_that_mean_nothing_are_refused() -> None:
-    verdict = proved(read("numa/tiny"), "fluid-power")
-    proof = verdict.document | {"witness": None}
-    proof["claim"] |= {"value": None, "bound": 0, "claim_kind": "gap"}
-    assert verdict.judge(proof)
+    proof = proved(read("numa/tiny"), "fluid-power")
+    document = proof.document | {"witness": None}
+    document["claim"] |= {"value": None, "bound": 0, "claim_kind": "gap"}
+    assert proof.judge(document)
     for name, value in OPTIONS.items():
         with refused(Refused):
-            verdict.judge(proof | {"options": {name: value}})
+            proof.judge(document | {"options": {name: value}})

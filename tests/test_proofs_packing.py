@@ -90,15 +90,15 @@ def test_that_there_is_no_answer_is_not_certified_where_there_is_one() -> None:
 
 
 def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed() -> None:
-    verdict = proved(packing(1), "min-servers")
-    proof = verdict.document | {"witness": None}
-    step = proof["steps"][0]
+    proof = proved(packing(1), "min-servers")
+    document = proof.document | {"witness": None}
+    step = document["steps"][0]
     step["prices"] = [2 * price for price in step["prices"]]
     wanted = zip(step["prices"], packing(1).requested.tolist(), strict=True)
     bound = -(-sum(price * int(number) for price, number in wanted) // step["scale"])
-    proof["claim"] |= {"value": None, "bound": bound, "claim_kind": "gap"}
+    document["claim"] |= {"value": None, "bound": bound, "claim_kind": "gap"}
     with refused(Refused):
-        verdict.judge(proof)
+        proof.judge(document)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -137,12 +137,12 @@ def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(se
 
 
 def test_a_share_that_others_could_pass_is_no_bound() -> None:
-    verdict = proved(shared(1), "max-min-share")
-    proof, low = verdict.document | {"witness": None}, str(verdict.bound / 2)
-    proof["steps"][0]["above"] = low
-    proof["claim"] |= {"value": None, "bound": low, "claim_kind": "gap"}
+    proof = proved(shared(1), "max-min-share")
+    document, low = proof.document | {"witness": None}, str(proof.bound / 2)
+    document["steps"][0]["above"] = low
+    document["claim"] |= {"value": None, "bound": low, "claim_kind": "gap"}
     with refused(Refused):
-        verdict.judge(proof)
+        proof.judge(document)
 
 
 @pytest.mark.parametrize("method", ["FUGA", "FUGA-tree"])
@@ -304,9 +304,9 @@ def test_no_prices_prove_less_utilization_than_there_is(seed: int) -> None:
 
 
 def test_a_leaf_that_leans_on_the_target_pays_for_it() -> None:
-    verdict = proved(packing(0), "min-servers")
-    proof, least = verdict.document | {"witness": None}, int(verdict.bound)
-    step = proof["steps"][0]
+    proof = proved(packing(0), "min-servers")
+    document, least = proof.document | {"witness": None}, int(proof.bound)
+    step = document["steps"][0]
     items = len(
         {
             (price, tuple(size))
@@ -316,9 +316,9 @@ def test_a_leaf_that_leans_on_the_target_pays_for_it() -> None:
     target = items + packing(0).classes  # its row
     step |= {"target": least, "sums": [], "tree": [-1]}
     step["leaves"] = [[n for r in range(items) for n in (r, 1)] + [target, 10**6]]
-    proof["claim"] |= {"value": None, "bound": least + 1, "claim_kind": "gap"}
+    document["claim"] |= {"value": None, "bound": least + 1, "claim_kind": "gap"}
     with refused(Refused):
-        verdict.judge(proof)
+        proof.judge(document)
 
 
 def _step(change: dict[str, Any]) -> Any:

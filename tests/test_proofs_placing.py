@@ -40,13 +40,13 @@ METHODS = {"min-servers": "servers", "min-cost": "cost", "fewest-moves": "moves"
 
 def small(first: int, number: int) -> list[tuple[Packing, Best | None]]:
     """So many small clusters and what is best there."""
-    level: list[tuple[Packing, Best | None]] = []
-    while len(level) < number:
+    clusters: list[tuple[Packing, Best | None]] = []
+    while len(clusters) < number:
         with contextlib.suppress(InvalidInstance):
             instance = state(first)
-            level.append((instance, best(instance)))
+            clusters.append((instance, best(instance)))
         first += 1
-    return level
+    return clusters
 
 
 def optimum(least: Best, method: str) -> int:
@@ -164,8 +164,8 @@ def _has_point(program: Program) -> bool:
     high = np.minimum(np.array(program.high, dtype=float), 1e9)
     whole = np.ones(len(high))
     inside = LinearConstraint(rows, -np.inf, limits)
-    level = milp(0 * whole, integrality=whole, bounds=Bounds(program.low, high), constraints=inside)
-    return bool(level.status == 0)
+    point = milp(0 * whole, integrality=whole, bounds=Bounds(program.low, high), constraints=inside)
+    return bool(point.status == 0)
 
 
 @cache

@@ -73,11 +73,11 @@ def test_a_tree_is_made_exactly_where_there_is_no_point(factor: int) -> None:
     trees = 0
     for seed in range(60):
         program = drawn(seed, 7, 4, factor)
-        level = tree_step(copy.deepcopy(program), None, Clock())
-        assert (level is None) == bool(points(program)), seed
-        if level is not None:
-            trees += bool(level["tree"])
-            program.impossible(level)
+        step = tree_step(copy.deepcopy(program), None, Clock())
+        assert (step is None) == bool(points(program)), seed
+        if step is not None:
+            trees += bool(step["tree"])
+            program.impossible(step)
     assert trees > 5
 
 
@@ -94,11 +94,11 @@ def test_a_tree_is_made_exactly_of_what_is_less_than_the_best_point(factor: int)
         relaxed = relaxed_bound(copy.deepcopy(program), cost, Clock())
         assert relaxed is None or relaxed <= best
         assert tree_step(copy.deepcopy(program), (cost, best), Clock()) is None
-        level = tree_step(copy.deepcopy(program), (cost, best - 1), Clock())
-        assert level is not None
+        step = tree_step(copy.deepcopy(program), (cost, best - 1), Clock())
+        assert step is not None
         proofs += 1
         program.at_most(cost, best - 1)
-        program.impossible(level)
+        program.impossible(step)
     assert proofs > 10
 
 

@@ -194,14 +194,14 @@ def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | Non
     """
     if problem == "packing":
         free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
-        documents = []
+        pairs = []
         for instance in (free, few):
             least, cheapest = (fewest(instance, costs) for costs in (False, True))
             counts = [None if n is None else Fraction(n) for n in (least, cheapest)]
             optima = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
-            documents.append((instance, {**optima, "min-cost": counts[1]}))
+            pairs.append((instance, {**optima, "min-cost": counts[1]}))
         optima = {"max-utilization": most_utilization(users)}
-        return [*documents, (users, {**optima, "max-min-share": largest_least_share(users)})]
+        return [*pairs, (users, {**optima, "max-min-share": largest_least_share(users)})]
     if problem == "admission":
         instance = admission(seed)
         return [(instance, {"optimal": Fraction(round(10 * most_total_speed(instance)), 10)})]

@@ -167,22 +167,11 @@ def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
     assert all(map(bad.gone, map(int, note.read_text().split())))
 
 
-SWEEP = """
-import cotenant; from support import sweep_methods as bad
-done = cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best, "GR", "SMP"],
-                        options={{"note": {note!r}}}, out={out!r}, dask={address!r})
-print([(row["method"], row["stop"]) for row in done.rows], done.interrupted)
-"""
-
-
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
-    script = SWEEP.format(note=str(note), out=str(out), address=two_workers.address)
-    sweep = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=two_workers.environment
-    )  # fmt: skip
+    address = f"dask={two_workers.address!r}"
+    sweep = bad.started('[bad.keeps_best, "GR", "SMP"]', note, out, address)
     bad.waited_for(note)
     while (
         not out.exists() or len(out.read_bytes().splitlines()) < 2

@@ -24,24 +24,16 @@ from cotenant.instances.problem import InvalidFile
 from cotenant.papers.run import run_tasks
 
 TINY = cotenant.read("colocation/tiny")
-SWEEP = """
-import sys
-sys.path.insert(0, {tests!r})
-import cotenant; from support import sweep_methods as bad
-cotenant.compare([cotenant.read("colocation/tiny")], [bad.keeps_best], options={{"note": {note!r}}}, out={out!r})
-"""
 
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Any:
     """A sweep in another process that holds the lock of its rows, until it is killed."""
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
-    script = SWEEP.format(tests=str(Path(__file__).parent), note=str(note), out=str(out))
-    sweep = subprocess.Popen([sys.executable, "-c", script])
-    bad.waited_for(note)
-    yield sweep, out
-    sweep.kill()
-    sweep.wait()
+    with bad.started("[bad.keeps_best]", note, out) as sweep:
+        bad.waited_for(note)
+        yield sweep, out
+        sweep.kill()
 
 
 def test_a_second_comparison_on_the_same_rows_is_refused_and_says_who_writes_them(

@@ -160,29 +160,9 @@ def test_settings_of_where_to_run_that_contradict_are_refused(settings: dict[str
         cotenant.compare([TINY], ["GR"], **settings)
 
 
-SWEEP = """
-import sys
-sys.path.insert(0, {tests!r})
-import cotenant
-from support import sweep_methods as bad
-from cotenant.analysis.run import workers
-workers.INTERRUPT_GRACE = 300.0  # however busy the machine is
-done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}}, out={out!r}, jobs=2,
-                        time_limit=100.0,
-                        stopping=lambda: print("stopping"))
-print([row["method"] for row in done.rows], done.interrupted)
-"""
-
-
-def started(methods: str, note: Path, out: Path, **settings: Any) -> subprocess.Popen[str]:
-    """A sweep in a process of its own, as a user's script without a main guard."""
-    script = SWEEP.format(
-        tests=str(Path(__file__).parent), methods=methods, note=str(note), out=str(out)
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        **settings
-    )  # fmt: skip
+def started(methods: str, note: Path, out: Path) -> subprocess.Popen[str]:
+    settings = 'jobs=2, time_limit=100.0, stopping=lambda: print("stopping")'
+    return bad.started(methods, note, out, settings)
 
 
 def test_ctrl_c_keeps_what_is_done_and_what_interrupted_methods_hand_in(tmp_path: Path) -> None:

@@ -159,3 +159,26 @@ def gone(process: int, seconds: float = 600.0) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+SWEEP = """
+import sys
+sys.path[:0] = {path!r}
+import cotenant
+from support import sweep_methods as bad
+from cotenant.analysis.run import workers
+workers.INTERRUPT_GRACE = 300.0  # however busy the machine is
+done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}},
+                        out={out!r}, {settings})
+print([row["method"] for row in done.rows], done.interrupted)
+"""
+
+
+def started(methods: str, note: Path, out: Path, settings: str = "") -> subprocess.Popen[str]:
+    """A comparison in a process of its own, as a user's script without a main guard."""
+    path = [str(Path(__file__).resolve().parents[1])]
+    own = {"note": str(note), "out": str(out), "settings": settings}
+    return subprocess.Popen(
+        [sys.executable, "-c", SWEEP.format(path=path, methods=methods, **own)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip

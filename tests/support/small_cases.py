@@ -5,7 +5,6 @@ enumeration.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +18,7 @@ from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
 from cotenant.instances.scheduling.instance import Schedule
 from cotenant.instances.scheduling.utility import units_done
-from support.oracles.packing import fewest, totals_possible
+from support.oracles.packing import fewest, leximin, totals_possible
 
 
 def packing(seed: int, *, limited: bool = False) -> Packing:
@@ -58,18 +57,9 @@ def shared(seed: int) -> Packing:
     )
 
 
-def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
-    """The dominant shares of those who want something, in order."""
-    total = [int(n) for n in (instance.capacity * instance.server_count[:, None]).sum(axis=0)]
-    unit = [
-        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
-    ]
-    return sorted(vms[i] * unit[i] for i, n in enumerate(instance.requested) if n)
-
-
 def largest_least_share(instance: Packing) -> Fraction:
     """Over all placements."""
-    return max(shares_of(instance, vms)[0] for vms in totals_possible(instance))
+    return leximin(instance)[0]
 
 
 def most_utilization(instance: Packing) -> Fraction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from cotenant.instances.packing import Packing
-from cotenant.instances.packing.game import FairShare
 from support.measured import DATA
 
 
@@ -101,13 +100,18 @@ def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
     }
 
 
+def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
+    """The dominant shares of those who want something, in order."""
+    total = [int(n) for n in (instance.capacity * instance.server_count[:, None]).sum(axis=0)]
+    unit = [
+        max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
+    ]
+    return sorted(vms[i] * unit[i] for i, n in enumerate(instance.requested) if n)
+
+
 def leximin(instance: Packing) -> list[Fraction]:
     """The dominant shares of the fairest of all placements, the least first."""
-    unit = FairShare.of(instance).unit
-    return max(
-        sorted(n * u for n, u in zip(total, unit, strict=True))
-        for total in totals_possible(instance)
-    )
+    return max(shares_of(instance, vms) for vms in totals_possible(instance))
 
 
 def random_requests(rng: np.random.Generator, classes: int = 1, vms: int = 7) -> Packing:

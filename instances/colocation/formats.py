@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ..problem.csv_headers import name_of
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.option_types import AtLeast, validate_options
@@ -217,7 +218,7 @@ def preference_lists(path: PathLike) -> Colocation:
     source = f"preference lists of {Path(path).name}, penalty = rank / n"
     return from_scores(
         scores,
-        name=_stem(path),
+        name=name_of(path),
         source=source,
         incomplete=not complete or len(names) % 2 == 1,
         names=names,
@@ -276,7 +277,7 @@ def _typed(
         bandwidth=None if bandwidth is None else _bandwidths(bandwidth, names),
         names=names,
         machines=machines,
-        name=_stem(path) + (f"-x{copies}" if copies > 1 else ""),
+        name=name_of(path) + (f"-x{copies}" if copies > 1 else ""),
         source=f"{what} of {Path(path).name}" + (f"; {filled}" if filled else ""),
     )
 
@@ -322,7 +323,3 @@ def _gavel_key(text: str) -> tuple[str, int]:
     if found is None:
         raise ValueError(f"a job is called {shortened(text)}; expected ('name', 1)")
     return found[1] or found[2] or "", int(found[3])
-
-
-def _stem(path: PathLike) -> str:
-    return Path(path).name.split(".")[0]

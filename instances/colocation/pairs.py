@@ -11,7 +11,6 @@ import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.fields import repeated
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
 from .generators import Machines
@@ -340,10 +339,8 @@ def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | No
             f"{table.path}, line 1: unknown column {unknown[0]!r}; expected service, and perhaps "
             "count and bandwidth"
         )
-    rows = list(table)
-    names = tuple(row.word("service") for row in rows)
-    if (twice := repeated(names)) is not None:
-        raise InvalidFile(f"{table.path} names the service {twice!r} twice")
+    by_name = table.by_name("service")
+    names, rows = tuple(by_name), list(by_name.values())
     count = [row.whole("count") for row in rows] if "count" in table.places else None
     bandwidth = (
         [row.number("bandwidth", AMOUNT) for row in rows] if "bandwidth" in table.places else None

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.fields import repeated
 from ..problem.files import read
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
@@ -227,15 +226,12 @@ class _Given:
         if "jobs" in tables:
             found.closed = True
             table = CsvTable(tables["jobs"], "job", lower=True)
-            found.pressure = [] if "pressure" in table.places else None
-            for row in table:
-                name = row.word("job")
-                if name in found.known:
-                    raise row.wrong("job", "every job once")
-                found.known[name] = len(found.known)
-                found.count.append(row.whole("count") if "count" in table.places else copies)
-                if found.pressure is not None:
-                    found.pressure.append(row.number("pressure", AMOUNT))
+            rows = table.by_name("job")
+            found.known = {name: place for place, name in enumerate(rows)}
+            counted = "count" in table.places
+            found.count = [row.whole("count") if counted else copies for row in rows.values()]
+            if "pressure" in table.places:
+                found.pressure = [row.number("pressure", AMOUNT) for row in rows.values()]
         if "classes" in tables:
             if seats is not None or machines is not None:
                 name = "machines" if seats is None else "seats"
@@ -243,12 +239,11 @@ class _Given:
                     f"{name} is given beside {tables['classes'].name}, which gives it for each "
                     "class; leave it out"
                 )
-            rows = list(CsvTable(tables["classes"], "class", "seats", "machines", lower=True))
-            found.classes = [row.word("class") for row in rows]
-            if (twice := repeated(found.classes)) is not None:
-                raise InvalidFile(f"{tables['classes']}: class {twice!r} is named twice")
-            found.seats = [row.whole("seats") for row in rows]
-            found.machines = [row.number("machines", AMOUNT, _MANY) for row in rows]
+            table = CsvTable(tables["classes"], "class", "seats", "machines", lower=True)
+            rows = table.by_name("class")
+            found.classes = list(rows)
+            found.seats = [row.whole("seats") for row in rows.values()]
+            found.machines = [row.number("machines", AMOUNT, _MANY) for row in rows.values()]
         return found
 
     @property

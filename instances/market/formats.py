@@ -97,14 +97,9 @@ def _amounts(path: Path | None, what: str, amount: str) -> tuple[dict[str, int],
     """The numbers and amounts of the users or servers that a table of theirs names, none without
     one.
     """
-    known: dict[str, int] = {}
-    amounts: list[float] = []
-    for row in () if path is None else CsvTable(path, what, amount, lower=True):
-        name = row.word(what)
-        if known.setdefault(name, len(known)) < len(amounts):
-            raise row.error(f": {what} {name!r} is named twice")
-        amounts.append(row.number(amount, Above(0)))
-    return known, amounts
+    rows = {} if path is None else CsvTable(path, what, amount, lower=True).by_name(what)
+    amounts = [row.number(amount, Above(0)) for row in rows.values()]
+    return {name: place for place, name in enumerate(rows)}, amounts
 
 
 def _time_columns(table: CsvTable) -> dict[str, float]:

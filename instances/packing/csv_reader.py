@@ -13,7 +13,6 @@ import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.fields import repeated
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Packing
@@ -156,11 +155,9 @@ class _Things:
     """The rows of a table: VMs or hosts, each with its amounts, as they are written."""
 
     def __init__(self, table: CsvTable) -> None:
-        rows = self.rows = list(table)
-        self.path = table.path
-        self.names = tuple(row.word("name") for row in rows)
-        if (twice := repeated(self.names)) is not None:
-            raise InvalidFile(f"{table.path} names {twice!r} twice; write its number as count")
+        by_name = table.by_name("name", ". Write its number as count")
+        rows = self.rows = list(by_name.values())
+        self.path, self.names = table.path, tuple(by_name)
         if price := {"price", "price_per_hour", "hourly_price"} & set(table.columns):
             raise InvalidFile(
                 f"{table.path}, line 1: column {min(price)!r} is no resource; name it cost, "

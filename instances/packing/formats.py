@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import Above, AtLeast, Range, validate_options
 from ..problem.reading import read_text, require_few
@@ -66,7 +67,7 @@ def vbp(path: PathLike) -> Packing:
         capacity=[numbers[1 : 1 + d]],  # type: ignore[arg-type]
         demand=rows[:, :d].tolist(),
         request=list(map(float, body[d :: d + 1])),  # type: ignore[arg-type]
-        name=Path(path).name.split(".")[0],
+        name=name_of(path),
         source=f"vector bin packing file {Path(path).name}",
     )
 
@@ -252,8 +253,8 @@ def _trace(
 ) -> VmTrace:
     """Group equal sizes into types; labels that stand for two sizes get a number."""
     order = {size: place for place, size in enumerate(dict.fromkeys(sizes))}
-    name_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
-    names = [name_of[size] for size in order]
+    label_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
+    names = [label_of[size] for size in order]
     unique = tuple(
         f"{name} #{place}" if names.count(name) > 1 else name for place, name in enumerate(names)
     )
@@ -265,5 +266,5 @@ def _trace(
         end=moments[:, 1],
         resources=resources,
         names=unique,
-        name=Path(path).name.split(".")[0],
+        name=name_of(path),
     )

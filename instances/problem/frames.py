@@ -5,8 +5,7 @@ missing or unknown is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .documents import shortened
@@ -76,23 +75,6 @@ def table(frame: pandas.DataFrame, rows: Sequence[Any], columns: Sequence[Any], 
     return frame.loc[list(rows), list(columns)].to_numpy(dtype=object)
 
 
-@contextmanager
-def by_label(**labels: Sequence[Sequence[Any]]) -> Iterator[None]:
-    """Errors about entries of these fields name them by the labels of their axes: not
-    `penalty[0, 1]`, but `penalty['web', 'batch']`.
-    """
-    try:
-        yield
-    except InvalidInstance as error:
-        field, _, rest = error.field.partition("[")
-        places = [int(place) for place in re.findall(r"\d+", rest)]
-        axes = labels.get(field, ())
-        if not places or len(places) > len(axes):
-            raise
-        inside = ", ".join(repr(axis[place]) for axis, place in zip(axes, places, strict=False))
-        raise error.of(f"{field}[{inside}]") from None
-
-
 def axis_labels(kind: type, frames: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The labels of the axes of some fields, of the first of their frames that has each axis."""
     found: dict[str, list[Any]] = {}
@@ -124,7 +106,8 @@ def from_labels(
     InvalidInstance
         A label is missing or unknown, or a value is wrong: by its labels.
     """
-    given, places = {**values, **fields}, {}
+    given = {**values, **fields}
+    places: dict[str, list[Sequence[Any]]] = {}
     types = {field.name: field for field in field_types(kind)}
     for name in dict.fromkeys((*values, *types)):
         field, value = types[name], given.get(name)
@@ -139,8 +122,16 @@ def from_labels(
             given[name] = table(value, rows, columns, name)
         elif name in values and value is not None and len(axes) == 1:
             given[name] = aligned(value, places[name][0], name)
-    with by_label(**places):
+    try:
         return kind(**given)
+    except InvalidInstance as error:  # it names penalty[0, 1], not penalty['web', 'batch']
+        name, _, rest = error.field.partition("[")
+        entries = [int(entry) for entry in re.findall(r"\d+", rest)]
+        along = places.get(name, [])
+        if not entries or len(entries) > len(along):
+            raise
+        inside = ", ".join(repr(axis[entry]) for axis, entry in zip(along, entries, strict=False))
+        raise error.of(f"{name}[{inside}]") from None
 
 
 def columns_of(frame: pandas.DataFrame, names: Sequence[str], owner: str) -> list[Any]:

@@ -107,6 +107,24 @@ class CsvTable:
                 f"the columns are {in_a_line(self.columns) or 'none'}"
             )
 
+    def by_name(self, column: str, cure: str = "") -> dict[str, CsvRow]:
+        """The rows by the names in a column, in their order; every name stands once.
+
+        Raises
+        ------
+        InvalidFile
+            A cell is empty, or a name is there twice.
+        """
+        found: dict[str, CsvRow] = {}
+        for row in self:
+            name = row.word(column)
+            if name in found:
+                raise row.error(
+                    f": {column} {name!r} is named twice; expected every name once{cure}"
+                )
+            found[name] = row
+        return found
+
     @property
     def written(self) -> str:
         """How it is written, where that is not with commas and decimal points; to be said."""

@@ -46,17 +46,12 @@ def organizations_csv(
             f"{main} has jobs only; expected organizations as well: write -o organizations=PATH of "
             "a table organization,machines"
         )
-    known: dict[str, int] = {}
-    machines: list[int] = []
-    speeds: list[int] = []
     lenders = CsvTable(others["organizations"], "organization", "machines", lower=True)
-    for row in lenders:
-        name = row.word("organization")
-        if known.setdefault(name, len(known)) < len(machines):
-            raise row.error(f": organization {name!r} is named twice")
-        machines.append(row.whole("machines"))
-        if "speed" in lenders.columns:
-            speeds.append(row.whole("speed"))
+    rows = lenders.by_name("organization")
+    known = {name: place for place, name in enumerate(rows)}
+    machines = [row.whole("machines") for row in rows.values()]
+    fast = "speed" in lenders.columns
+    speeds = [row.whole("speed") for row in rows.values()] if fast else []
     jobs = []
     for row in table:
         if (owner := row.word("organization")) not in known:

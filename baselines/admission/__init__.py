@@ -1,7 +1,5 @@
-"""The four schemes of Hines and Romano (sections III.B and IV) as plain functions.
-
-Each is `method(instance, *, rng=None, time_limit=None, **options) -> Assignment`, deterministic,
-and answers every valid instance. Common to all, since the paper leaves it open:
+"""The four schemes of Hines and Romano (sections III.B and IV) as plain functions, which answer
+every valid instance. Common to all, since the paper leaves it open:
 
 - A job applies to VMs on which it would have some speed only: a VM without (free) cores is on
   nobody's list.

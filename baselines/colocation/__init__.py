@@ -1,9 +1,5 @@
 """The colocation policies of Cooper (HPCA 2017, section IV.C; thesis section 2.3.3) as plain
-functions.
-
-Each is `method(instance, *, rng=None, time_limit=None, **options) -> Pairing`, deterministic given
-`rng`, and answers with a pairing that passes `check` or raises NoSolution. What the papers leave
-open is settled here, once:
+functions. What the papers leave open is settled here, once:
 
 - Agents are numbered type by type (`Colocation.agent_types`): index order means all agents of type
   0, then all of type 1, and so on. Agents of one type are interchangeable, and every tie goes to

@@ -1,7 +1,4 @@
-"""Policies for groups as plain functions.
-
-Each is `method(instance, *, rng=None, time_limit=None, **options) -> Grouping` and answers with a
-grouping that passes `check`, or raises NoSolution. What several of them share:
+"""Policies for groups as plain functions. What several of them share:
 
 - They work over kinds of groups, not single jobs. Jobs come type by type, machines of most seats
   are filled first, and ties go to the lowest type and to the machine that was opened first.

@@ -1,5 +1,4 @@
-"""Packing policies as plain functions: `method(instance, *, rng=None, time_limit=None, **options)
--> Placement`.
+"""Packing policies as plain functions.
 
 `first_fit_all`, `first_fit_decreasing`, `best_fit_decreasing`, `dot_product`, `square_norm` and
 `random_fit` serve all requests on few servers; `fuga_algorithm_1`, `first_fit`, `best_fit`,

@@ -232,7 +232,7 @@ def nash_welfare(
         from .integer_cores import whole_nash_welfare
 
         return whole_nash_welfare(instance, time_limit=time_limit, report=report)
-    # an arena without jobs that can move has one allocation
+    # without jobs that can move there is one allocation
     clock = Clock(time_limit, report)
     scaled_market = _moving(instance, utility)
     if len(scaled_market.job) == 0:

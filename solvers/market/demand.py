@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.instance import Floats, total_by
+from ...instances.market.instance import Floats
 from ...instances.market.utility import fill
 from .linear import UserBlocks
 from .scaled_market import ScaledMarket
@@ -48,7 +48,7 @@ def reply(scaled_market: ScaledMarket, price: Floats) -> Reply:
         scaled_market.work, scaled_market.fraction, paid, scaled_market.user, scaled_market.budget
     )
     bids = paid * answer.amount
-    money = total_by(scaled_market.server, bids, scaled_market.market.servers)
+    money = scaled_market.by_server(bids)
     excess = money + scaled_market.fixed - price * scaled_market.market.capacity
     return Reply(price, answer.amount, answer.level, bids, money, excess)
 
@@ -62,12 +62,10 @@ def jacobian(scaled_market: ScaledMarket, at: Reply) -> UserBlocks:
     slope = np.where(
         active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
     )
-    total = total_by(scaled_market.user, slope, scaled_market.market.users)
+    total = scaled_market.by_user(slope)
     share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
     gain = np.where(active, (at.bids - floor) / 2, 0.0)
-    diagonal = at.price * scaled_market.market.capacity - total_by(
-        scaled_market.server, gain, scaled_market.market.servers
-    )
+    diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
     return UserBlocks(
         diagonal, share, gain, scaled_market.user, scaled_market.server, scaled_market.market.users
     )

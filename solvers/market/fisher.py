@@ -278,12 +278,12 @@ class Ladder:
             self._newton("polish", reached, goal, most=10)
 
     def _seen(self, whole: InBlocks) -> tuple[ScaledMarket, Floats]:
-        """The market's arena, and the bids in it."""
+        """The scaled market, and the bids in it."""
         scaled_market = ScaledMarket.of(whole.market, self.exchange.unit)
         return scaled_market, whole.bids()[scaled_market.job]
 
     def _shown(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
-        """As `judge`, for cores (j,) of the arena."""
+        """As `judge`, for cores (j,) of the scaled market."""
         assert self.whole is not None
         market = self.whole.market
         every = np.zeros(market.jobs)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.market.instance import Floats, ratio, total_by
-from ...instances.market.utility import marginal_speedup
 from .linear import UserBlocks
 from .scaled_market import ScaledMarket
 
@@ -49,7 +48,7 @@ class Inside:
 
     Parameters
     ----------
-    arena : of these users.
+    scaled_market : of these users.
     price : (m,) above 0.
     bids : (j,) positive, from which it starts.
     """
@@ -58,8 +57,8 @@ class Inside:
         self.scaled_market = scaled_market
         paid = price[scaled_market.server]
         cores = np.maximum(bids / paid, 1e-8 * scaled_market.market.capacity[scaled_market.server])
-        marginal = scaled_market.work * marginal_speedup(cores, scaled_market.fraction)
-        worth = total_by(scaled_market.user, marginal * cores, scaled_market.market.users)
+        marginal = scaled_market.marginal(cores)
+        worth = scaled_market.by_user(marginal * cores)
         money = ratio(scaled_market.budget, worth, 1.0)
         slack = np.maximum(paid - money[scaled_market.user] * marginal, 0.01 * paid)
         self.at = Point(cores, slack, money, price)
@@ -74,8 +73,8 @@ class Inside:
         """
         scaled_market, at = self.scaled_market, self.at
         self._paid = at.price[scaled_market.server]
-        self._marginal = scaled_market.work * marginal_speedup(at.cores, scaled_market.fraction)
-        spent = total_by(scaled_market.user, self._paid * at.cores, scaled_market.market.users)
+        self._marginal = scaled_market.marginal(at.cores)
+        spent = scaled_market.by_user(self._paid * at.cores)
         self._slack = self._paid - at.money[scaled_market.user] * self._marginal - at.slack
         self._budget = np.where(scaled_market.budget > 0, scaled_market.budget - spent, 0.0)
         return max(
@@ -89,30 +88,24 @@ class Inside:
         """
         scaled_market, at = self.scaled_market, self.at
         user, server = scaled_market.user, scaled_market.server
-        users, servers = scaled_market.market.users, scaled_market.market.servers
         paid, marginal, money = self._paid, self._marginal, at.money[user]
-        self._curve = (
-            2
-            * (1 - scaled_market.fraction)
-            / (scaled_market.fraction + (1 - scaled_market.fraction) * at.cores)
-            * marginal
-        )  # -w s''
+        self._curve = scaled_market.curvature(at.cores, marginal)
         self._resistance = resistance = at.slack / at.cores + money * self._curve
         self._pull = pull = barrier * self._weights / at.cores - at.slack - self._slack
-        weight = total_by(user, paid * marginal / resistance, users)
+        weight = scaled_market.by_user(paid * marginal / resistance)
         self._weight = weight = np.where(weight > 0, weight, 1.0)
-        self._own = (self._budget - total_by(user, paid * pull / resistance, users)) / weight
+        self._own = (self._budget - scaled_market.by_user(paid * pull / resistance)) / weight
         response = paid**2 / resistance
         self._ties = response - paid * at.cores
         blocks = UserBlocks(
-            diagonal=total_by(server, response, servers),
+            diagonal=scaled_market.by_server(response),
             left=-paid * marginal / resistance,
             right=self._ties / weight[user],
             user=user,
             server=server,
-            users=users,
+            users=scaled_market.market.users,
         )
-        pushed = total_by(server, (pull + marginal * self._own[user]) / resistance, servers)
+        pushed = scaled_market.by_server((pull + marginal * self._own[user]) / resistance)
         return blocks, pushed
 
     def turn(self, log_price: Floats) -> float:

@@ -110,7 +110,7 @@ def forest_end(
 
     Parameters
     ----------
-    arena : all of whose jobs have f = 1.
+    scaled_market : all of whose jobs have f = 1.
     price, cores : (m,), (j,) an approximate equilibrium: the better, the fewer rounds. A round is
         O(jobs).
     most_rounds : of pivots after which the forest is given up: the approximation it came from was

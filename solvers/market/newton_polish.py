@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...instances.market.families import Family
-from ...instances.market.instance import Allocation, Floats, total_by
+from ...instances.market.instance import Allocation, Floats
 from .linear import UserBlocks, solve_blocks
 from .linear_forest_optimum import forest_end
 from .scaled_market import ScaledMarket
@@ -37,7 +37,7 @@ def newton_polish(
 
     Parameters
     ----------
-    arena : of the market with f = 1 everywhere.
+    scaled_market : of the market with f = 1 everywhere.
     """
     assert start.price is not None
     price = start.price / scaled_market.unit
@@ -59,7 +59,6 @@ def _newton(
     """Newton steps on log prices, halved while they do not help, until the bids buy exactly what
     there is.
     """
-    servers, users = scaled_market.market.servers, scaled_market.market.users
     bids, given, excess = _asked(scaled_market, elasticity, price)
     for _ in range(_STEPS):
         if np.abs(excess).max() <= _SETTLED or over():
@@ -73,7 +72,7 @@ def _newton(
             bids,
             scaled_market.user,
             scaled_market.server,
-            users,
+            scaled_market.market.users,
         )
         step = np.clip(solve_blocks(blocks, given * excess, 1e-12), -_LONGEST, _LONGEST)
         for halving in range(_HALVINGS):
@@ -86,7 +85,7 @@ def _newton(
         price, (bids, given, excess) = trial, asked
     if not np.abs(excess).max(initial=0.0) <= _NEAR:
         return None
-    settled = total_by(scaled_market.server, bids, servers) / scaled_market.market.capacity
+    settled = scaled_market.by_server(bids) / scaled_market.market.capacity
     return scaled_market.allocation(bids / settled[scaled_market.server], settled)
 
 
@@ -97,7 +96,7 @@ def _asked(
     where nobody bids).
     """
     bids = _bids(scaled_market, elasticity, price)
-    given = total_by(scaled_market.server, bids, scaled_market.market.servers)
+    given = scaled_market.by_server(bids)
     priced_servers = scaled_market.priced_servers
     worth = np.where(priced_servers, price * scaled_market.market.capacity, 1.0)
     return bids, given, np.log(np.maximum(np.where(priced_servers, given, 1.0), 1e-300) / worth)
@@ -111,6 +110,6 @@ def _bids(scaled_market: ScaledMarket, elasticity: float, price: Floats) -> Floa
     highest = np.full(scaled_market.market.users, -np.inf)
     np.maximum.at(highest, scaled_market.user, wish)
     wish = np.exp(wish - highest[scaled_market.user])
-    total = total_by(scaled_market.user, wish, scaled_market.market.users)
+    total = scaled_market.by_user(wish)
     bids: Floats = wish / total[scaled_market.user] * scaled_market.budget[scaled_market.user]
     return bids

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...instances.market.instance import Floats, ratio, total_by
+from ...instances.market.instance import Floats, ratio
 from .scaled_market import ScaledMarket
 
 Rule = Literal["corrected", "printed"]
@@ -69,6 +69,6 @@ def rebid(
 
 
 def _normalized(scaled_market: ScaledMarket, worth: Floats) -> Floats:
-    total = total_by(scaled_market.user, worth, scaled_market.market.users)
+    total = scaled_market.by_user(worth)
     bids = worth * ratio(scaled_market.budget, total)[scaled_market.user]
     return np.maximum(bids, _LEAST_BID, out=bids)

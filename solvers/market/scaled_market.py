@@ -25,6 +25,7 @@ from ...instances.market.instance import (
     total_by,
 )
 from ...instances.market.memory import require_memory
+from ...instances.market.utility import marginal_speedup
 from ...instances.problem.option_types import Above
 
 EPSILON_BUDGET = 1e-10
@@ -65,7 +66,7 @@ class ScaledMarket:
 
     @classmethod
     def of(cls, market: Market, unit: float | None = None) -> ScaledMarket:
-        """The arena of a market; refuses one that needs more memory than there is.
+        """The scaled form of a market; refuses one that needs more memory than there is.
 
         Parameters
         ----------
@@ -119,13 +120,29 @@ class ScaledMarket:
         """(m,) servers that somebody would pay for."""
         return (np.bincount(self.server, minlength=self.market.servers) > 0) | (self.fixed > 0)
 
+    def by_user(self, values: Floats) -> Floats:
+        """(n,) what values (j,) of the jobs add up to for each user."""
+        return total_by(self.user, values, self.market.users)
+
+    def by_server(self, values: Floats) -> Floats:
+        """(m,) the same for each server."""
+        return total_by(self.server, values, self.market.servers)
+
+    def marginal(self, cores: Floats) -> Floats:
+        """(j,) w s'(x), what another core is worth to each job."""
+        return self.work * marginal_speedup(cores, self.fraction)
+
+    def curvature(self, cores: Floats, marginal: Floats) -> Floats:
+        """(j,) -w s''(x), how fast that falls."""
+        return 2 * self.serial_share / (self.fraction + self.serial_share * cores) * marginal
+
     def price_of(self, bids: Floats) -> Floats:
         """(m,) money bid over cores (thesis section 3.3.2)."""
-        total = total_by(self.server, bids, self.market.servers) + self.fixed
+        total = self.by_server(bids) + self.fixed
         return total / self.market.capacity
 
     def allocation(self, cores: Floats, price: Floats) -> Allocation:
-        """The whole market's allocation from the arena's cores; every traded server then gives
+        """The whole market's allocation from cores (j,); every priced server then gives
         exactly all it has.
         """
         market = self.market

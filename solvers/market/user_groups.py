@@ -138,7 +138,7 @@ class UserGroup:
 
     def _bid(self, bids: Floats) -> PartialSums:
         self.bids = bids
-        return PartialSums((total_by(self.scaled_market.server, bids, self.market.servers),))
+        return PartialSums((self.scaled_market.by_server(bids),))
 
     def reply(self, price: Floats) -> PartialSums:
         """Work out best replies at prices; money per server."""
@@ -166,7 +166,7 @@ class UserGroup:
         largest, at = self.inside.gaps(), self.inside.at
         products = at.cores * at.slack
         whole = np.array([products.sum(), float(len(products)), self.scaled_market.budget.sum()])
-        given = total_by(self.scaled_market.server, at.cores, self.market.servers)
+        given = self.scaled_market.by_server(at.cores)
         return PartialSums((given, whole), (largest, -float(products.min(initial=np.inf))))
 
     def press(self, barrier: float) -> PartialSums:

@@ -110,18 +110,10 @@ class WelfarePath:
             largest,
         )
         cores = np.maximum(cores, least * market.capacity[scaled_market.server])
-        cores = (
-            cores
-            * ratio(market.capacity, total_by(scaled_market.server, cores, market.servers))[
-                scaled_market.server
-            ]
-        )
+        cores = cores * ratio(market.capacity, scaled_market.by_server(cores))[scaled_market.server]
         money = np.where(budget > 0, ratio(budget, self._worth(cores), 1.0), 1.0)
-        paid = (
-            money[scaled_market.user]
-            * scaled_market.work
-            * marginal_speedup(cores, scaled_market.fraction)
-        )
+        speed = marginal_speedup(cores, scaled_market.fraction)
+        paid = money[scaled_market.user] * scaled_market.work * speed
         price = np.zeros(market.servers)
         np.maximum.at(price, scaled_market.server, paid)
         price = np.where(
@@ -139,25 +131,22 @@ class WelfarePath:
         )
 
     def _worth(self, cores: Floats) -> Floats:
-        """(n,) utilities in the arena's units of work."""
-        return self._serial + total_by(
-            self.scaled_market.user,
-            self.scaled_market.work * speedup(cores, self.scaled_market.fraction),
-            self.scaled_market.market.users,
-        )
+        """(n,) utilities in its units of work."""
+        market = self.scaled_market
+        return self._serial + market.by_user(market.work * speedup(cores, market.fraction))
 
     def step(self) -> bool:
         """Move one step; whether there was one to take."""
         scaled_market, at, market = self.scaled_market, self.at, self.scaled_market.market
         user, server = scaled_market.user, scaled_market.server
         paid, money = at.price[server], at.money[user]
-        marginal = scaled_market.work * marginal_speedup(at.cores, scaled_market.fraction)
+        marginal = scaled_market.marginal(at.cores)
         worth = self._worth(at.cores)
         open_slack = paid - money * marginal - at.slack
         open_budget = np.where(
             scaled_market.budget > 0, scaled_market.budget - at.money * worth, 0.0
         )
-        given = total_by(server, at.cores, market.servers) + scaled_market.fixed / at.price
+        given = scaled_market.by_server(at.cores) + scaled_market.fixed / at.price
         open_cores = np.where(scaled_market.priced_servers, market.capacity - given, 0.0)
         product = at.cores * at.slack
         self.barrier = float(product.sum() / scaled_market.budget.sum())
@@ -166,29 +155,23 @@ class WelfarePath:
             return False
         mean = product / self._weight
         centering = 0.1 if mean.min() > 1e-2 * mean.mean() else 0.4
-        curve = (
-            2
-            * (1 - scaled_market.fraction)
-            / (scaled_market.fraction + (1 - scaled_market.fraction) * at.cores)
-            * marginal
-        )  # -w s''
+        curve = scaled_market.curvature(at.cores, marginal)
         resistance = at.slack / at.cores + money * curve
         pull = centering * self.barrier * self._weight / at.cores - at.slack - open_slack
-        users, servers = market.users, market.servers
-        weight = worth + at.money * total_by(user, marginal**2 / resistance, users)
+        weight = worth + at.money * scaled_market.by_user(marginal**2 / resistance)
         per_weight = at.money / np.where(weight > 0, weight, 1.0)
         own = ratio(
-            open_budget - at.money * total_by(user, marginal * pull / resistance, users), weight
+            open_budget - at.money * scaled_market.by_user(marginal * pull / resistance), weight
         )
         tie = paid * marginal / resistance
-        diagonal = total_by(server, paid**2 / resistance, servers) + scaled_market.fixed
-        blocks = UserBlocks(diagonal, -tie, per_weight[user] * tie, user, server, users)
-        pushed = total_by(server, (pull + marginal * own[user]) / resistance, servers) - open_cores
+        diagonal = scaled_market.by_server(paid**2 / resistance) + scaled_market.fixed
+        blocks = UserBlocks(diagonal, -tie, per_weight[user] * tie, user, server, market.users)
+        pushed = scaled_market.by_server((pull + marginal * own[user]) / resistance) - open_cores
         log_price = solve_blocks(
             blocks, np.where(scaled_market.priced_servers, at.price * pushed, 0.0), 1e-12
         )
         price = at.price * log_price
-        money_step = own + per_weight * total_by(user, tie * log_price[server], users)
+        money_step = own + per_weight * scaled_market.by_user(tie * log_price[server])
         cores = (pull - price[server] + marginal * money_step[user]) / resistance
         slack = open_slack + price[server] - marginal * money_step[user] + money * curve * cores
         by = Point(cores, slack, money_step, price)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, NamedTuple
 
 import numpy as np
 
@@ -293,108 +293,82 @@ def _validate(content: Mapping[str, Any]) -> None:
     row, certificate = content["result"], content["certificate"]
     if not is_version(content.get("cotenant"), FORMAT):
         raise ValueError(f"cotenant is {content.get('cotenant')!r}, expected {FORMAT}")
-    for name, value in (
-        ("result", row),
-        ("certificate", certificate),
-        *((part, row[part]) for part in _OBJECTS),
-    ):
-        _expect(name, value, isinstance(value, dict), "an object")
-    for name in ("problem", "instance", "method"):
-        _expect(name, row[name], isinstance(row[name], str), "a name")
-    for name in ("fingerprint", "objective_name"):
-        text = row.get(name, "")
-        _expect(
-            name,
-            text,
-            isinstance(text, str) or (text is None and name == "objective_name"),
-            "a text",
-        )
-    for name in ("objective", "bound", "gap", "gap_absolute", "tolerance"):
-        value = row.get(name)
-        _expect(name, value, value is None or _number(value), "a number or null")
-    proof = row.get("proof", _CLAIMED)
-    known = isinstance(proof, dict) and proof.get("standing") in ("claimed", "partly", "certified")
-    _expect("proof", proof, known, "how its claims stand: claimed, partly or certified")
+    _expect(_OBJECT, {"result": row, "certificate": certificate})
+    _expect(_OBJECT, {name: row[name] for name in ("metrics", "options", "versions")})
+    _expect(_NAME, {name: row[name] for name in ("problem", "instance", "method")})
+    _expect(_TEXT, {"fingerprint": row.get("fingerprint", "")})
+    if row.get("objective_name", "") is not None:
+        _expect(_TEXT, {"objective_name": row.get("objective_name", "")})
+    values = ("objective", "bound", "gap", "gap_absolute", "tolerance")
+    _expect(_OPEN, {name: row.get(name) for name in values})
+    _expect(_PROOF, {"proof": row.get("proof", _CLAIMED)})
     unit = row.get("scale", 1.0)
-    _expect("scale", unit, _number(unit) and 0 < unit < float("inf"), "a number above 0")
-    _expect(
-        "seconds",
-        row["seconds"],
-        _number(row["seconds"]) and row["seconds"] >= 0,
-        "a number, 0 or more",
-    )
-    whole = isinstance(row["seed"], int) and not isinstance(row["seed"], bool)
-    _expect("seed", row["seed"], whole and row["seed"] >= 0, "a whole number, 0 or more")
-    for name, value in row["metrics"].items():
-        _expect(f"metric {name}", value, _number(value), "a number")
-    for name, value in row["versions"].items():
-        _expect(f"versions {name}", value, isinstance(value, str), "a text")
-    _validate_names(content.get("named"))
-    steps = content["trace"]
-    _expect(
-        "trace",
-        steps,
-        isinstance(steps, list) and all(map(_step, steps)),
-        "a list of [seconds, objective, bound]",
-    )
-    levels = certificate.get("levels", [])
-    _expect("levels", levels, isinstance(levels, list), "a list")
+    _expect(_UNIT, {"scale": unit})
+    _expect(_NO_LESS, {"seconds": row["seconds"]})
+    _expect(_COUNT, {"seed": row["seed"]})
+    _expect(_NUMBER, {f"metric {name}": value for name, value in row["metrics"].items()})
+    _expect(_TEXT, {f"versions {name}": value for name, value in row["versions"].items()})
+    if (named := content.get("named")) is not None:
+        _expect(_OBJECT, {"named": named})
+        _expect(_TEXT, {"named.sentence": named["sentence"]})
+        _expect(_COUNT, {"named.total": named["total"]})
+        _expect(_LIST, {"named.columns": named["columns"]})
+        _expect(_LISTS, {"named.rows": named["rows"]})
+    _expect(_TRACE, {"trace": content["trace"]})
+    _expect(_LIST, {"levels": (levels := certificate.get("levels", []))})
     for level in levels:
-        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= set(
-            level
-        ):
+        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= {*level}:
             raise ValueError(f"level {level!r} is not whole")
-        _expect(
-            "a level's objective", level["objective"], isinstance(level["objective"], str), "a name"
-        )
-        for name in ("value", "bound"):
-            _expect(
-                f"a level's {name}",
-                level[name],
-                level[name] is None or _number(level[name]),
-                "a number or null",
-            )
+        _expect(_NAME, {"a level's objective": level["objective"]})
+        _expect(_OPEN, {f"a level's {name}": level[name] for name in ("value", "bound")})
         Status(level["status"])
-    implied = gap(row["objective"], row["bound"], row.get("tolerance"), unit)
-    if row["gap"] != implied and (
-        row["gap"] is None or implied is None or abs(row["gap"] - implied) > AGREE
-    ):
-        raise ValueError(f"gap is {row['gap']}, but the objective and the bound give {implied}")
+    implied, stated = gap(row["objective"], row["bound"], row.get("tolerance"), unit), row["gap"]
+    if stated != implied and (stated is None or implied is None or abs(stated - implied) > AGREE):
+        raise ValueError(f"gap is {stated}, but the objective and the bound give {implied}")
 
 
-def _validate_names(named: Any) -> None:
-    """Refuse an answer with names that is not whole."""
-    if named is None:
-        return
-    _expect("named", named, isinstance(named, dict), "an object")
-    _expect("named.sentence", named["sentence"], isinstance(named["sentence"], str), "a text")
-    total, rows, columns = named["total"], named["rows"], named["columns"]
-    _expect("named.total", total, type(total) is int and total >= 0, "a whole number, 0 or more")
-    _expect("named.columns", columns, isinstance(columns, list), "a list")
-    whole = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
-    _expect("named.rows", rows, whole, "a list of lists")
+class _Kind(NamedTuple):
+    """What a field of a stored result may hold, and that in words."""
+
+    holds: Callable[[Any], bool]
+    expected: str
 
 
-_OBJECTS = ("metrics", "options", "versions")
+def _expect(kind: _Kind, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if not kind.holds(value):
+            raise ValueError(f"{name} is {shortened(value)}, expected {kind.expected}")
 
 
-def _expect(name: str, value: Any, holds: bool, expected: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} is {shortened(value)}, expected {expected}")
+def _is(*types: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, types) and not isinstance(value, bool)
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+_number = _is(int, float)
+_OBJECT, _LIST = _Kind(_is(dict), "an object"), _Kind(_is(list), "a list")
+_NAME, _TEXT = _Kind(_is(str), "a name"), _Kind(_is(str), "a text")
+_NUMBER = _Kind(_number, "a number")
+_OPEN = _Kind(lambda value: value is None or _number(value), "a number or null")
+_NO_LESS = _Kind(lambda value: _number(value) and value >= 0, "a number, 0 or more")
+_UNIT = _Kind(lambda value: _number(value) and 0 < value < float("inf"), "a number above 0")
+_COUNT = _Kind(lambda value: _is(int)(value) and value >= 0, "a whole number, 0 or more")
+_LISTS = _Kind(lambda value: _is(list)(value) and all(map(_is(list), value)), "a list of lists")
 
 
 def _step(entry: Any) -> bool:
     """Whether an entry of a trace is (seconds, objective, bound)."""
-    return (
-        isinstance(entry, list | tuple)
-        and len(entry) == 3
-        and _number(entry[0])
-        and all(value is None or _number(value) for value in entry[1:])
-    )
+    whole = _is(list, tuple)(entry) and len(entry) == 3
+    return whole and _number(entry[0]) and all(map(_OPEN.holds, entry[1:]))
+
+
+_TRACE = _Kind(
+    lambda value: _is(list)(value) and all(map(_step, value)),
+    "a list of [seconds, objective, bound]",
+)
+_PROOF = _Kind(
+    lambda value: _is(dict)(value) and value.get("standing") in ("claimed", "partly", "certified"),
+    "how its claims stand: claimed, partly or certified",
+)
 
 
 @validate_options

@@ -50,10 +50,11 @@ def check_options(
     known = option_names(takers, reserved)
     for name in options:
         if name in reserved:
-            raise InvalidOption(
-                f"{name} is not an option of {owner}; it has a parameter of its own "
-                f"(--{name.replace('_', '-')} on the command line)"
-            )
+            where = "it has a parameter of its own "
+            where += f"(--{name.replace('_', '-')} on the command line)"
+            if name == "limits":
+                where = "call the function itself with it"
+            raise InvalidOption(f"{name} is not an option of {owner}; {where}")
         if not any(accepts(function, name) for function in _several(takers)):
             raise InvalidOption(
                 f"{owner} has no option {name!r}; {suggest(name, known, also=reserved)}"

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..analysis.report.console import (
-    console,
-    print_json,
-    require_writable,
-    say,
-    waiting,
-)
+from ..analysis.report.console import console, print_json, require_writable, say, waiting
 from .arguments import Json, share_of
 from .codes import NO_ANSWER
 

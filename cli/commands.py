@@ -8,11 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..analysis.report.console import (
-    open_missing_streams,
-    quiet_stdout,
-    say,
-)
+from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
     advice,

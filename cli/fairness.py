@@ -22,13 +22,7 @@ from ..analysis.report.console import (
 from ..instances.problem.errors import InvalidOption
 from ..instances.problem.text import sanitize_for_terminal
 from ..instances.scheduling.accounts import Source
-from .arguments import (
-    As,
-    Json,
-    Options,
-    Schedule,
-    share_of,
-)
+from .arguments import As, Json, Options, Schedule, share_of
 from .codes import NO_ANSWER
 from .derived import options_of
 

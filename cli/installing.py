@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..analysis.report.console import (
-    counter,
-    say,
-)
+from ..analysis.report.console import counter, say
 from ..instances.problem.registry import PROBLEM_NAMES
 from .codes import leave_interrupted
 from .completion import Shell, script

@@ -17,12 +17,7 @@ from ..analysis.report.console import (
     say,
 )
 from . import parts
-from .arguments import (
-    As,
-    Json,
-    Options,
-    Parts,
-)
+from .arguments import As, Json, Options, Parts
 from .completion import problems
 
 

@@ -16,11 +16,7 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
-from .arguments import (
-    As,
-    Json,
-    Options,
-)
+from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
 from .comparing import say_reused
 

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..analysis.report.console import (
-    clock_text,
-    console,
-    print_json,
-    print_tables,
-    say,
-    waiting,
-)
+from ..analysis.report.console import clock_text, console, print_json, print_tables, say, waiting
 from ..running.batch.settings import Settings
 from ..solvers.interrupts import exit_code
 from .arguments import Json, Options

@@ -18,14 +18,7 @@ from ..analysis.report.console import (
 )
 from ..solvers.interrupts import deferred
 from . import parts
-from .arguments import (
-    As,
-    Json,
-    Options,
-    TimeLimit,
-    Width,
-    require_latex,
-)
+from .arguments import As, Json, Options, TimeLimit, Width, require_latex
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .completion import methods as method_names

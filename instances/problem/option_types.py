@@ -205,9 +205,8 @@ def option_types_of(function: Callable[..., Any]) -> Mapping[str, OptionType]:
     """
     given = function.func if isinstance(function, functools.partial) else function
     plain = inspect.unwrap(given)
-    shown = inspect.unwrap(given, stop=lambda each: hasattr(each, "__signature__"))
     stated = {
-        name: hint for name, hint in inspect.get_annotations(shown).items() if name != "return"
+        name: hint for name, hint in inspect.get_annotations(plain).items() if name != "return"
     }
     found = {}
     for name, hint in stated.items():

@@ -31,7 +31,7 @@ def with_settings(
 
     def give(function: Callable[..., Returned]) -> Callable[..., Returned]:
         own = inspect.signature(function)
-        hints = inspect.get_annotations(function)
+        hints = typing.get_type_hints(function, include_extras=True)
         document = inspect.getdoc(function) or ""
         settings = {
             name: entry.default
@@ -67,6 +67,7 @@ def with_settings(
         call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {name: hint for name, hint in hints.items() if name not in settings}
         call.__doc__ = document
+        del call.__wrapped__  # what reads its source would miss fields
         return call
 
     return give

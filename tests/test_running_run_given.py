@@ -19,12 +19,13 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
-from cotenant.instances.problem.errors import CotenantError, InvalidFile
+from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 from cotenant.running.batch.job_advice import job_advice
 from cotenant.running.batch.pairs import advise_pairs
 from cotenant.running.batch.queue import QueuedJob, read_queue
 from cotenant.running.batch.queue_store import Group, QueueStore
 from cotenant.running.batch.run import policy_of
+from cotenant.running.batch.run import run as run_queue
 from cotenant.running.lab.jobs import Job
 from cotenant.running.lab.measure import measure
 from cotenant.running.lab.profiles import profiles
@@ -105,6 +106,9 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
         assert done.returncode == 2, (options, done.stderr)
         approved(done.stderr[done.stderr.index("error:") :])  # what is loaded may come first
     assert "machines of two seats" in run(*words, "--local", "9999").stderr
+    for wrong in ({"seat": 3}, {"alpha": 0.1}):  # what agents go by is in options
+        with refused(InvalidOption):
+            run_queue(queue, store, local=1, **wrong)
     with opened(store) as rows:
         assert not QueueStore(rows).exists() or not rows.rows(
             "SELECT 1 FROM queued WHERE attempts > 0"

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
-from inspect import signature
+from dataclasses import replace
 from typing import Any
 
 from ...instances.problem.base import Instance
-from ...instances.problem.errors import InvalidOption, suggest
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.options import require_settings
 from ...solvers.outcome import validate_time_limit
 from .documents import require_good
 from .gaps import Comparison
@@ -103,11 +102,7 @@ def compare(
         The cluster, or the machine's last process, went away in the middle; the rows so far are in
         `out`.
     """
-    names = [name for name in signature(compare).parameters if name != "settings"]
-    names += [entry.name for entry in fields(RunSettings) if entry.name not in names]
-    for name in settings:
-        if name not in names:
-            raise InvalidOption(f"compare takes no {name!r}; {suggest(name, names)}")
+    require_settings(compare, RunSettings, settings)
     instances, seeds = list(instances), list(seeds)
     validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)

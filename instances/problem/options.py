@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from .errors import InvalidOption, suggest
@@ -41,6 +41,26 @@ def accepted(takers: Takers, options: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in options.items()
         if any(accepts(function, name) for function in functions)
     }
+
+
+def require_settings(
+    function: Callable[..., Any],
+    kind: type,
+    settings: Mapping[str, Any],
+    but: Set[str] = frozenset(),
+) -> None:
+    """Refuse what a function was given beside its own parameters and is no setting either.
+
+    Parameters
+    ----------
+    kind : the dataclass of its settings.
+    but : its fields that are set otherwise.
+    """
+    names = [name for name in inspect.signature(function).parameters if name != "settings"]
+    names += [entry.name for entry in fields(kind) if entry.name not in {*names, *but}]
+    for name in settings:
+        if name not in names:
+            raise InvalidOption(f"{function.__name__} takes no {name!r}; {suggest(name, names)}")
 
 
 def check_options(

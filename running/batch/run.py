@@ -28,7 +28,7 @@ from ...instances.problem.errors import (
     InvalidOption,
 )
 from ...instances.problem.option_types import Above, AtLeast, validate_options
-from ...instances.problem.options import accepts, check_options
+from ...instances.problem.options import accepts, check_options, option_names, require_settings
 from ...solvers.outcome import Status
 from ..lab.penalty_model import PenaltyModel
 from ..lab.profiles import profile_of
@@ -168,6 +168,7 @@ def run(
     EngineError
         The scheduler went away, or every machine for a minute.
     """
+    require_settings(run, Settings, settings, but=set(option_names(agent_options)))
     chosen, wanted = dict(options or {}), Settings(**settings)
     method, _, _ = method_of(method, wanted.seats)
     policy = policy_of(method, chosen, time_limit, wanted.seats)

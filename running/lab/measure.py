@@ -16,6 +16,7 @@ from typing import Any, Literal
 from ...analysis.run.lock import locked
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.options import require_settings
 from .command import Computer, benchexec, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts
@@ -66,6 +67,7 @@ def measure(
     """
     if not jobs:
         raise InvalidOption("jobs is empty; expected one at least")
+    require_settings(measure, Settings, settings)
     wanted = Settings(**settings)
     with ExitStack() as stack:
         if machine is None:

@@ -11,7 +11,9 @@ from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 @pytest.mark.parametrize(("sense", "sign"), [("min", 1), ("max", -1)])
 def test_only_what_is_better_is_kept_on_either_side(sense, sign) -> None:
-    search = Incumbent(None, Clock(), lambda number: sign * len(number), sense=sense)
+    search: Incumbent[str, float] = Incumbent(
+        None, Clock(), lambda number: sign * len(number), sense=sense
+    )
     assert search.open
     assert search.best is None
     assert not search.proved
@@ -56,7 +58,9 @@ def test_a_bound_beyond_the_value_is_a_contradiction_in_which_neither_counts() -
 
 def test_an_answer_that_breaks_a_rule_is_not_kept_whoever_gives_it() -> None:
     pairs = Colocation([[0.1, 0.3], [0.2, 0.9]], [2, 2])
-    search = Incumbent(pairs, Clock(), lambda _: 0.0, shown=lambda value: value / 2)
+    search: Incumbent[Pairing, float] = Incumbent(
+        pairs, Clock(), lambda _: 0.0, shown=lambda value: value / 2
+    )
     given = Outcome(Pairing([0], [0], [1], [0, 2]), 0.0, Status.OPTIMAL, Stop.ITERATION_LIMIT)
     search.accept_outcome(given, "too few")
     assert search.best is None

@@ -35,7 +35,7 @@ from cotenant.instances.packing.instance import serves_all
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, InvalidInstance
 from cotenant.instances.problem.options import accepts
 from cotenant.instances.scheduling import Schedule, Scheduling
-from cotenant.solvers.outcome import agree
+from cotenant.solvers.outcome import Outcome, Status, agree
 
 Steps = tuple[str | int, ...]
 
@@ -374,19 +374,25 @@ def test_a_proof_that_takes_longer_than_the_limit_confirms_nothing() -> None:
     ]
 
 
-def test_there_is_an_answer_where_there_is_said_to_be_none() -> None:
-    instance, document = solved(CASES.index(Case("colocation/tiny", "optimal", {})))
-    forged = copy.deepcopy(document)
-    row = forged["result"]
-    row |= {"status": "infeasible", "objective": None, "bound": None, "metrics": {}}
-    row |= {"gap": None, "gap_absolute": None}
-    forged |= {"solution": None, "answer": None}
-    del forged["named"]
-    verdict = judged(instance, forged)
-    assert verdict is not None
-    approved(verdict.broken)
-    verdict = recheck(instance, cotenant.Result.from_document(forged), time_limit=0)
-    assert (verdict.broken, "status" in verdict.not_looked_at) == ((), True)
+@pytest.mark.parametrize(
+    ("name", "method", "certificate"),
+    [
+        ("colocation/tiny", "optimal", {}),
+        ("numa/tiny", "fluid-power", {"prices": [1.0] * 4}),
+        ("packing/tiny", "min-servers", {"servers_there_are": 16}),
+        ("packing/cluster-12-40", "fewest-moves", {"servers": 1, "fewest_servers": 1}),
+    ],
+)
+def test_there_is_an_answer_where_there_is_said_to_be_none(
+    name: str, method: str, certificate: dict[str, Any]
+) -> None:
+    instance = cotenant.read(name)
+    honest = cotenant.solve(instance, method)
+    outcome = Outcome(None, None, Status.INFEASIBLE, certificate=certificate)
+    forged = replace(honest, outcome=outcome, metrics={}, objective=None)
+    assert "status infeasible, but there is an answer" in recheck(instance, forged).broken
+    verdict = recheck(instance, forged, time_limit=0)
+    assert verdict.broken or "status" in verdict.not_looked_at
 
 
 @pytest.mark.parametrize(

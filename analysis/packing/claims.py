@@ -42,6 +42,10 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
         problem = reduce(instance, costs=checks.method == "min-cost")
         checks.compare({"servers_there_are": int(problem.limit.sum())}, None if needed else ())
     if not isinstance(placement, Placement):
+        # a proof is about as many servers as the certificate says
+        checks.other_question = checks.method == "fewest-moves" and (
+            checks.options.get("servers") != checks.certificate.get("servers")
+        )
         return
     if checks.method == "fewest-moves" and instance.placed is not None:
         _moves(instance, placement, checks)

@@ -18,7 +18,7 @@ from typer.models import OptionInfo
 from ..instances.problem.option_types import meanings
 
 
-def options_of(kind: type, **shown: str | dict[str, Any] | None) -> Callable[..., Any]:
+def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[..., Any]:
     """Give a command, in the place of its `**settings`, options for fields of a dataclass.
 
     Type, default and help are the field's annotation, default and entry in the docstring.

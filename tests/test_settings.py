@@ -1,0 +1,89 @@
+"""Settings: fields that a function takes as keywords, and that a command shows as options."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+import typer
+from support.messages import refused
+from typer.testing import CliRunner
+
+from cotenant.cli.derived import options_of
+from cotenant.instances.problem.errors import InvalidOption
+from cotenant.instances.problem.option_types import AtLeast, validate_options
+from cotenant.instances.problem.options import described
+from cotenant.instances.problem.settings import with_settings
+
+
+@validate_options
+@dataclass(frozen=True)
+class Pace:
+    """How fast.
+
+    Attributes
+    ----------
+    steps : steps between two looks; see `kind`.
+    kind : how they are counted.
+    hidden : nobody's option.
+    """
+
+    steps: Annotated[int, AtLeast(1)] = 5
+    kind: Literal["slow", "fast"] = "slow"
+    hidden: bool = False
+
+
+SLOW, FAST = Pace(), Pace(7, "fast")
+
+
+@validate_options
+@with_settings(hide={"hidden"})
+def walk(place: str, *, pace: Pace = FAST, back: bool = False) -> tuple[Any, ...]:
+    """Walk.
+
+    Parameters
+    ----------
+    pace : see `Pace`.
+    back : whether to return.
+    """
+    return place, pace, back
+
+
+def test_fields_are_keywords_with_the_defaults_types_and_meanings_of_the_settings() -> None:
+    assert list(inspect.signature(walk).parameters) == ["place", "steps", "kind", "back"]
+    assert walk("x") == ("x", FAST, False)
+    assert walk("x", steps=2, back=True) == ("x", Pace(2, "fast"), True)
+    assert walk("x", pace=SLOW, kind="fast") == ("x", Pace(5, "fast"), False)
+    shown = {option.name: option for option in described(walk)}
+    assert {name: option.default for name, option in shown.items()} == {
+        "steps": "7", "kind": "fast", "back": "False",
+    }  # fmt: skip
+    assert shown["steps"].meaning == "steps between two looks; see `kind`."
+    assert shown["kind"].choices == ("slow", "fast")
+
+
+@pytest.mark.parametrize("given", [{"steps": 0}, {"kind": "x"}, {"stepz": 1}, {"back": 3}])
+def test_a_field_is_refused_as_an_option_is(given: dict[str, Any]) -> None:
+    with refused(InvalidOption):
+        walk("x", **given)
+
+
+def test_a_command_shows_fields_as_its_options() -> None:
+    app = typer.Typer(rich_markup_mode=None)
+    seen: list[dict[str, Any]] = []
+
+    @app.command()
+    @options_of(Pace, kind=None, steps={"min": 1}, loud=None, hidden="--hidden")
+    def go(loud: Annotated[bool, typer.Option(help="Own.")] = True, **pace: Any) -> None:
+        seen.append({"loud": loud, **pace})
+
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    names = [name for name in shown.split() if name in ("--kind", "--steps", "--loud", "--hidden")]
+    assert names == ["--kind", "--steps", "--loud", "--hidden"]
+    assert "see --kind." in shown
+    assert CliRunner().invoke(app, ["--kind", "fast", "--hidden", "--steps", "3"]).exit_code == 0
+    assert seen == [{"loud": True, "kind": "fast", "steps": 3, "hidden": True}]
+    assert type(seen[0]["kind"]) is str
+    assert CliRunner().invoke(app, ["--steps", "0"]).exit_code == 2

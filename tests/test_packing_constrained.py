@@ -21,7 +21,9 @@ from cotenant.instances.packing.generators import cluster
 from cotenant.instances.packing.placement_constraints import Limit, Spread, stays
 from cotenant.instances.problem import InvalidFile, InvalidInstance, NoSolution
 from cotenant.models.packing.aggregate import aggregate_program
-from cotenant.solvers.outcome import Clock
+from cotenant.models.packing.assignment import assignment_model
+from cotenant.solvers.engines import solve_cp_sat
+from cotenant.solvers.outcome import Clock, Status
 from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, spread_room
 from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.constrained_search import Filling
@@ -89,6 +91,19 @@ def test_more_exact_methods_agree_with_enumeration(seed: int) -> None:
             ("fewest-moves", None if found is None else found.moves),
         ):
             assert cotenant.solve(instance, method).objective == value, method
+
+
+@pytest.mark.parametrize(("number", "status"), [(3, Status.OPTIMAL), (4, Status.INFEASIBLE)])
+def test_the_model_of_every_server_keeps_a_spread_and_asks_no_more(
+    number: int, status: Status
+) -> None:
+    """One of them fits into the second zone: two and one are even enough, three and one are not."""
+    ruled = reduce_ruled(
+        Packing([[4], [1]], [[1]], request=[number], servers=[1, 1], zone=("a", "b"), skew=[1])
+    )
+    kind, price = np.arange(2), np.ones(2, dtype=np.int64)
+    built = assignment_model(ruled.demand, ruled.request, ruled.capacity, kind, price, rules=ruled)
+    assert solve_cp_sat(built.model).status is status
 
 
 def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:

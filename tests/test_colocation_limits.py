@@ -185,14 +185,13 @@ def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
     """
     free = np.inf
     instance = Colocation([[free, 0.5], [0.5, 0.1]], [2, 2], machines=2.0)
-    monkeypatch.setattr("cotenant.solvers.colocation.feasible._JOB_BY_JOB", 0)
     stuck = Pairing([1], [1], [1], [0, 0])
-    assert complete(instance, stuck).pairs.tolist() == [2]
+    assert complete(instance, stuck, most_jobs=0).pairs.tolist() == [2]
     with refused(Undecided):
-        complete(instance, stuck, Over())
+        complete(instance, stuck, Over(), most_jobs=0)
     monkeypatch.setattr(
         "cotenant.solvers.colocation.feasible.complete",
-        lambda instance, partial, clock: complete(instance, stuck, Over()),
+        lambda instance, partial, clock: complete(instance, stuck, Over(), most_jobs=0),
     )
     for method in (
         optimal,

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import test_roommates_search as plain
 from support.messages import refused
 from support.oracles.matchings import every_matching
 
@@ -239,15 +240,24 @@ def hard():
     )
 
 
-@pytest.mark.parametrize("limit", [1e-9, 0.3])
-def test_a_short_time_limit_gives_a_matching_and_an_honest_bound(limit):
-    found = fewest_with_ties(hard(), time_limit=limit)
-    assert_sound(hard(), "perfect", found)
+SEARCHES = [
+    (partial(fewest_with_ties, hard()), partial(assert_sound, hard())),
+    (partial(fewest_blocking_pairs, plain.hard()), partial(plain.assert_sound, plain.hard())),
+]
+"""Either search on what is hard for it, and what its result says about itself checked."""
+
+
+@pytest.mark.parametrize("limit", [1e-9, 0.05, 0.3])
+@pytest.mark.parametrize(("search", "sound"), SEARCHES, ids=["ties", "strict"])
+def test_a_short_time_limit_gives_a_matching_and_an_honest_bound(search, sound, limit):
+    found = search(time_limit=limit)
+    sound("perfect", found)
     assert found.stop == ("finished" if found.proved else "time_limit")
 
 
-@pytest.mark.parametrize("calls", [1, 2, 5])
-def test_an_interrupt_keeps_the_best_so_far(calls):
+@pytest.mark.parametrize("calls", [1, 2, 3, 5])
+@pytest.mark.parametrize(("search", "sound"), SEARCHES, ids=["ties", "strict"])
+def test_an_interrupt_keeps_the_best_so_far(search, sound, calls):
     seen = []
 
     def report(seconds, value, bound, text):
@@ -255,10 +265,11 @@ def test_an_interrupt_keeps_the_best_so_far(calls):
         if len(seen) == calls:
             raise KeyboardInterrupt
 
-    found = fewest_with_ties(hard(), report=report)
-    assert_sound(hard(), "perfect", found)
+    found = search(report=report)
+    sound("perfect", found)
+    assert len(seen) == calls
     assert found.stop == "interrupted"
-    assert (found.value, found.bound) == seen[-1]
+    assert (found.value, found.bound) == seen[-1] == found.trace[-1][1:]
 
 
 def test_a_start_is_used_and_checked():

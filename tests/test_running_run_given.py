@@ -23,7 +23,7 @@ from cotenant.instances.problem.errors import CotenantError, InvalidFile, Invali
 from cotenant.running.batch.job_advice import job_advice
 from cotenant.running.batch.pairs import advise_pairs
 from cotenant.running.batch.queue import QueuedJob, read_queue
-from cotenant.running.batch.queue_store import Group, QueueStore
+from cotenant.running.batch.queue_store import PlacedGroup, QueueStore
 from cotenant.running.batch.run import policy_of
 from cotenant.running.batch.run import run as run_queue
 from cotenant.running.lab.jobs import Job
@@ -169,7 +169,10 @@ def enter_queue(store: Path) -> None:
             "free": 2, "placed": 4, "penalty": 0.2, "low": 0.1, "high": 0.3, "certain": 0,
             "possible": 0, "note": "",
         }  # fmt: skip
-        groups = [Group("g", 1, "m", (1, 2), (0.3, 0.1)), Group("h", 1, "n", (3, 4), (0.3, 0.1))]
+        groups = [
+            PlacedGroup("g", 1, "m", (1, 2), (0.3, 0.1)),
+            PlacedGroup("h", 1, "n", (3, 4), (0.3, 0.1)),
+        ]
         queue_store.begin_epoch(epoch, groups, 0.0)
 
 

@@ -42,7 +42,10 @@ fingerprint, by which stored results know them, as it was.
 
 
 class SignatureErrors(type):
-    """Of classes whose constructors refuse what does not fit them as every other wrong value."""
+    """Of classes whose constructors refuse what does not fit them as every other wrong value.
+
+    :meta private:
+    """
 
     def __call__(cls: type[Made], *values: Any, **fields: Any) -> Made:
         """The object of these values; InvalidOption where they do not fit the signature."""

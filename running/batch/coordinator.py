@@ -31,7 +31,7 @@ from .agents import format_counts
 from .dispatch import Ended, Machines
 from .placement import Decision, Placer
 from .queue import QueuedJob
-from .queue_store import Entry, Group, QueueStore, State
+from .queue_store import Entry, PlacedGroup, QueueStore, State
 from .settings import Settings
 from .status import Counts, QueueStatus, Summary
 from .waiting_jobs import WaitingQueue
@@ -49,7 +49,7 @@ _TICK = 0.5  # seconds between two looks at whether an epoch is due
 class _Running:
     """A group that runs: its jobs' rows of the store, and its machine's."""
 
-    group: Group
+    group: PlacedGroup
     jobs: list[int]
     machine: int
     half: tuple[float, ...] = ()
@@ -76,7 +76,7 @@ class Coordinator:
         self,
         store: Store,
         entries: Sequence[Entry],
-        running: Sequence[Group],
+        running: Sequence[PlacedGroup],
         penalty_model: PenaltyModel,
         machines: Machines,
         policy: Policy,
@@ -179,7 +179,7 @@ class Coordinator:
         groups = []
         for numbers, machine in zip(placed, free, strict=False):
             predicted = self._placer.losses(self.jobs.kinds(numbers)).penalty
-            groups.append(Group(uuid.uuid4().hex, self._epoch, machine, numbers, predicted))
+            groups.append(PlacedGroup(uuid.uuid4().hex, self._epoch, machine, numbers, predicted))
         decided = time.perf_counter() - clock
         means = self._means(groups)
         row = {
@@ -301,7 +301,7 @@ class Coordinator:
         self.jobs.put_back(back)
         return split
 
-    def _means(self, groups: Sequence[Group]) -> dict[str, float | None]:
+    def _means(self, groups: Sequence[PlacedGroup]) -> dict[str, float | None]:
         """The mean penalty predicted of the jobs of groups, and the ends of its interval."""
         jobs = sum(len(group.jobs) for group in groups)
         if not jobs:
@@ -313,7 +313,7 @@ class Coordinator:
             for name in ("penalty", "low", "high")
         }
 
-    def _ready(self, group: Group) -> tuple[_Running, list[QueuedJob]]:
+    def _ready(self, group: PlacedGroup) -> tuple[_Running, list[QueuedJob]]:
         """A group and its commands by seat, all that is known before it begins written down."""
         jobs = self.queue_store.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]

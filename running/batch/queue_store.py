@@ -57,7 +57,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class PlacedGroup:
     """Jobs that are placed on one machine together.
 
     Attributes
@@ -180,7 +180,7 @@ class QueueStore:
             )
         return entries[0]
 
-    def groups_beside(self, number: int) -> list[Group]:
+    def groups_beside(self, number: int) -> list[PlacedGroup]:
         """The groups of the epoch in which a job was placed last; none when it never was."""
         return self._groups(
             "epoch = (SELECT MAX(epoch) FROM placed JOIN seat ON placed = placed.id WHERE "
@@ -206,7 +206,9 @@ class QueueStore:
         """The number of the epoch that follows."""
         return 1 + int(self.store.rows("SELECT COALESCE(MAX(id), 0) FROM epoch")[0][0])
 
-    def begin_epoch(self, epoch: Mapping[str, Any], groups: Sequence[Group], now: float) -> None:
+    def begin_epoch(
+        self, epoch: Mapping[str, Any], groups: Sequence[PlacedGroup], now: float
+    ) -> None:
         """Note an epoch's decision before any of it is carried out."""
         with self.store.writing() as rows:
             self.store.insert("epoch", **epoch)
@@ -230,11 +232,11 @@ class QueueStore:
                 [(job,) for group in groups for job in group.jobs],
             )
 
-    def running(self) -> list[Group]:
+    def running(self) -> list[PlacedGroup]:
         """The groups of which no end is known."""
         return self._groups("placed.state = 'running'")
 
-    def _groups(self, which: str, values: Sequence[Any] = ()) -> list[Group]:
+    def _groups(self, which: str, values: Sequence[Any] = ()) -> list[PlacedGroup]:
         """The groups for which a condition holds, in the order in which they began."""
         jobs: dict[tuple[str, int, str], list[int]] = defaultdict(list)
         for *group, job in self.store.rows(
@@ -243,11 +245,11 @@ class QueueStore:
             values,
         ):
             jobs[tuple(group)].append(job)
-        return [Group(*group, tuple(seated)) for group, seated in jobs.items()]
+        return [PlacedGroup(*group, tuple(seated)) for group, seated in jobs.items()]
 
     def end_group(
         self,
-        group: Group,
+        group: PlacedGroup,
         now: float,
         outcomes: Mapping[int, tuple[State, str]],
         *,

@@ -69,6 +69,10 @@ class ClaimChecks:
             if name not in self.certificate and "answer_by" not in self.certificate:
                 self.broken.append(f"certificate: {name} is missing")
 
+    def belong_together(self, *names: str) -> None:
+        """Require all of some entries where there is one of them."""
+        self.compare({}, names if any(name in self.certificate for name in names) else ())
+
     def record(self, name: str, why_not: str = "") -> None:
         """Note that an entry of the certificate was looked at, and why it is not borne out."""
         self.checked.add(name)

@@ -459,6 +459,25 @@ def test_a_schedule_that_says_less_than_is_true_is_named() -> None:
     assert "solution.greedy" in verdict.not_looked_at
 
 
+@pytest.mark.parametrize(
+    ("case", "key"),
+    [
+        (Case("numa/tiny", "fluid", {}), "prices"),
+        (Case("groups/tiny", "optimal", {}), "price_bound"),
+        (Case("colocation/no-stable-4", "stable", {}), "stable_partition"),
+        (Case("admission/tiny", "optimal", {"route": "columns"}), "prices"),
+        (Case("packing/few-types-6-300", "min-servers", {}), "rent"),
+    ],
+)
+def test_a_part_of_what_proves_a_bound_is_not_left_out(case: Case, key: str) -> None:
+    instance, document = solved(CASES.index(case))
+    forged = copy.deepcopy(document)
+    del forged["certificate"][key]
+    verdict = judged(instance, forged)
+    assert verdict is not None
+    assert f"certificate: {key} is missing" in verdict.broken
+
+
 def test_a_key_inside_a_list_of_objects_is_named() -> None:
     instance, document = solved(CASES.index(Case("market/tiny", "fisher", {})))
     forged = copy.deepcopy(document)

@@ -11,6 +11,7 @@ from ..claim_checks import ClaimChecks
 def claims(instance: Admission, checks: ClaimChecks) -> None:
     """What VMs to themselves, or all cores, allow at most."""
     checks.limits["blocking_pairs"] = 0.0
+    checks.belong_together("prices", "price_bound")
     if checks.bound is not None:
         checks.limits |= {
             "assigned": most_possible(instance) / instance.jobs,

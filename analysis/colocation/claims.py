@@ -16,6 +16,7 @@ from ..claim_checks import ClaimChecks
 def claims(instance: Colocation, checks: ClaimChecks) -> None:
     """The list of blocking pairs, the slack allowed, and the least penalty at all."""
     checks.limits |= dict.fromkeys(COUNTED.values(), 0.0) | {"slack": 0.0}
+    checks.belong_together("stable_partition", "odd_parties")
     pairing, options = checks.solution, checks.options
     if not isinstance(pairing, Pairing):
         return

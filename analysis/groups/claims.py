@@ -14,7 +14,10 @@ def claims(instance: Groups, checks: ClaimChecks) -> None:
     """The alpha that was asked for, and the least at which no group blocks the answer."""
     checks.limits |= {"blocking_groups": 0.0, "least_alpha": 0.0}
     grouping, certificate = checks.solution, checks.certificate
-    if checks.method != "core" or not isinstance(grouping, Grouping) or checks.bound is None:
+    if not isinstance(grouping, Grouping) or checks.bound is None:
+        return
+    checks.belong_together("groups_listed", "prices", "price_bound")
+    if checks.method != "core":
         return
     needed = ["alpha"] if "levels" in certificate else []
     needed += ["least_alpha"] if "empty_at" in certificate else []

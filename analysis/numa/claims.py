@@ -11,6 +11,8 @@ from ..claim_checks import ClaimChecks
 def claims(instance: Numa, checks: ClaimChecks) -> None:
     """The policy that was simulated, or the mix of policies that the flow is."""
     answer = checks.solution
+    if checks.method in ("fluid", "fluid-power"):
+        checks.compare({}, ["prices"])
     if isinstance(answer, Simulation):
         checks.unseen |= set(answer.document()) - {"policy"}
         if checks.method and answer.policy != checks.method:

@@ -36,6 +36,7 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
     """Servers there are, moves, plays of the game, and the levels of shares."""
     checks.limits |= {"disutility": 0.0, "utilization": 1.0}
     placement = checks.solution
+    checks.belong_together("prices", "scale", "rent")
     needed = placement is None and checks.method in ("min-servers", "min-cost")
     if needed or "servers_there_are" in checks.certificate:
         reduce = reduce_ruled if instance.has_constraints else presolve

@@ -34,7 +34,7 @@ RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads")
 class Limit:
     """At most `most` VMs of some types together on any one server, or in any one zone.
 
-    Attributes
+    Parameters
     ----------
     types : the VM types that are counted together.
     most : at least 1.
@@ -50,7 +50,7 @@ class Limit:
 class Spread:
     """No zone that counts has over `skew` more VMs of some types, together, than another one has.
 
-    Attributes
+    Parameters
     ----------
     types : the VM types that are counted together.
     skew : at least 1.

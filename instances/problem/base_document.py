@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import re
 import typing
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -89,10 +90,17 @@ def document_of(instance_type: type[Instance]) -> type[InstanceDocument]:
 def _entries(record: type) -> dict[str, dict[str, Any]]:
     """The fields of a document as pydantic takes them, by the object that they are in."""
     found: dict[str, dict[str, Any]] = {"": {}}
-    meaning = meanings(inspect.getdoc(record) or "")
+    # a type in the line of the name, and the text below it, are two sentences
+    text = re.sub(
+        r"(?m)^(\S.* : .*[^.,;:\s])\n(?= +[A-Z`])", r"\1.\n", inspect.getdoc(record) or ""
+    )
+    meaning = meanings(text)
     for field in field_types(record):
         if not field.json.hidden:
-            entry = Field(description=meaning.get(field.name), **_default(field))
+            text = meaning.get(field.name, "")
+            if field.infinite or field.json.null == "infinity":
+                text = f"{text} (JSON null: inf)"
+            entry = Field(description=text or None, **_default(field))
             found.setdefault(field.json.under, {})[field.name] = (_json_type(field), entry)
     return found
 

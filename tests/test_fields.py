@@ -48,7 +48,7 @@ GIVEN: tuple[Instance[Any], ...] = (
     Groups([2, 2], [4, 2], [1, 2], HALF[:2, :2], classes=("big", "small")),
     Groups([2, 2], 4, penalty=[HALF[:2, :2]]),
     Groups([2, 2], 4, 1, pressure=[1, 2], knots=[0, 1, 2], sensitivity=[[0, 0.1, 0.2]] * 2),
-    Groups([2, 2], 2, members=[[0, 1], [0, -1]], losses=[[0.1, 0.2], [0, 0]], where=[0, -1]),
+    Groups([2, 2], 2, members=[[0, 1, -1], [0, -1, -1]], losses=[[0.1, 0.2, 0], [0] * 3], where=[0, -1]),
     MARKET.replace(names=tuple("abc"), server_names=("x", "y")),
     NUMA.replace(law="gamma", scv=2.0, arrival_law="lognormal", arrival_scv=0.5),
     CLUSTER.replace(

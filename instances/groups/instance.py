@@ -372,6 +372,8 @@ class Groups(Instance["Grouping"]):
         order = np.argsort(np.where(taken, members, types), axis=1, kind="stable")
         members = np.take_along_axis(members, order, 1)
         losses = np.take_along_axis(np.where(taken, _rounded(losses), 0.0), order, 1)
+        used = int(taken.sum(axis=1).max())  # a file has no seats that are empty in all groups
+        members, losses = members[:, :used], losses[:, :used]
         same = (members[:, 1:] == members[:, :-1]) & (members[:, 1:] >= 0)
         unequal = (same & (losses[:, 1:] != losses[:, :-1])).any(axis=1)
         if unequal.any():

@@ -41,11 +41,20 @@ fingerprint, by which stored results know them, as it was.
 """
 
 
-class SignatureErrors(type):
-    """Of classes whose constructors refuse what does not fit them as every other wrong value.
+class _OfConstructor:
+    """The signature of a class's constructor, which its metaclass's `__call__` would hide."""
 
-    :meta private:
-    """
+    def __get__(self, made: Any, kind: type) -> inspect.Signature:
+        if made is None:  # of the metaclass itself
+            raise AttributeError("__signature__")
+        own = inspect.signature(made.__init__)
+        return own.replace(parameters=list(own.parameters.values())[1:])
+
+
+class SignatureErrors(type):
+    """Of classes whose constructors refuse what does not fit them as every other wrong value."""
+
+    __signature__ = _OfConstructor()
 
     def __call__(cls: type[Made], *values: Any, **fields: Any) -> Made:
         """The object of these values; InvalidOption where they do not fit the signature."""
@@ -55,12 +64,6 @@ class SignatureErrors(type):
             if fault := misfit(cls, values, fields):
                 raise InvalidOption(fault) from None
             raise
-
-    @property
-    def __signature__(cls) -> inspect.Signature:
-        """Of the constructor: this class's `__call__` would hide it."""
-        own = inspect.signature(cls.__init__)  # type: ignore[misc]
-        return own.replace(parameters=list(own.parameters.values())[1:])
 
 
 class _Record(metaclass=SignatureErrors):

@@ -8,6 +8,7 @@ same kinds of instances from their seeds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,9 @@ Random = np.random.Generator
 
 def colocation(rng: Random) -> Colocation:
     """Up to seven agents: ties, forbidden pairs, singles."""
-    return Colocation(**random_fields(rng, most_agents=7), name="colocation")
+    while True:
+        with suppress(InvalidInstance):  # somebody fits beside nobody
+            return Colocation(**random_fields(rng, most_agents=7), name="colocation")
 
 
 def packing(rng: Random) -> Packing:
@@ -60,12 +63,9 @@ def groups(rng: Random) -> Groups:
     if rng.random() < 0.5:
         return small_groups.drawn(int(rng.integers(10**6)))
     while True:
-        try:
-            made = small_grouping(rng)
-        except InvalidInstance:  # too few seats
-            continue
-        if made.jobs < 8:
-            return made
+        with suppress(InvalidInstance):  # too few seats
+            if (drawn := small_grouping(rng)).jobs < 8:
+                return drawn
 
 
 def admission(rng: Random) -> Admission:

@@ -103,7 +103,7 @@ def fewest_moves(
 
 
 def _run(method: str, instance: Packing, **options: object) -> Outcome:
-    function = find("packing", method).resolve()
+    function = find(Packing.problem, method).resolve()
     outcome: Outcome = function(instance, rng=np.random.default_rng(0), **options)
     return outcome
 

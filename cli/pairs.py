@@ -55,12 +55,13 @@ def pairs(
     Names the jobs by their ids, and says what sharing costs them.
     """
     from ..catalog import find
+    from ..instances.colocation.instance import Colocation
     from ..instances.problem.options import parse_options
     from ..running.batch.pairs import advise_pairs, emit_pairs
     from ..running.batch.run import agent_options
 
     chosen = given_method(method)
-    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    function = chosen if callable(chosen) else find(Colocation.problem, chosen).resolve()
     with waiting("pairing the jobs"):
         found = advise_pairs(
             source,

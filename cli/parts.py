@@ -16,7 +16,9 @@ from ..solvers.interrupts import deferred
 
 def require_parts(instance: Any, parts: int | None) -> None:
     """Refuse parts of anything but a market."""
-    if parts is not None and instance.problem != "market":
+    from ..instances.market.instance import Market
+
+    if parts is not None and not isinstance(instance, Market):
         raise InvalidOption(f"parts is {parts}; expected a market: {instance.problem} has none")
 
 

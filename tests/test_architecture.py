@@ -302,6 +302,30 @@ def test_no_module_is_long_and_no_function_takes_many_parameters() -> None:
     assert many == []
 
 
+NAME_PROBLEMS = {
+    "catalog.py": "methods, readers and generators by problem",
+    "instances/problem/registry.py": "the packages of problems",
+    "instances/problem/files.py": "`read` returns the class of a problem, for editors",
+    "verify/methods.py": "the checkers of proofs",
+    "solvers/proofs/vipr.py": "programs as the checkers make them",
+    "running/batch/report.py": "groups of jobs",
+}
+"""Files outside the packages of problems and of papers, which are of one problem each, in whose code
+a problem's name stands, and why.
+"""
+
+
+def test_a_problem_is_named_in_its_packages_the_registry_and_the_catalogue() -> None:
+    naming = {
+        path.relative_to(ROOT).as_posix()
+        for path in [*sources(), ROOT / "catalog.py"]
+        if not {*PROBLEM_NAMES, "papers"} & {*path.relative_to(ROOT).parts, path.stem}
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and node.value in PROBLEM_NAMES
+    }
+    assert naming == set(NAME_PROBLEMS)
+
+
 def test_models_never_run_a_solver() -> None:
     for path in (ROOT / "models").rglob("*.py"):
         assert not any(module.startswith("solvers") for module in imported_modules(path)), path

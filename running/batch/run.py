@@ -45,7 +45,7 @@ from .worker_runtime import Wanted
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
 
-DEFAULTS = {"colocation": "stable", "groups": "core"}
+DEFAULTS = {Colocation.problem: "stable", Groups.problem: "core"}
 """The method of each problem that decides when none is given."""
 
 
@@ -74,7 +74,7 @@ def method_of(
     UnknownName, InvalidOption
         The problem has no such method.
     """
-    problem = "colocation" if seats == 2 else "groups"
+    problem = Colocation.problem if seats == 2 else Groups.problem
     chosen = DEFAULTS[problem] if method is None else method
     if callable(chosen):
         return chosen, chosen, problem

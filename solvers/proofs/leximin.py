@@ -50,7 +50,7 @@ def leximin(task: Task) -> Proof:
             objective = "sharing_ratio" if levels else "sharing_index"
             step = {"kind": "tree", "nodes": nodes}
             levels.append(Level(objective, "max", value, value, (step,)))
-    return Proof("market", "leximin", tuple(levels or [least]), {}, witness)
+    return Proof(task.instance.problem, "leximin", tuple(levels or [least]), {}, witness)
 
 
 def _weights(task: Task) -> dict[str, Any]:

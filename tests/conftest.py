@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["COLUMNS"] = "80"  # what commands print is approved at one width
     gc.disable()  # until all is collected
     backwards = os.environ.get("PYTEST_XDIST_WORKER", "")[2:] in ("1", "3", "5", "7")
     if backwards and config.args == config.getini("testpaths"):

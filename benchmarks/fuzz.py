@@ -415,19 +415,19 @@ def scheduling(rng: np.random.Generator) -> Case:
     """Organizations without machines, jobs after the horizon, against every schedule; REF against
     its plain twin.
     """
-    from test_scheduling_optimum import brute_force, tiny_instance
+    from support.scheduling_cases import best_of_all, small_instance
 
     from cotenant.instances.scheduling.utility import UTILITIES
     from cotenant.solvers.scheduling import reference as play
     from cotenant.solvers.scheduling.ref_reference import plain_ref
 
-    instance = tiny_instance(rng)
+    instance = small_instance(rng, tiny=True)
     yield "", True, instance
     for method, objective in (("max-utilization", "utilization"), ("max-utility", "utility")):
         unit = (
             1 / (instance.total_machines * instance.horizon) if objective == "utilization" else 1.0
         )
-        true = brute_force(instance, objective) * unit
+        true = best_of_all(instance, objective) * unit
         for engine in ("cp-sat", "highs"):
             result, claims = solved(instance, method, engine=engine)
             yield from claims
@@ -461,7 +461,8 @@ def numa(rng: np.random.Generator) -> Case:
     """Lopsided data, unequal classes, one core, against the program written again for another
     solver.
     """
-    from test_numa_fluid import _scipy_optimum, random_server
+    from support.oracles.fluid import least_power, most_throughput
+    from test_numa_fluid import random_server
 
     instance = random_server(int(rng.integers(1 << 30)))
     if rng.random() < 0.3:  # all data in one memory
@@ -471,15 +472,15 @@ def numa(rng: np.random.Generator) -> Case:
     yield "", True, instance
     result, claims = solved(instance, "fluid")
     yield from claims
-    true = _scipy_optimum(instance, None)
+    true = most_throughput(instance)
     yield "fluid: most throughput", near(result.objective, true, 0.0), (result.objective, true)
     yield "fluid: proved", result.status == "optimal", result.status
     for part in (1.0, float(rng.uniform(0.05, 0.99))):
         throughput = part * result.metrics["served_rate"]
         power, claims = solved(instance, "fluid-power", throughput=throughput)
         yield from claims
-        least = _scipy_optimum(instance, throughput * (1 - 1e-9))
-        held = abs(power.objective - least) <= 1e-4 * max(1.0, least)
+        least = least_power(instance, throughput * (1 - 1e-9))
+        held = least is not None and abs(power.objective - least) <= 1e-4 * max(1.0, least)
         yield "fluid-power: least power", held, (power.objective, least, part)
         yield "fluid-power: proved", power.status == "optimal", (power.status, part)
 

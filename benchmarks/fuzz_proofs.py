@@ -44,12 +44,12 @@ from cotenant.verify.reading import Refused, Unreadable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import market_cases
-from support.oracles.packing import totals_possible
+from support.oracles.packing import shares_of, totals_possible
 from support.oracles.placement import best as best_placements
 from support.oracles.placement import odd, state
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
 from support.proved import bundled_document, content_of, proved
-from support.small_cases import shares_of, tiny
+from support.small_cases import tiny
 from support.small_groups import drawn as jobs_drawn
 from support.small_groups import every_cost
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import json
@@ -39,6 +40,19 @@ def test_every_bench_takes_json(file: Path) -> None:
     text = file.read_text()
     assert "parser(__doc__)" in text
     assert ".json)" in text or "asked.json" in text
+
+
+@pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_bench_takes_from_the_tests_is_there(file: Path) -> None:
+    """Also what it imports only when it runs."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            ("support", "test_")
+        ):
+            module = importlib.import_module(str(node.module))
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    importlib.import_module(f"{node.module}.{name.name}")
 
 
 @pytest.mark.parametrize("problem", ["admission", "scheduling"])

@@ -256,7 +256,7 @@ def overlooked(number: int, every: int = 1, time_limit: float = LIMIT) -> list[s
         place = place_of(path)
         if verdict is None or verdict.broken:
             continue
-        inside = places(value, place) if done in ("lists", "an object") else [place]
+        inside = places(value, place) if done in ("lists", "an object", "duplicated") else [place]
         if all(covered(part, verdict.not_looked_at) for part in inside):
             continue
         if done == "removed" and all(

@@ -326,6 +326,23 @@ def test_a_problem_is_named_in_its_packages_the_registry_and_the_catalogue() -> 
     assert naming == set(NAME_PROBLEMS)
 
 
+def is_call_by_name(node: ast.AST) -> bool:
+    """Whether a node calls what `getattr` finds by a name that is not written there."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Call)):
+        return False
+    asked = node.func
+    return getattr(asked.func, "id", "") == "getattr" and not isinstance(
+        asked.args[1], ast.Constant
+    )
+
+
+def test_no_method_is_called_by_a_text() -> None:
+    assert is_call_by_name(ast.parse("getattr(users, what)(price)", mode="eval").body)
+    by_name = [path for path in sources() if any(map(is_call_by_name, ast.walk(tree(path))))]
+    assert by_name == []
+    assert not [path for path in sources() if "methodcaller" in path.read_text()]
+
+
 def test_models_never_run_a_solver() -> None:
     for path in (ROOT / "models").rglob("*.py"):
         assert not any(module.startswith("solvers") for module in imported_modules(path)), path

@@ -56,7 +56,7 @@ class Advice:
     order : the moves in waves.
     translation : the instance that the plan answers.
     dropped : rules that the bound does not know, in words.
-    repaired_rules : rules broken as it stands that the plan mends.
+    repaired_rules : rules broken as it stands that the plan repairs.
     reason : why no fewer nodes can do, in words.
     left_pending : by scoring of the default scheduler: pods that stay pending if it places the
         evicted ones itself.
@@ -192,7 +192,7 @@ def advise(
     InvalidInstance
         There is nothing to place.
     InfeasibleSolution
-        The plan does not pass its own check; nothing of it should be believed then.
+        The plan does not pass its own check; nothing of it should be used then.
     """
     require_kinds(released)
     if frontier < 0 or frontier == 1:
@@ -317,7 +317,7 @@ def require_kinds(released: Collection[str]) -> None:
 def _plans(
     state: ClusterState, released: Collection[str], emptied: Collection[str] = ()
 ) -> list[Translation]:
-    """The translations a plan may answer: what is broken now is left alone, or mended."""
+    """The translations a plan may answer: what is broken now is left alone, or repaired."""
     left = translate(state, ignored_pin_reasons=released, drained_nodes=emptied)
     if not left.violated_rules:
         return [left]

@@ -118,7 +118,7 @@ def translate(
 
     Parameters
     ----------
-    repair : whether a plan also mends the rules that what runs now breaks; otherwise their pods
+    repair : whether a plan also repairs the rules that what runs now breaks; otherwise their pods
         stay, and nothing makes them worse.
     ignored_pin_reasons : kinds of `RELEASED` that pin no pod: the user knows better.
     drained_nodes : names of nodes that take no pod any more, and keep only those that must stay.
@@ -674,7 +674,7 @@ class _Builder:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Names told apart by a number where two are the same."""
+    """Names distinguished by a number where two are the same."""
     seen: Counter[str] = Counter()
     total = Counter(names)
     found = []

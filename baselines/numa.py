@@ -18,7 +18,7 @@ from ..solvers.numa.simulation import Engine, Placement, Tasks, Warmup, simulate
 from ..solvers.outcome import Outcome, Report
 
 TASKS = 500_000
-"""Tasks a policy is measured on unless told otherwise: about half a second."""
+"""Tasks a policy is measured on unless given otherwise: about half a second."""
 
 
 def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[..., Outcome]:

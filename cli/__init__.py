@@ -1,5 +1,5 @@
-"""The command line. Its entry hears Ctrl-C and SIGTERM from its first line on, before anything that
-takes long is loaded.
+"""The command line. Its entry handles Ctrl-C and SIGTERM from its first line on, before anything
+that takes long is loaded.
 """
 
 from __future__ import annotations

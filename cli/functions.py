@@ -29,7 +29,7 @@ def given_method(text: str) -> str | Callable[..., Any]:
         meant = name.removesuffix(".py").replace("/", ".")
         raise InvalidOption(f"method {text!r}: {name} is a file; write {meant}:{attribute}")
     where = os.getcwd()
-    if where not in sys.path:  # processes that run the cells are told of it too
+    if where not in sys.path:  # processes that run the cells get it too
         sys.path.insert(0, where)
     try:
         module = import_module(name)

@@ -1,4 +1,6 @@
-"""The commands `run` and `advice`: a queue done on machines, and what one of its jobs is told."""
+"""The commands `run` and `advice`: a queue done on machines, and what one of its jobs is
+advised.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ THREADS = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",
 )  # fmt: skip
-"""Variables by which the libraries beneath numpy, numba and Clarabel are told how many threads to
+"""Variables by which the libraries beneath numpy, numba and Clarabel take how many threads to
 start.
 """
 

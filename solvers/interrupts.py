@@ -1,4 +1,4 @@
-"""Ctrl-C, and the SIGTERM that batch systems send: heard once, and never in the middle of what
+"""Ctrl-C, and the SIGTERM that batch systems send: received once, and never in the middle of what
 cannot be cut in two.
 """
 
@@ -20,19 +20,19 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Handler = Callable[[int, FrameType | None], Any]
 
 _AGAIN = 0.01  # seconds until an interrupt is sent again
-_heard: list[int] = []
+_received: list[int] = []
 
 
 def note(number: int) -> None:
-    """Remember that a signal was heard; the first one decides how the command exits."""
-    _heard.append(number)
+    """Remember that a signal was received; the first one decides how the command exits."""
+    _received.append(number)
 
 
 def exit_code() -> int:
     """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for
     SIGTERM.
     """
-    return 128 + (_heard[0] if _heard else signal.SIGINT)
+    return 128 + (_received[0] if _received else signal.SIGINT)
 
 
 def take_over(handler: Handler) -> dict[int, Handler]:
@@ -97,7 +97,7 @@ class Deferred:
 @contextmanager
 def deferred() -> Iterator[Deferred]:
     """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one
-    is heard at once.
+    is received at once.
     """
     put_off = Deferred()
     put_off._before.update(take_over(put_off._put_off))
@@ -147,7 +147,7 @@ def install_handlers() -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    _heard.clear()
+    _received.clear()
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _hear)
@@ -201,7 +201,7 @@ def _not_swallowed(what: Any) -> None:
     if not isinstance(what.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(what)
         return
-    _send_again(_heard[-1] if _heard else signal.SIGINT)
+    _send_again(_received[-1] if _received else signal.SIGINT)
 
 
 def _send_again(number: int) -> None:

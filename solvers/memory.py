@@ -46,7 +46,7 @@ def shortage() -> str:
     is none.
 
     OpenBLAS asks for its buffers again and again, for ever, when it gets none: no error comes of
-    it, and no signal is heard.
+    it, and no signal is received.
     """
     if resource is None:
         return ""

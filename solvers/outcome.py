@@ -1,7 +1,7 @@
 """What an exact method returns, and the arithmetic of gaps.
 
 Four things are kept apart: what the answer is (`solution`), how good it is (`bound`, `status`), why
-the method stopped (`stop`), and why it should be believed (`certificate`).
+the method stopped (`stop`), and what proves it (`certificate`).
 """
 
 from __future__ import annotations

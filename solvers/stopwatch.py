@@ -31,7 +31,8 @@ class Stopwatch:
 
     Attributes
     ----------
-    watcher : told True when it stops and False when it goes on; nothing is then said on stderr.
+    watcher : called with True when it stops and False when it goes on; nothing is then said on
+    stderr.
     """
 
     def __init__(self) -> None:

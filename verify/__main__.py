@@ -3,9 +3,9 @@
 This folder (or `verify.pyz`, its files in a zip), with Python's standard library, is all that has
 to be trusted: it runs no solver and imports nothing of the package whose proofs it reads. It
 computes in whole numbers and fractions, and takes every decimal of the instance as it is written.
-What a proof says is never believed: an answer is checked and measured again, and each multiplier,
-set, price or branch is only a hint, from which the bound is worked out again, by a theorem that
-stands above the code that uses it.
+What a proof says is never taken on trust: an answer is checked and measured again, and each
+multiplier, set, price or branch is only a hint, from which the bound is worked out again, by a
+theorem that stands above the code that uses it.
 
 How to read it: `reading.py` reads files, and `frame.py` says what a claim is and what accepting one
 means; `methods.py` loads what one problem needs. Besides these a proof needs, of

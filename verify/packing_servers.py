@@ -115,8 +115,8 @@ def moves_program(given: Packing, servers: int, below: int | None, step: Step) -
     """What every answer on so many servers satisfies, or every one with fewer moves, which is the
     last row. Columns besides those of `placing_program`: of each server with VMs now, whether it is
     kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
-    server, if these are told apart) no more are kept than are in use, and no more VMs stay than are
-    there then.
+    server, if these are distinguished) no more are kept than are in use, and no more VMs stay than
+    are there then.
     """
     numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
     program, kinds = placing_program(given, numbers, step)

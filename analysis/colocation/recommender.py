@@ -6,7 +6,7 @@ would rather share with it too, which is to say iff it is in a blocking pair. Ad
 group: the agents of one type beside one type.
 
 Where penalties have intervals the gains that count are the certain ones: nobody is sent away for
-what the error of a measurement may have made up. Gains are told as their least, at the ends of the
+what the error of a measurement may have made up. Gains are given as their least, at the ends of the
 intervals that are worst for the agent.
 """
 

@@ -53,7 +53,7 @@ class PartsResult:
     status, stop, certificate : as those of `solvers.outcome.Outcome`.
     seconds : from reading to the certificate; `reading` of them until the parts were read.
     processes : that held the parts; `replaced` of them died and were begun again.
-    notes : what was told on the way: late processes, and such that died.
+    notes : what was reported on the way: late processes, and such that died.
     """
 
     header: Header

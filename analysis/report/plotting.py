@@ -35,7 +35,7 @@ COLOURS = (
 more.
 """
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-"""A series is told by its marker too, for who does not see its color."""
+"""A series is known by its marker too, for who does not see its color."""
 
 DASHES: tuple[Any, ...] = (
     "-",
@@ -51,7 +51,8 @@ INK = "#010203"
 
 _SIZE = (5.8, 3.7)
 MOST_LINES = 8
-"""Lines that can be told apart in one frame; more get a frame each, the others gray behind it."""
+"""Lines that can be distinguished in one frame; more get a frame each, the others gray behind
+it."""
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
 _LEGEND = 70
@@ -118,7 +119,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
 
 
 def _many(chart: Chart) -> bool:
-    """Whether a chart has more lines than can be told apart, over numbers, and no names at its
+    """Whether a chart has more lines than can be distinguished, over numbers, and no names at its
     points.
     """
     lines = [series for series in chart.series if series.style not in ("bars", "points")]

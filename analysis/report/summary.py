@@ -17,7 +17,7 @@ _MOST_NAMES = 4
 """Methods named that share an end of the list; those that reach the bound are all named."""
 
 _MOST_REASONS = 3
-"""Reasons of failures that are told in words; the table of failures has all."""
+"""Reasons of failures that are given in words; the table of failures has all."""
 
 
 def problem_sentences(lines: Sequence[Line], metrics: Sequence[Metric]) -> Iterator[str]:

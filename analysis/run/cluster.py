@@ -56,7 +56,7 @@ class Cluster:
     ----------
     address : of the scheduler.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
-    stopping : called when Ctrl-C is heard, before the rows that are still handed in.
+    stopping : called when Ctrl-C is received, before the rows that are still handed in.
 
     Raises
     ------
@@ -160,7 +160,7 @@ class Cluster:
                     and (row := row_of(going.pop(future.key)[0], self._outcome(future))) is not None
                 ):
                     yield row
-            if interrupts.heard:
+            if interrupts.received:
                 raise KeyboardInterrupt
 
     @property

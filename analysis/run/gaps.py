@@ -244,7 +244,7 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
 
 
 def reading(row: Row) -> dict[str, Any]:
-    """What the problem's metrics were told (alpha, ...), defaults filled in: values under two
+    """What the problem's metrics were given (alpha, ...), defaults filled in: values under two
     readings are two quantities.
     """
     options = row.get("options") or {}
@@ -254,7 +254,7 @@ def reading(row: Row) -> dict[str, Any]:
         for entry in parameters
         if entry.kind is entry.KEYWORD_ONLY
     }
-    # 0 and 0.0 are one alpha: rows are told apart by what is written of it.
+    # 0 and 0.0 are one alpha: rows are distinguished by what is written of it.
     return {name: float(value) if type(value) is int else value for name, value in printed.items()}
 
 

@@ -140,14 +140,17 @@ def prove_beside(
 
 
 def covers(proof: Proof, result: Result) -> bool:
-    """Whether a proof leaves nothing of what a result claims to be believed: the bound it proves is
-    no weaker than the one claimed and, of what is said to be optimal, no better than the answer.
+    """Whether a proof leaves nothing of what a result claims to be taken on trust: the bound it
+    proves is no weaker than the one claimed and, of what is said to be optimal, no better than the
+    answer.
     """
     return all(covered_levels(proof, result))
 
 
 def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
-    """For each level of a result, whether a proof leaves nothing of its claims to be believed."""
+    """For each level of a result, whether a proof leaves nothing of its claims to be taken on
+    trust.
+    """
     first = {"status": result.status.value, "bound": result.bound}
     claims = [first, *result.certificate.get("levels", [])[1:]]
     whole, within = analysis_of(proof.problem).whole, result.outcome.tolerance

@@ -32,8 +32,8 @@ class Row(TypedDict, total=False):
     proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.
     frontiers : documents of `PriceFrontier`.
-    reading : what the metrics were told, see `gaps.reading`.
-    named, instance_named : method and instance before they were told apart by options.
+    reading : what the metrics were given, see `gaps.reading`.
+    named, instance_named : method and instance before they were distinguished by options.
     bounds, scales, gaps, differences : by metric, the best proved bound on the instance, what
         agreement with it is relative to, how far the row is from it as a fraction (None where the
         bound is 0) and in the metric's unit.

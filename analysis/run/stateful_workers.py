@@ -22,7 +22,7 @@ from ...solvers.engines import Child
 from .cluster import Cluster
 
 PATIENCE = 10.0
-"""Seconds after which a holder that has not answered is told of, when others took much less."""
+"""Seconds after which a holder that has not answered is named, when others took much less."""
 
 SLOWER = 4.0
 """How many times longer than the slowest answer to the same question so far is much longer."""

@@ -390,7 +390,9 @@ class _ResultVerifier:
         return looked_at and implies(limit, bound, sense, whole=name in self.whole)
 
     def _covered_by_proof(self) -> tuple[bool, ...]:
-        """For each level, whether a proof that is made now leaves nothing of it to be believed."""
+        """For each level, whether a proof that is made now leaves nothing of it to be taken on
+        trust.
+        """
         if self.method is None or not self.time_limit or self.checks.other_question:
             return ()
         with TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 """Runs in processes of their own: a hard limit around each, a death takes only its cell, and Ctrl-C
-is heard once for all.
+is received once for all.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Worker:
 
 
 class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`heard`, and `wake` is
+    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`received`, and `wake` is
     called) and the second ends all.
 
     Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes
@@ -218,7 +218,7 @@ class Interrupts:
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        self.heard = False
+        self.received = False
         self._wake = wake
         self._before: dict[int, Handler] = {}
 
@@ -231,9 +231,9 @@ class Interrupts:
 
     def _hear(self, number: int, frame: object) -> None:
         note(number)
-        if self.heard:
+        if self.received:
             raise KeyboardInterrupt
-        self.heard = True
+        self.received = True
         self._wake()
 
 
@@ -244,7 +244,7 @@ class Processes:
     ----------
     jobs : how many.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
-    stopping : called when Ctrl-C is heard, before the rows that are still handed in.
+    stopping : called when Ctrl-C is received, before the rows that are still handed in.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class Processes:
             while going:
                 try:
                     entry = outcomes.get(timeout=_POLL)
-                # a signal that the system gave to another thread is heard between two waits only
+                # a signal that the system gave to another thread is received between two waits only
                 except Empty:
                     continue
                 if entry is None:
@@ -298,7 +298,7 @@ class Processes:
                     raise entry
                 elif (row := row_of(*entry)) is not None:
                     yield row
-            if interrupts.heard:
+            if interrupts.received:
                 raise KeyboardInterrupt
 
     def _interrupt(self) -> None:

@@ -191,8 +191,8 @@ def better_partners(
     ends = np.append(np.searchsorted(others, found), len(others))
     if alpha == 0:
         return cast("Integers", ends[np.searchsorted(found, values)][place])
-    # the floats guess, `gains` decides: it is monotone, so a wrong guess is mended by going on in
-    # one direction
+    # the floats guess, `gains` decides: it is monotone, so a wrong guess is corrected by going on
+    # in one direction
     better = np.searchsorted(found, values - least_gain(values, float(alpha), alpha_mode))
     while (
         more := (better < len(found))

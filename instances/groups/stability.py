@@ -224,7 +224,7 @@ def _willing(
     instance: Groups, grouping: Grouping, least: int
 ) -> Iterator[tuple[int, Integers, Integers, Integers]]:
     """For each class: its full groups (N, k), W at each seat, and how often the seat's type is in
-    the group, told at its first seat and 0 at the others.
+    the group, given at its first seat and 0 at the others.
     """
     losses = Losses(instance, grouping)
     for place in _places(instance):

@@ -9,10 +9,10 @@ say how far (p, x) is from an equilibrium:
     overspending  largest (money spent - budget) / budget over users, or 0
     regret        largest 1 - u_i(x_i) / u_i(best reply at p) over users, or 0
 
-Two more are told and not judged. `excess_demand` is what the best replies of all users together ask
-for beyond (or below) a server's capacity; where a best reply is not unique (a user with a job of f
-= 1), or costs as little as one likes (a job of f = 0), the cores allocated stand for it. `unspent`
-is money left over, which is no fault of a user whose jobs have no use for it.
+Two more are given and not judged. `excess_demand` is what the best replies of all users together
+ask for beyond (or below) a server's capacity; where a best reply is not unique (a user with a job
+of f = 1), or costs as little as one likes (a job of f = 0), the cores allocated stand for it.
+`unspent` is money left over, which is no fault of a user whose jobs have no use for it.
 
 For f < 1 the equilibrium prices are unique: -x s''(x) / s'(x) = 2 (1 - f) x / (f + (1 - f) x) < 2 <
 4, so each user's demand obeys the law of demand (Mitjushin and Polterovich), which survives adding

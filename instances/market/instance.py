@@ -31,7 +31,7 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 LARGEST_CAPACITY = 1e15
-"""Cores of a server at most (one core more or less is then still told), and the inverse at
+"""Cores of a server at most (one core more or less still counts then), and the inverse at
 least.
 """
 

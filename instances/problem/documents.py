@@ -22,7 +22,7 @@ class _FirstOnly:
 
 Entry = TypeVar("Entry")
 Entries = Annotated[list[Entry], _FirstOnly()]
-"""A list of which the first wrong entry is told and no other: a file may hold millions of them."""
+"""A list of which the first wrong entry is named and no other: a file may hold millions of them."""
 
 
 def to_json_value(value: Any) -> Any:

@@ -1,5 +1,5 @@
 """Instances from labeled pandas: values are put in the order of their labels, and a label that is
-missing or unknown is told.
+missing or unknown is named.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
 
 
 def feasible(instance: Instance, solution: Any) -> bool:
-    """Whether `check` finds a solution feasible: no solver is believed on its word."""
+    """Whether `check` finds a solution feasible: no solver's word is final."""
     try:
         problem_named(instance.problem).check(instance, solution)
     except InfeasibleSolution:

@@ -59,7 +59,7 @@ def assignment_model(
     capacity, price : (p, k) and (p,) of a server of each class.
     kind : (n,) class of each server that may be used, servers of one class together.
     fixed : all of them may be used at no cost: a question of feasibility.
-    named : servers are told apart, so that nothing is said about their order.
+    named : servers are distinguished, so that nothing is said about their order.
     rules : on where VMs may run, besides.
 
     Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first

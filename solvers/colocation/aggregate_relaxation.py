@@ -3,7 +3,7 @@
 Rows s <= most z say that a flag z is 1 where any agent would leave. With thousands of agents of a
 type `most` is so far from all other coefficients that HiGHS, whose arithmetic is that of floats,
 takes long (a minute for a million agents) and at times calls optimal what is not. So the two halves
-of the program are told apart:
+of the program are distinguished:
 
 1. *In shares*: columns divided by the largest count, no longer whole, and rows by their largest
    coefficient. Only flags and what is at most 1 stay as they are; HiGHS is quick and its tolerances

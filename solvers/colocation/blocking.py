@@ -143,7 +143,7 @@ def at_most_blocking(
     value = None if best is None else mean_penalty(instance, best)
     if best is None:
         certificate |= {"proof": NOT_GIVEN, "engine_message": answer.message}
-    # no engine is believed: its pairing's blocking pairs are counted again
+    # no engine's word is final: its pairing's blocking pairs are counted again
     elif (count := counted.count(instance, best)) > most:
         certificate["contradiction"] = (
             f"recounted {count} blocking pairs where the program allows {most}"

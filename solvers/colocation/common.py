@@ -163,11 +163,11 @@ def run(
     by_cores: bool = False,
 ) -> EngineAnswer:
     """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, or
-    `most` seconds, its progress told divided by `scale`.
+    `most` seconds, its progress reported divided by `scale`.
 
     A time that is up gives the start back at once, so that every caller has one path. `apart`:
     under a time limit in a process of its own, which is ended when the time is up; what it had
-    found by then is lost, and its progress is not told. `by_cores`: see `solve_program`.
+    found by then is lost, and its progress is not reported. `by_cores`: see `solve_program`.
     """
     if clock.expired:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
@@ -207,7 +207,7 @@ def best_of(
     if answer.point is None:
         return start
     found = program.pairing(answer.point)
-    if not feasible(instance, found):  # no solver is believed on its word
+    if not feasible(instance, found):  # no solver's word is final
         return start
     return found if start is None or value(found) <= value(start) else start
 

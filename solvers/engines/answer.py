@@ -34,7 +34,7 @@ costs) + |value|; more is a contradiction.
 """
 
 _POLL = 0.05  # seconds between two looks at a running solver
-_GRACE = 0.5  # seconds a solver may pass its own time limit before it is told to stop
+_GRACE = 0.5  # seconds a solver may pass its own time limit before it is asked to stop
 
 
 @dataclass(frozen=True, eq=False)

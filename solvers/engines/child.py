@@ -167,7 +167,7 @@ class Child:
                 self._ready = True
         self._asked = (
             reply.kind == "overran"
-        )  # it is still at it, and will not leave when told that nothing more is asked
+        )  # it is still at it, and will not leave when nothing more is asked
         self._since = time.monotonic()
         return reply
 
@@ -282,14 +282,14 @@ class _State:
         self.leads = leads
         self.asked = False
         self.calling = False
-        self.heard = False
+        self.received = False
 
     def hear(self, number: int, frame: object) -> None:
         """An interrupt, once: for the call that is going on, or the next; the second of a job's and
         its parent's is the same.
         """
-        if not self.heard:
-            self.heard = True
+        if not self.received:
+            self.received = True
             if self.calling:
                 raise KeyboardInterrupt
 
@@ -312,8 +312,8 @@ def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State
 
 
 def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -> bytes:
-    """The pickled reply to a request. While nothing counts the parent is told, and the last resort
-    against an orphan waits.
+    """The pickled reply to a request. While nothing counts the parent gets messages, and the last
+    resort against an orphan waits.
     """
 
     def watch(stopped: bool) -> None:
@@ -333,7 +333,7 @@ def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -
         with starting():  # the modules that the request names
             limit, function, arguments, keywords = pickle.loads(frame)
         state.calling = True
-        if state.heard:
+        if state.received:
             raise KeyboardInterrupt
         value = function(*arguments, **keywords)
         state.calling = False
@@ -346,7 +346,7 @@ def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -
             Reply("raised", short_of_memory(error) or f"{type(error).__name__}: {error}")
         )
     finally:
-        state.calling = state.heard = False
+        state.calling = state.received = False
         watch_here.watcher = None
         faulthandler.cancel_dump_traceback_later()
     return packed

@@ -108,7 +108,7 @@ def solve_cp_sat(
         settings.optimize_with_core, settings.linearization_level = True, 0
     settings.random_seed = seed
     settings.catch_sigint_signal = (
-        False  # Ctrl-C is heard by the waiting thread, for every engine alike
+        False  # Ctrl-C is received by the waiting thread, for every engine alike
     )
     settings.log_search_progress = False
     settings.relative_gap_limit = 0.0

@@ -64,7 +64,7 @@ def call_in_subprocess(
     first.
 
     Function, arguments and answer are pickled. The process ignores Ctrl-C and is ended by this one,
-    which hears it.
+    which receives it.
 
     Raises
     ------

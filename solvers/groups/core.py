@@ -230,7 +230,7 @@ def _solved(
     begin = starting_grouping(instance, columns, start, clock)
     if isinstance(begin, Outcome):
         return begin
-    # the relaxation is told in penalties: its progress is not this method's
+    # the relaxation reports penalties: its progress is not this method's
     relaxed = Search(instance, columns, begin, Clock(clock.time_slice(4)), limits.relaxation)
     search = _Search(relaxed, clock, least, alpha, limits)
     try:
@@ -299,7 +299,7 @@ class _Search:
 
     def offer(self, found: Grouping) -> None:
         """Keep a grouping that is nearer to no blocking group, or as near at less penalty."""
-        if not feasible(self.instance, found):  # no engine is believed on its word
+        if not feasible(self.instance, found):  # no engine's word is final
             return
         enough, value = least_alpha_of(self.instance, found), total_units(self.instance, found)
         goal = -1 if self.least is None else self.least

@@ -9,8 +9,8 @@ with one of the limits that each settle S, the cheapest first.
 
 Where the linear program has no point, or none below a value, its multipliers say why in whole
 numbers, and which limits that takes (a *nogood*). A nogood that does not need the last limit ends
-its whole branch, and is looked up before each further program. Nothing is believed of the engine's
-numbers: multipliers of any kind prove what the sum says that they prove.
+its whole branch, and is looked up before each further program. Nothing is taken on trust of the
+engine's numbers: multipliers of any kind prove what the sum says that they prove.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Tree:
         return found
 
     def _willing(self, number: Floats | Integers) -> Floats:
-        """(full groups, S) jobs that gain in each, less m - 1; inf for a seat of a type told
+        """(full groups, S) jobs that gain in each, less m - 1; inf for a seat of a type given
         before.
         """
         jobs = np.concatenate([[0.0], np.cumsum(self._times * number[self._column])])

@@ -247,7 +247,7 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
         whole[OLDEST],
     )
     while following < rules.until or (rules.drain and waiting > 0):
-        # the backlog has left its limits: whoever watches it is told
+        # the backlog has left its limits: whoever watches it is notified
         if following >= rules.watch_from and (
             waiting >= rules.stop_above or waiting < rules.stop_below
         ):
@@ -320,7 +320,7 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
     whole = state.whole
     following, busy, waiting = whole[NEXT], whole[BUSY], whole[WAITING]
     while following < rules.until or (rules.drain and waiting > 0):
-        # the backlog has left its limits: whoever watches it is told
+        # the backlog has left its limits: whoever watches it is notified
         if following >= rules.watch_from and (
             waiting >= rules.stop_above or waiting < rules.stop_below
         ):

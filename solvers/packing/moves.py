@@ -412,7 +412,7 @@ class MovesSearch(Incumbent[Placement, int]):
             self._offer_rows(rows[full], full)
 
     def _by_cp_sat(self, effort: float) -> None:
-        """CP-SAT with servers that are told apart."""
+        """CP-SAT with servers that are distinguished."""
         model, counts, moves = _moves_model(self.problem, self.kind, self.placed, self.servers)
         model.add(moves >= self.bound)
         model.add(moves <= self.value)
@@ -458,8 +458,8 @@ class MovesSearch(Incumbent[Placement, int]):
 def _moves_model(
     problem: Ruled, kind: Integers, placed: Integers, servers: int, hint: Integers | None = None
 ) -> tuple[Any, Callable[[Integers], Integers], Any]:
-    """CP-SAT with servers (n,) that are told apart, of which so many may be in use; what its values
-    mean; and the VMs placed (n, s) that leave their server. The hint (n, s) is an answer.
+    """CP-SAT with servers (n,) that are distinguished, of which so many may be in use; what its
+    values mean; and the VMs placed (n, s) that leave their server. The hint (n, s) is an answer.
     """
     built = assignment_model(
         problem.demand, problem.request, problem.capacity, kind, problem.price, named=True,

@@ -22,7 +22,7 @@ from . import Claimed, Task, checked_proof, claimed_if_refused
 from .tree import propagation_steps
 
 FEW_COUNTS = 1_500
-"""Servers times types up to which servers are told apart in a program."""
+"""Servers times types up to which servers are distinguished in a program."""
 
 MOST_NODES = 4_000
 """Cases of a tree after which it is given up."""
@@ -31,8 +31,8 @@ Steps = tuple[dict[str, Any], ...]
 
 
 def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
-    """A tree that shows that no answer costs less than a method told, or that there is none at all,
-    where nothing is told.
+    """A tree that shows that no answer costs less than a method reported, or that there is none at
+    all, where nothing was reported.
     """
     given = _given(task)
     cost = given.cost if costs else [1] * len(given.room)
@@ -85,8 +85,8 @@ def _best(
     claimed: int | None,
     weaker_bound: Callable[[], int],
 ) -> Steps:
-    """The tree over classes of what a method told; else, where servers are few, over these; else
-    over classes of what the aggregate program says.
+    """The tree over classes of what a method reported; else, where servers are few, over these;
+    else over classes of what the aggregate program says.
     """
     steps, weaker = Steps(), Steps()
     with suppress(KeyboardInterrupt):  # what there is by then is proved

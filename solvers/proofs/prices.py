@@ -186,7 +186,7 @@ def _cheapest(task: Task, method: str) -> Proof:
 def bounded(
     problem: Reduced, claimed: int, upper: int, clock: Clock, *, costs: bool
 ) -> dict[str, Any] | None:
-    """A step that proves that no answer costs less than a method told, or more (up to `upper`)
+    """A step that proves that no answer costs less than a method reported, or more (up to `upper`)
     where prices show it.
 
     As near to it as can be, where they do not; None for nothing.

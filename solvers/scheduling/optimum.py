@@ -209,7 +209,7 @@ def optimum(
             "interrupted while the program was made",
         )
     certificate["engine_message"] = message
-    # its schedule is checked, valued and measured here before it is believed
+    # its schedule is checked, valued and measured here before it is used
     bound = limit if bound is None else min(bound, limit)
     if found is not None and worth_of(instance, found, objective) > worth_of(
         instance, best, objective

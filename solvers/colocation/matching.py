@@ -258,7 +258,7 @@ class Matching(Incumbent[Pairing, float]):
         if self.instance.singles_allowed > 0:
             total += float(np.minimum(alone, 0.0) @ self.count)
         if total >= self.bound:
-            self.bound, self.reduced = total, reduced
+            self.bound, self.reduced, self.reduced_alone = total, reduced, alone
             self.prices, self.rent, self.set_prices = y, -capacity, pi
         self._latest = reduced
 
@@ -414,9 +414,8 @@ class Matching(Incumbent[Pairing, float]):
         base = program.program
         every = np.zeros(base.rows)
         every[: len(self.present)] = self.prices
-        inside = self.set_prices @ np.array(self.sets, dtype=float)[: len(self.set_prices)]
         alone = np.full(self.instance.types, np.inf)
-        alone[self.present] = self.instance.single_penalty - self.prices + self.rent - inside
+        alone[self.present] = self.reduced_alone
         upper = base.upper.copy()
         upper[len(program.first) :][alone[program.alone] > delta] = 0.0
         shifted = replace(

@@ -340,24 +340,24 @@ def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.Monkey
 
 def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_path: Path) -> None:
     """The last test here: it leaves one worker."""
-    victim = two_workers.processes["worker-1"].pid
-    killed: list[str] = []
+    note = tmp_path / "note"
+    workers = {str(process.pid): process for process in two_workers.processes.values()}
 
     def kill() -> None:
-        while not killed:
-            for note in tmp_path.glob("note-*"):
-                if note.suffix == "" and note.read_text() == str(victim):
-                    os.kill(victim, signal.SIGKILL)  # while it runs the cell that wrote this note
-                    killed.append(note.name)
-                    return
+        """Kill the worker that runs the cell of the first note; only then does a cell end."""
+        while not (notes := [path for path in tmp_path.glob("note-*") if path.suffix == ""]):
             time.sleep(0.01)
+        victim = workers[notes[0].read_text()]
+        victim.kill()
+        victim.wait()
+        bad.said(f"{note}.killed", notes[0].name)
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    settings: dict[str, Any] = {"seeds": range(4), "options": {"note": str(tmp_path / "note")}}
-    there = cotenant.compare([TINY], [bad.takes_a_while], dask=two_workers.address, **settings)
+    settings: dict[str, Any] = {"seeds": range(4), "options": {"note": str(note)}}
+    there = cotenant.compare([TINY], [bad.waits_for_a_loss], dask=two_workers.address, **settings)
     killer.join(timeout=600)
-    assert killed
+    assert (tmp_path / "note.killed").exists()
     assert not there.interrupted
     assert [row.get("error") for row in there.rows] == [None] * 4
     assert len(list(tmp_path.glob("note-*"))) > 4, "the cell that the victim ran was begun again"

@@ -37,9 +37,10 @@ def sleeps(instance: Colocation, *, note: str) -> Pairing:
 
 def stubborn(instance: Colocation, *, note: str) -> Pairing:
     """Does not end, and does not listen to Ctrl-C either."""
-    said(note, str(os.getpid()))
     while True:
         try:
+            if not Path(note).exists():
+                said(note, str(os.getpid()))
             time.sleep(300)
         except KeyboardInterrupt:
             continue
@@ -47,9 +48,9 @@ def stubborn(instance: Colocation, *, note: str) -> Pairing:
 
 def keeps_best(instance: Colocation, *, note: str) -> Outcome:
     """Does not end until Ctrl-C, and then hands in what it has."""
-    said(f"{note}.keeps", str(os.getpid()))
-    said(note, str(os.getpid()))
-    try:
+    try:  # around the note too: who reads it sends the signal at once
+        said(f"{note}.keeps", str(os.getpid()))
+        said(note, str(os.getpid()))
         time.sleep(300)
     except KeyboardInterrupt:
         return Outcome(
@@ -63,8 +64,8 @@ def keeps_best(instance: Colocation, *, note: str) -> Outcome:
 
 def keeps_nothing(instance: Colocation, *, note: str) -> Outcome:
     """Does not end until Ctrl-C, and then has nothing to hand in."""
-    said(note, str(os.getpid()))
     try:
+        said(note, str(os.getpid()))
         time.sleep(300)
     except KeyboardInterrupt:
         return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
@@ -102,10 +103,10 @@ def shouts(instance: Colocation) -> Pairing:
     return in_order(instance, rng=np.random.default_rng(0))
 
 
-def takes_a_while(instance: Colocation, *, rng: np.random.Generator, note: str) -> Pairing:
-    """Says where it runs, waits a little, and answers by its seed."""
+def waits_for_a_loss(instance: Colocation, *, rng: np.random.Generator, note: str) -> Pairing:
+    """Says where it runs, waits until a worker was killed, and answers by its seed."""
     said(f"{note}-{time.monotonic_ns()}", f"{os.getppid()}")
-    time.sleep(0.4)
+    waited_for(Path(f"{note}.killed"))
     return in_order(instance, rng=rng)
 
 

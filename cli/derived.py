@@ -19,7 +19,8 @@ from ..instances.problem.option_types import meanings
 
 
 def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[..., Any]:
-    """Give a command, in the place of its `**settings`, options for fields of a dataclass.
+    """Give a command options for the fields of a dataclass, in the place of its `**settings`, or of
+    its parameter of that type, which receives them as one.
 
     Type, default and help are the field's annotation, default and entry in the docstring.
 
@@ -42,6 +43,8 @@ def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[
             for name, entry in own.parameters.items()
             if entry.kind is not entry.VAR_KEYWORD
         }
+        whole = next((name for name, entry in mine.items() if entry.annotation is kind), None)
+        mine.pop(whole or "", None)
         derived: dict[str, inspect.Parameter] = {}
         complete = [name for name in found if name not in shown and _is_complete(hints[name])]
         for name, how in (shown | dict.fromkeys(complete)).items():
@@ -67,6 +70,8 @@ def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[
                 if name in readers and value is not None:
                     value = readers[name](value)
                 given[name] = value.value if name in found and isinstance(value, Enum) else value
+            if whole is not None:
+                given[whole] = kind(**{name: given.pop(name) for name in found})
             command(**given)
 
         call.__annotations__ = {name: entry.annotation for name, entry in parameters.items()}

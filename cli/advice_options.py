@@ -1,0 +1,155 @@
+"""What the commands of `advise` share: how a state is read, where an answer goes, and how it is
+shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..analysis.report.console import console, print_json, require_writable, say, waiting
+from .arguments import Json
+
+if TYPE_CHECKING:
+    from ..advice.plan import Advice
+    from ..advice.state import ClusterState
+
+States = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="STATE...",
+        help="What `kubectl get nodes,pods,pdb -A -o json` prints, or Proxmox's, OpenStack's or "
+        "plain tables; - is standard input; several files are one state.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StateOptions:
+    """How a state is read, which of its constraints are let go, and how long it may take."""
+
+    release: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND",
+            help="Let pods move that are held in place for this reason (check that they can): "
+            "volumes, budget, scheduler, 'resource claims'; repeat for more.",
+        ),
+    ] = None
+    cpu_ratio: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
+    ] = None
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
+    ] = 60.0
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The kinds of constraints that hold no pod in place."""
+        return tuple(self.release or ())
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """Where a plan goes, and what to run for it."""
+
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="PLAN.json", help="Write the plan and its certificate here."),
+    ] = None
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            help="Print what to run, and run nothing: kubectl, patches, descheduler, proxmox, "
+            "openstack, csv.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """How an answer is shown."""
+
+    as_json: Json = False
+
+
+def read(
+    states: list[str],
+    source: StateOptions,
+    plan: PlanOptions | None = None,
+    outputs: Iterable[Path | None] = (),
+) -> ClusterState:
+    """The state in some files, once what else is asked for is known to be right.
+
+    Parameters
+    ----------
+    states : names of the files, of bundled states, or "-".
+    source : how they are read.
+    plan : where a plan goes, for commands that have one.
+    outputs : other files that the command will write.
+    """
+    from ..advice.emit import require_form
+    from ..advice.plan import require_kinds
+    from ..advice.reading import CPU_RATIO, effort, read_state
+    from ..solvers.outcome import validate_time_limit
+
+    plan = plan or PlanOptions()
+    require_form(plan.emit)
+    require_kinds(source.released)
+    validate_time_limit(source.time_limit)
+    for path in (plan.plan, *outputs):
+        require_writable(path, *states)
+    if words := effort(states):
+        say(words)
+    ratio = CPU_RATIO if source.cpu_ratio is None else source.cpu_ratio
+    with waiting("reading"):
+        state = read_state(states, cpu_ratio=ratio)
+    require_form(plan.emit, state.platform)
+    return state
+
+
+def show(
+    options: ShowOptions,
+    document: Callable[[], Any],
+    lines: Callable[[], Iterable[str]],
+    *,
+    plan: PlanOptions | None = None,
+    advice: Advice | None = None,
+) -> None:
+    """Print an answer in the form that is asked for, after its plan is written.
+
+    Parameters
+    ----------
+    options : how it is shown.
+    document, lines : the answer as plain JSON values, and for people.
+    plan, advice : where the plan goes, and the plan, where the answer has one. What an interrupt
+        left of it is said at the end, and the command leaves.
+    """
+    from ..advice.emit import emit as emitted
+    from ..instances.problem.files import write_text
+    from ..solvers.interrupts import exit_code
+
+    text = None
+    if plan is not None and advice is not None:
+        text = None if plan.emit is None else emitted(advice, plan.emit)
+        if plan.plan is not None:
+            content = json.dumps(advice.document(), allow_nan=False, indent=2)
+            write_text(plan.plan, content + "\n")
+    if text is not None:
+        typer.echo(text, nl=False)
+    elif options.as_json:
+        print_json(document())
+    else:
+        screen = console()
+        for line in lines():
+            screen.print(line, highlight=False, soft_wrap=True)
+    if advice is not None and advice.interrupted:
+        say("interrupted: the best plan so far is kept, checked")
+        raise typer.Exit(exit_code())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
+import pkgutil
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +25,8 @@ from support.messages import (
 )
 from support.oracles import colocation as brute_force
 from support.oracles import packing as packing_brute_force
+
+from cotenant.solvers.outcome import Stop
 
 __all__ = ["pytest_addoption", "pytest_runtest_call", "pytest_sessionfinish"]
 
@@ -130,6 +135,39 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                         monkeypatch.setattr(module, name, answers[name])
 
     return replace
+
+
+@pytest.fixture
+def interrupt_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Press Ctrl-C at a call of a function, the first or that of a number:
+    `interrupt_at("cotenant.module.function", 3)`; the list that is returned gets what every call is
+    given.
+
+    With `keeps`, the function kept its best answer: what it returns says that it was interrupted.
+    """
+
+    def replace(place: str, number: int = 1, *, keeps: bool = False) -> list[Any]:
+        real, calls = pkgutil.resolve_name(place), []
+
+        def function(*given: Any, **options: Any) -> Any:
+            calls.append((given, options))
+            if len(calls) != number:
+                return real(*given, **options)
+            if keeps:
+                return dataclasses.replace(real(*given, **options), stop=Stop.INTERRUPTED)
+            signal.raise_signal(signal.SIGINT)
+            return real(*given, **options)
+
+        monkeypatch.setattr(place, function)
+        return calls
+
+    return replace
+
+
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Have a library be missing: `not_installed("pyarrow")`."""
+    return lambda library: monkeypatch.setitem(sys.modules, library, None)
 
 
 @pytest.fixture(scope="session")

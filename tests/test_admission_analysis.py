@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -367,21 +368,16 @@ def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
     }
 
 
-def test_an_interrupted_optimum_ends_rounds_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
+def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> None:
+    from cotenant.papers.matching import tables
 
-    from cotenant.papers.matching import tables as experiments
-    from cotenant.solvers.admission.optimal import optimal
-    from cotenant.solvers.outcome import Stop
-
-    def interrupted(instance: Admission, **options: Any) -> Any:
-        return replace(optimal(instance, time_limit=0.5), stop=Stop.INTERRUPTED)
-
+    interrupt_at("cotenant.papers.matching.tables.optimal", keeps=True)
     with pytest.raises(KeyboardInterrupt):
         run_rounds(
-            uniform(machines=1, jobs=9, cores=1, types=2, rng=np.random.default_rng(0)), interrupted
+            uniform(machines=1, jobs=9, cores=1, types=2, rng=np.random.default_rng(0)),
+            partial(tables.optimal, time_limit=0.5),
         )
-    monkeypatch.setattr(experiments, "optimal", interrupted)
+    interrupt_at("cotenant.papers.matching.tables.optimal", 2, keeps=True)
     with pytest.raises(KeyboardInterrupt):
         table_ii(simulations=2, optima=2, time_limit=0.5)
 

@@ -34,6 +34,12 @@ TINY = cotenant.read("colocation/tiny")
 QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false"}
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever does not answer is given up soon."""
+    monkeypatch.setattr(cluster, "LIMITS", cluster.ClusterLimits(2.0, 1.0, 0.3))
+
+
 class Started:
     """A scheduler and its workers, each a process; all are ended on leaving."""
 
@@ -209,10 +215,8 @@ def test_what_is_no_address_is_refused_with_the_form_of_one(address: str, tmp_pa
         ),
     ],
 )
-def test_an_address_where_no_scheduler_answers_is_told(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
+@pytest.mark.usefixtures("impatient")
+def test_an_address_where_no_scheduler_answers_is_told(address: str, tmp_path: Path) -> None:
     with refused(InvalidOption):
         cotenant.compare([TINY], ["GR"], dask=address, out=tmp_path / "rows.jsonl")
     assert not (tmp_path / "rows.jsonl").exists()
@@ -305,11 +309,10 @@ def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_cluster_that_stays_without_workers_is_an_error_and_the_rows_so_far_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(cluster, "_LOOK", 0.3)
-    monkeypatch.setattr(cluster, "NO_WORKER_SECONDS", 1.0)
     loses(tmp_path, "worker-0", "without workers for 1 s")
 
 
@@ -332,8 +335,8 @@ def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_
         there._outcome(Future())
 
 
-def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
+def test_without_dask_the_error_names_what_to_install(not_installed: Any) -> None:
+    not_installed("distributed")
     with refused(InvalidOption):
         cotenant.compare([TINY], ["GR"], dask="tcp://127.0.0.1:8786")
 

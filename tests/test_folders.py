@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from support.messages import approved, refused
+from support.terminal import run
 
 import cotenant
-from cotenant import cli
 from cotenant.instances.problem import InvalidFile, InvalidOption, UnknownName
 
 COLOCATION, MARKET = cotenant.read("colocation/tiny"), cotenant.read("market/tiny")
@@ -110,38 +109,16 @@ def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
         cotenant.compare([COLOCATION, MARKET], ["envy"])
 
 
-def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["cotenant", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    return int(caught.value.code or 0)
-
-
 @pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_for_each_instance(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tree: Path,
 ) -> None:
     out = tree / "rows.jsonl"
-    assert (
-        command(
-            monkeypatch,
-            "compare",
-            str(tree),
-            "-m",
-            "GR",
-            "-m",
-            "ES",
-            "-o",
-            "alpha=0.01",
-            "--out",
-            str(out),
-        )
-        == 0
-    )
-    stdout, stderr = capfd.readouterr()
-    approved(stderr)
+    done = run(*f"compare {tree} -m GR -m ES -o alpha=0.01 --out {out}".split())
+    assert done.returncode == 0
+    approved(done.stderr)
     tables = ["market: tiny", "colocation: tiny", "colocation: half"]
-    assert [line.strip() for line in stdout.splitlines() if line.strip() in tables] == tables
+    assert [line.strip() for line in done.stdout.splitlines() if line.strip() in tables] == tables
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["file"] for row in rows] == [
         str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")
@@ -150,11 +127,10 @@ def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_fo
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_instances_that_no_method_named_works_on_are_said(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    assert command(monkeypatch, "compare", "colocation/tiny", "market/tiny", "-m", "ES") == 0
-    approved(capfd.readouterr().err)
+def test_instances_that_no_method_named_works_on_are_said() -> None:
+    done = run("compare", "colocation/tiny", "market/tiny", "-m", "ES")
+    assert done.returncode == 0
+    approved(done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -166,12 +142,8 @@ def test_instances_that_no_method_named_works_on_are_said(
     ],
 )
 def test_settings_that_contradict_are_refused_on_the_command_line(
-    arguments: list[str],
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    arguments: list[str], words: str
 ) -> None:
-    assert command(monkeypatch, "compare", "colocation/tiny", "-m", "GR", *arguments) == 2
-    stdout, stderr = capfd.readouterr()
-    assert words in stderr
-    assert stdout == ""
+    done = run("compare", "colocation/tiny", "-m", "GR", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr

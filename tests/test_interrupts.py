@@ -111,33 +111,25 @@ def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.Monke
         threading.Event().wait(60)
 
 
-def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.analysis.run import result
-
-    start = cotenant.solve(TINY, "GR").solution
-    last_step = result._consistent
-    monkeypatch.setattr(result, "_consistent", lambda *given: interrupt() or last_step(*given))
+def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(interrupt_at: Any) -> None:
+    start, last_step = (
+        cotenant.solve(TINY, "GR").solution,
+        "cotenant.analysis.run.result._consistent",
+    )
+    interrupt_at(last_step)
     found = cotenant.solve(TINY, "optimal", start=start)
     assert (found.status.value, found.stop.value, found.gap) == ("optimal", "interrupted", 0)
+    interrupt_at(last_step)
     assert cotenant.compare([TINY], ["optimal", "GR"]).interrupted
 
 
 def test_an_interrupt_while_a_start_is_looked_for_keeps_the_best_there_is(
-    monkeypatch: pytest.MonkeyPatch,
+    interrupt_at: Any,
 ) -> None:
-    from cotenant.analysis.run.starts import Starts
-
-    first, ask = cotenant.solve(TINY, "SMR").solution, Starts._ask
-
-    def interrupted(starts: Starts, *policy: Any) -> None:
-        ask(starts, *policy)
-        interrupt()
-        raise AssertionError("nobody was interrupted")
-
-    monkeypatch.setattr(Starts, "_ask", interrupted)
+    first = cotenant.solve(TINY, "SMR").solution
+    calls = interrupt_at("cotenant.analysis.run.starts.Starts._ask", 2)
     found = cotenant.solve(TINY, "optimal")
+    assert len(calls) == 2
     assert (found.solution, found.status.value, found.stop.value) == (
         first,
         "feasible",
@@ -376,23 +368,28 @@ def test_an_interrupt_that_the_system_gives_to_another_thread_is_heard(tmp_path:
 
 
 def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Its methods kept their best answers, and it went on with them."""
-    from cotenant.papers import run as work
-    from cotenant.papers.registry import EXPERIMENTS
+    from cotenant.papers.registry import Experiment
+    from cotenant.papers.run import run_tasks, tasks
 
-    def experiment(*_: Any) -> Any:
-        try:
-            interrupt()
-        except (KeyboardInterrupt, Exception):
-            return {"status": "done", "key": "x"}, None
-        finally:
-            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    class Stopped(Experiment):
+        def resolve(self) -> Any:
+            def experiment(*, seed: int = 0) -> list[Any]:
+                try:
+                    interrupt()
+                except (KeyboardInterrupt, Exception):
+                    return []
+                finally:
+                    assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+                raise AssertionError("nobody was interrupted")
 
-    monkeypatch.setattr(work, "_run", experiment)
+            return experiment
+
     out = tmp_path / "rows.jsonl"
-    done = work.run_tasks(work.tasks(EXPERIMENTS[:2]), out=out)
+    two = [Stopped(f"stopped-{number}", "numa", "fig. 9", "", "") for number in range(2)]
+    done = run_tasks(tasks(two), out=out)
     assert (done.rows, done.interrupted, read_rows(out)) == ([], True, [])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -24,7 +24,8 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Compiled functions that are interrupted before they end; what calls C's functions numba
     cannot cache.
     """
-    monkeypatch.setattr(module, "cache_folder", lambda: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    module._cache.cache_clear()
 
     def pair(number: int) -> Any:
         raise_signal(number)
@@ -45,6 +46,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield made
     signal.signal(signal.SIGINT, before)
+    module._cache.cache_clear()
 
 
 def test_an_interrupt_while_a_kernel_runs_is_an_interrupt(kernels: list[Any]) -> None:

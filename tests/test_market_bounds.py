@@ -16,7 +16,8 @@ from cotenant.instances.market import Market, check
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.market import convex, fisher_convex, integer_cores, leximin, nash_welfare
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.market import fisher_convex, leximin, nash_welfare
 from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.utilitarian import _whole, weighted_bound
 from cotenant.solvers.outcome import Status, Stop
@@ -84,25 +85,24 @@ def test_the_whole_dual_is_what_the_best_whole_allocation_is_worth(seed: int) ->
     assert _whole(market)[1] >= best * (1 - 1e-14)
 
 
-def test_a_whole_welfare_cut_short_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_welfare_cut_short_is_not_called_optimal(engines: Any) -> None:
     market = population(
         users=3, servers=2, jobs=2, low=0.2, high=0.9, cores=4.0, rng=np.random.default_rng(5)
     )
     best = nash_welfare(market, whole=True)
-    solved = integer_cores._solved
 
     def cut(
-        program: Any, clock: Any
+        program: Any, **options: Any
     ) -> Any:  # the bound is worth one part in fifty more than the truth
-        found = solved(program, clock)
+        answer = solve_program(program, **options)
         return replace(
-            found,
-            bound=found.bound - 0.02 * market.budget.sum(),
+            answer,
+            bound=answer.bound - 0.02 * market.budget.sum(),
             status=Status.FEASIBLE,
             stop=Stop.TIME_LIMIT,
         )
 
-    monkeypatch.setattr(integer_cores, "_solved", cut)
+    engines(solve_program=cut)
     outcome = nash_welfare(market, whole=True)
     assert outcome.bound > best.bound
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
@@ -144,14 +144,14 @@ def test_an_equilibrium_in_a_process_of_its_own_is_the_same() -> None:
 @pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
-    method: Any, stop: Stop, monkeypatch: pytest.MonkeyPatch
+    method: Any, stop: Stop, engines: Any
 ) -> None:
     def ended(*_: Any, **__: Any) -> None:
         if stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    monkeypatch.setattr(convex, "call_in_subprocess", ended)
+    engines(call_in_subprocess=ended)
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
     outcome = method(market, time_limit=60, limits=CHILDREN, **options)
     check(market, outcome.solution)
@@ -163,34 +163,32 @@ def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
 
 
 def test_programs_too_large_for_their_translation_are_refused_before_work(
-    monkeypatch: pytest.MonkeyPatch,
+    interrupt_at: Any,
 ) -> None:
-    def never(*_: Any, **__: Any) -> None:
-        raise AssertionError("work was begun")
-
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     few = ConvexLimits(most_jobs=7)
-    monkeypatch.setattr(convex, "eisenberg_gale", never)
-    monkeypatch.setattr(convex, "call_in_subprocess", never)
+    work = [
+        interrupt_at(f"cotenant.solvers.market.convex.{begun}")
+        for begun in ("eisenberg_gale", "call_in_subprocess")
+    ]
     for limit in (None, 3.0):
         with refused(InvalidOption):
             fisher_convex(market, time_limit=limit, limits=few)
         with refused(InvalidOption):
             nash_welfare(market, utility="ces", time_limit=limit, limits=few)
+    assert work == [[], []]
     assert nash_welfare(market, limits=few).status is Status.OPTIMAL  # needs no translation
 
 
 @pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
-def test_a_process_is_ended_soon_after_its_limit(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_is_ended_soon_after_its_limit(method: Any, engines: Any) -> None:
     asked: list[float] = []
 
     def ended(*_: Any, hard_limit: float, **__: Any) -> None:
         asked.append(hard_limit)
 
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    monkeypatch.setattr(convex, "call_in_subprocess", ended)
+    engines(call_in_subprocess=ended)
     options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
     assert method(market, time_limit=3.0, limits=CHILDREN, **options).stop is Stop.TIME_LIMIT
     assert len(asked) == 1

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support.measured import DATA as MEASURED
 from support.messages import refused
+from support.terminal import piped
 
 import cotenant
 from cotenant.instances.market import Allocation, Market, memory
@@ -158,13 +159,9 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
     assert read_pool(tmp_path / "p.csv") == {"a": pytest.approx(entry.mean)}
 
 
-def test_a_profile_is_read_once_so_that_standard_input_will_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_profile_is_read_once_so_that_standard_input_will_do() -> None:
     text = "workload,cores,seconds,,\na,1,100,,\na,4,40,,\n"
-    given = [text.encode()]
-    monkeypatch.setattr("cotenant.instances.problem.reading.read_bytes", lambda path: given.pop())
-    assert read_pool("-") == {"a": pytest.approx(0.8)}
+    assert read_pool(piped(text.encode())) == {"a": pytest.approx(0.8)}
 
 
 def test_a_profile_without_a_run_on_one_core_is_refused(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ and refused in one line when something is wrong.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +27,11 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.market.parts import HEADER, read_header, read_parts
 from cotenant.instances.market.parts_writing import write_parts
 from cotenant.instances.problem import CotenantError, EngineError, InvalidFile, InvalidOption
-from cotenant.solvers.market import fisher, user_groups
+from cotenant.solvers.market import fisher
 from cotenant.solvers.market.exchange import Exchange
-from cotenant.solvers.market.user_groups import UserGroup
-from cotenant.solvers.outcome import Stop
+from cotenant.solvers.market.partitioned_users import PartitionedUsers
+from cotenant.solvers.market.user_groups import InBlocks, PartialSums, UserGroup
+from cotenant.solvers.outcome import Clock, Stop
 
 pa = pytest.importorskip(
     "pyarrow", reason="pyarrow is not installed; python -m pip install '.[cluster]'"
@@ -57,10 +61,8 @@ def drawn(
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several blocks, and groups of rows, even of a few jobs."""
-    monkeypatch.setattr("cotenant.instances.market.parts_writing.ROWS", 4)
-    monkeypatch.setattr(user_groups, "block_size", lambda servers: 7)
-    monkeypatch.setattr("cotenant.solvers.market.partitioned_users.block_size", lambda servers: 7)
+    """Several blocks even of a few jobs: 16 each on four servers."""
+    monkeypatch.setattr("cotenant.solvers.market.user_groups.BLOCK", 1)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -114,7 +116,7 @@ def test_linear_jobs_in_parts_are_certified_too(seed: int, tmp_path: Path) -> No
     market = drawn(seed)
     some = np.random.default_rng(seed).random(market.jobs) < (0.3 if seed % 2 else 1.0)
     market = market.replace(parallel_fraction=np.where(some, 1.0, market.parallel_fraction))
-    write_parts(market, tmp_path / "m", 3)
+    write_parts(market, tmp_path / "m", 2, rows=4)
     parted, whole = solve_parts(tmp_path / "m"), fisher(market)
     assert parted.status.value == whole.status.value == "optimal"
     if seed % 2:
@@ -122,16 +124,15 @@ def test_linear_jobs_in_parts_are_certified_too(seed: int, tmp_path: Path) -> No
     assert "forest" not in dict(rungs(parted))
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("f", [0.98, 1.0])
-def test_blocks_of_a_market_are_one_market(f: float) -> None:
+def test_blocks_of_a_market_are_one_market(f: float, request: pytest.FixtureRequest) -> None:
     market = drawn(1, f=f)
     if f == 1:
         market = market.replace(parallel_fraction=np.ones(market.jobs))
+    whole = fisher(market)
+    request.getfixturevalue("small_blocks")
     blocks = fisher(market)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(user_groups, "block_size", lambda servers: 1000)
-        whole = fisher(market)
+    assert len(InBlocks(market, 1.0).groups) > 1
     assert blocks.status is whole.status
     assert blocks.solution.cores == pytest.approx(whole.solution.cores, rel=1e-7, abs=1e-9)
 
@@ -152,18 +153,18 @@ def test_a_part_answers_with_sums_per_server_and_a_few_numbers(tmp_path: Path) -
     market = drawn(3, users=30, servers=5, jobs=90)
     write_parts(market, tmp_path / "m", 2)
     seen: set[tuple[int, ...]] = set()
-    ask = user_groups.Blocks.ask
 
-    def watched(self: Any, what: str, *arguments: Any) -> user_groups.PartialSums:
-        tally = ask(self, what, *arguments)
-        seen.update(part.shape for part in tally.sums)
-        assert len(tally.most) <= 3
-        return tally
+    class Watched(PartitionedUsers):
+        def ask(self, question: Any, *arguments: Any, **options: Any) -> PartialSums:
+            tally = super().ask(question, *arguments, **options)
+            seen.update(part.shape for part in tally.sums)
+            assert len(tally.most) <= 3
+            return tally
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(user_groups.Blocks, "ask", watched)
-        solve_parts(tmp_path / "m")
-        solve_parts(tmp_path / "m", route="interior")
+    users = Watched(str(tmp_path / "m"), range(2))
+    for route in ("auto", "interior"):
+        exchange = Exchange(users.header.capacity, users.header.unit, users)
+        assert analysis.fisher(exchange, Clock(), route=route).status.value == "optimal"
     assert seen <= {(1,), (3,), (5,), (5, 5)}
 
 
@@ -188,20 +189,26 @@ def test_rounds_over_parts_are_those_of_one_machine(folder: Path) -> None:
     assert there.certificate["rounds"] == here.certificate["rounds"]
 
 
+@pytest.fixture
+def placed_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[type], None]:
+    """Have places of another kind hold the parts."""
+    return partial(monkeypatch.setattr, stateful_workers, "ChildPlace")
+
+
 def test_two_processes_one_of_which_is_killed_find_what_one_finds(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, placed_in: Callable[[type], None]
 ) -> None:
     market = read_parts(folder)
     here = solve_parts(folder)
-    send, sent = stateful_workers.ChildPlace.send, []
+    calls = itertools.count(1)
 
-    def killed(self: stateful_workers.ChildPlace, *arguments: Any) -> None:
-        sent.append(arguments[5])
-        send(self, *arguments)
-        if len(sent) in (9, 60):
-            self._child._process.kill()
+    class Killed(stateful_workers.ChildPlace):
+        def send(self, *arguments: Any) -> None:
+            super().send(*arguments)
+            if next(calls) in (9, 60):
+                self._child._process.kill()
 
-    monkeypatch.setattr(stateful_workers.ChildPlace, "send", killed)
+    placed_in(Killed)
     there = solve_parts(folder, jobs=2, out=tmp_path / "answer")
     assert there.replaced == 2
     assert any("begun again" in note for note in there.notes)
@@ -237,40 +244,30 @@ class Late:
         return None
 
 
-def test_a_straggler_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stateful_workers, "ChildPlace", Late)
-    told: list[str] = []
-    result = solve_parts(folder, jobs=2, report=lambda *words: told.append(words[3]))
+def test_a_straggler_is_told(folder: Path, placed_in: Callable[[type], None]) -> None:
+    placed_in(Late)
+    lines: list[str] = []
+    result = solve_parts(folder, jobs=2, report=lambda *words: lines.append(words[3]))
     assert result.status.value == "optimal"
-    assert any(line.startswith("waiting") and "part 0, 2" in line for line in told)
+    assert any(line.startswith("waiting") and "part 0, 2" in line for line in lines)
     assert len(result.notes) == 2
 
 
 def test_a_process_that_dies_again_and_again_is_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, placed_in: Callable[[type], None]
 ) -> None:
-    monkeypatch.setattr(stateful_workers, "ChildPlace", Late)
-    monkeypatch.setattr(Late, "dies", True)
+    placed_in(type("Dying", (Late,), {"dies": True}))
     with refused(EngineError):
         solve_parts(folder, jobs=2)
 
 
 @pytest.mark.parametrize("at", [1, 40])
-def test_an_interrupt_keeps_the_best_prices(folder: Path, at: int, tmp_path: Path) -> None:
-    asked = []
-    ask = user_groups.Blocks.ask
-
-    def interrupted(self: Any, what: Any, *arguments: Any) -> user_groups.PartialSums:
-        if what not in (UserGroup.money, UserGroup.opening):
-            asked.append(what)
-        if len(asked) == at:
-            asked.append("interrupt")
-            raise KeyboardInterrupt
-        return ask(self, what, *arguments)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(user_groups.Blocks, "ask", interrupted)
-        result = solve_parts(folder, out=tmp_path / "answer")
+def test_an_interrupt_keeps_the_best_prices(
+    folder: Path, at: int, tmp_path: Path, interrupt_at: Any
+) -> None:
+    asked = interrupt_at("cotenant.solvers.market.partitioned_users.PartitionedUsers.ask", at + 2)
+    result = solve_parts(folder, out=tmp_path / "answer")
+    assert [given[1] for given, _ in asked[:2]] == [UserGroup.money, UserGroup.opening]
     assert result.stop is Stop.INTERRUPTED
     assert 0 < result.certificate["regret"] < 1
     market = read_parts(folder)
@@ -458,15 +455,6 @@ def test_impossible_options_are_refused(folder: Path, options: Any) -> None:
         solve_parts(folder, **options)
 
 
-def test_an_address_that_does_not_answer_is_told_of(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("cotenant.analysis.run.cluster.ANSWER_SECONDS", 0.5)
-    with refused(InvalidOption):
-        solve_parts(folder, dask="tcp://127.0.0.1:1")
-
-
 def test_small_parts_are_refused_where_a_least_size_is_asked_for(folder: Path) -> None:
     with refused(InvalidFile):
         solve_parts(folder, least_users=21)
@@ -484,8 +472,8 @@ def test_a_folder_is_not_written_over(folder: Path, tmp_path: Path) -> None:
     approved(done.stderr)
 
 
-def test_without_pyarrow_the_cure_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+def test_without_pyarrow_the_cure_is_named(folder: Path, not_installed: Any) -> None:
+    not_installed("pyarrow")
     with refused(InvalidOption):
         solve_parts(folder)
 
@@ -496,8 +484,6 @@ def test_jobs_and_dask_are_for_parts() -> None:
 
 
 def test_an_exchange_of_parts_cannot_look_into_users(folder: Path) -> None:
-    from cotenant.solvers.market.partitioned_users import PartitionedUsers
-
     header = read_header(folder)
     users = PartitionedUsers(str(folder), range(4))
     exchange = Exchange(header.capacity, header.unit, users)
@@ -519,17 +505,12 @@ def test_workers_of_a_cluster_hold_parts_and_one_may_die(folder: Path, tmp_path:
         there = solve_parts(folder, dask=cluster.address)
         assert there.processes == 2
         assert there.price == pytest.approx(here.price, rel=SAME)
-        rounds = []
-        turn = Exchange.round
+        reports = itertools.count(1)
 
-        def deadly(self: Exchange, *arguments: Any, **options: Any) -> float:
-            rounds.append(0)
-            if len(rounds) == 7:
+        def deadly(*words: Any) -> None:
+            if next(reports) == 1:
                 cluster.processes["worker-0"].kill()
-            return turn(self, *arguments, **options)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Exchange, "round", deadly)
-            after = solve_parts(folder, dask=cluster.address)
+        after = solve_parts(folder, dask=cluster.address, report=deadly)
         assert after.replaced == 1
         assert after.price == pytest.approx(here.price, rel=SAME)

@@ -26,7 +26,7 @@ from cotenant.instances.numa import check
 from cotenant.instances.numa.answer import CURVE, LEVELS, Flow, Simulation
 from cotenant.instances.problem.errors import InfeasibleSolution
 from cotenant.solvers.numa.fluid import fluid, fluid_power
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Status, Stop
 
 HOT = cotenant.read("numa/kmeans-hot-memory")
 
@@ -84,15 +84,8 @@ def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
         assert point.bound is None or point.bound <= expected + 1e-7
 
 
-def test_an_interrupt_keeps_the_points_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def interrupted(*given: Any, **options: Any) -> Outcome:
-        asked.append(options["throughput"])
-        outcome = fluid_power(*given, **options)
-        return Outcome(outcome.solution, outcome.bound, outcome.status, Stop.INTERRUPTED)
-
-    monkeypatch.setattr(module, "fluid_power", interrupted)
+def test_an_interrupt_keeps_the_points_done(interrupt_at: Any) -> None:
+    asked = interrupt_at("cotenant.analysis.numa.frontier.fluid_power", keeps=True)
     (frontier,) = price_frontiers(HOT)
     assert len(asked) == 1
     assert frontier.stop is Stop.INTERRUPTED

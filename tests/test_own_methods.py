@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+import os
 import pickle
 import sys
 import time
@@ -143,9 +144,7 @@ def test_a_number_of_its_module_that_was_changed_is_part_of_a_functions_code(fol
     assert own_functions.code_of([function]) != before
 
 
-def test_what_no_file_shows_is_never_the_same_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_no_file_shows_is_never_the_same_again(folder: Path) -> None:
     def inside(instance: Any) -> None: ...
 
     class Policy:
@@ -163,8 +162,9 @@ def test_what_no_file_shows_is_never_the_same_again(
         first, second = (own_functions.code_of([function]) for _ in range(2))
         assert first.startswith(own_functions.UNKNOWN)
         assert first != second
-    monkeypatch.setattr(own_functions, "LOADED", 0.0)  # its file was edited since
-    assert own_functions.code_of([imported()]).startswith(own_functions.UNKNOWN)
+    function, later = imported(), own_functions.LOADED + 1
+    os.utime(folder / "own_edited.py", (later, later))  # its file was edited since
+    assert own_functions.code_of([function]).startswith(own_functions.UNKNOWN)
 
 
 def test_functions_of_this_package_are_known_by_its_version() -> None:

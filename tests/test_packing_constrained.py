@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,15 +208,13 @@ def test_moves_are_counted_at_best_over_servers_of_a_class() -> None:
     assert impossible.status == "infeasible"
 
 
-def test_what_runs_now_is_an_answer_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
+def test_what_runs_now_is_an_answer_after_an_interrupt(interrupt_at: Any) -> None:
     two = Packing(
         capacity=[[4]], demand=[[1]], request=[2], servers=[3], placed=[[0, 0, 1], [2, 0, 1]]
     )
-    monkeypatch.setattr("cotenant.solvers.packing.moves.aggregate_bound", interrupted)
+    interrupt_at("cotenant.solvers.packing.moves.aggregate_bound")
     assert cotenant.solve(two, "fewest-moves", servers=2).objective == 0
+    interrupt_at("cotenant.solvers.packing.moves.aggregate_bound")
     assert fewest_moves(two, servers=1).status == "unknown"
 
 

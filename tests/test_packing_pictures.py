@@ -31,7 +31,7 @@ from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.packing.dominant_shares import SharesLimits, max_min_share, max_utilization
 from cotenant.solvers.packing.game.play import fuga
 from cotenant.solvers.packing.game.strategies import game_of
@@ -179,20 +179,9 @@ def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
         assert point.value is None or point.value <= best + 1e-9
 
 
-def test_an_interrupt_keeps_the_points_done_and_starts_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    instance, asked = cotenant.read("packing/vm-types-8"), []
-    real = module.max_utilization
-
-    def interrupted(instance: Packing, **options: Any) -> Outcome:
-        asked.append(options.get("least_share"))
-        outcome = real(instance, **options)
-        stop = Stop.INTERRUPTED if len(asked) == 3 else outcome.stop
-        return Outcome(outcome.solution, outcome.bound, outcome.status, stop)
-
-    monkeypatch.setattr(module, "max_utilization", interrupted)
-    (frontier,) = price_frontiers(instance)
+def test_an_interrupt_keeps_the_points_done_and_starts_no_more(interrupt_at: Any) -> None:
+    asked = interrupt_at("cotenant.analysis.packing.frontier.max_utilization", 3, keeps=True)
+    (frontier,) = price_frontiers(cotenant.read("packing/vm-types-8"))
     assert len(asked) == 3
     assert frontier.stop is Stop.INTERRUPTED
     assert frontier.status is Status.FEASIBLE

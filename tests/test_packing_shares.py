@@ -135,12 +135,11 @@ MANY = Packing(
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 def test_an_answer_is_there_before_combinations_are_listed(
-    stop: Stop, method: Any, monkeypatch: pytest.MonkeyPatch
+    stop: Stop, method: Any, interrupt_at: Any
 ) -> None:
-    given = KeyboardInterrupt() if stop is Stop.INTERRUPTED else stop
-    place = "cotenant.solvers.packing.dominant_shares.combinations"
-    monkeypatch.setattr(place, Mock(side_effect=[given]))
-    outcome = method(MANY, time_limit=60.0)
+    if stop is Stop.INTERRUPTED:
+        interrupt_at("cotenant.solvers.packing.dominant_shares.combinations")
+    outcome = method(MANY, time_limit=60.0 if stop is Stop.INTERRUPTED else 1e-9)
     check(MANY, outcome.solution)
     assert outcome.solution.totals(3).tolist() == [30_000, 50_000, 27]
     assert outcome.stop is stop

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from support.messages import refused
+from support.terminal import piped
 
 import cotenant
 from cotenant.analysis.run.result import Result
@@ -164,14 +165,6 @@ def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
     assert share["lines"] == 1
     assert f"arrives at least every {reading.STDIN_SECONDS:.0f} s" in page
     assert f"`{reading.LIMIT_VARIABLE}=2GB`" in page
-
-
-def piped(content: bytes) -> str:
-    """The path of a pipe that this process was handed, with something in it."""
-    reader, writer = os.pipe()
-    os.write(writer, content)
-    os.close(writer)
-    return f"/dev/fd/{reader}"
 
 
 def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(

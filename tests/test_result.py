@@ -70,21 +70,8 @@ def test_an_interrupted_start_begins_no_method() -> None:
     assert len(calls) == 1
 
 
-def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.analysis.run import result
-
-    checks: list[int] = []
-    check = result.check
-
-    def interrupted(instance: Any, solution: Any) -> None:
-        checks.append(1)
-        if len(checks) == 1:
-            raise KeyboardInterrupt
-        check(instance, solution)
-
-    monkeypatch.setattr(result, "check", interrupted)
+def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(interrupt_at: Any) -> None:
+    interrupt_at("cotenant.analysis.run.result.check")
     with pytest.raises(InfeasibleSolution):
         cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
 

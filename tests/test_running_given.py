@@ -312,8 +312,10 @@ def test_benchexec_is_refused_clearly_when_missing_or_not_permitted(
         command.benchexec()
 
 
-def test_other_systems_and_a_missing_psutil_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psutil", None)
+def test_other_systems_and_a_missing_psutil_are_told(
+    monkeypatch: pytest.MonkeyPatch, not_installed: Any
+) -> None:
+    not_installed("psutil")
     with refused(InvalidOption):
         command.require_linux()
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -100,10 +100,9 @@ def test_an_interrupted_method_says_so_and_claims_nothing_of_the_rule(method: An
     ],
 )
 def test_an_interrupt_while_the_program_is_made_or_played_is_reported(
-    place: str, method: Any, monkeypatch: pytest.MonkeyPatch
+    place: str, method: Any, interrupt_at: Any
 ) -> None:
-    stopped = Mock(side_effect=KeyboardInterrupt)
-    monkeypatch.setattr(f"cotenant.solvers.scheduling.{place}", stopped)
+    interrupt_at(f"cotenant.solvers.scheduling.{place}")
     outcome = method(made())
     assert outcome.stop is Stop.INTERRUPTED
     assert outcome.solution is not None

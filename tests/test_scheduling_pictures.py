@@ -15,7 +15,6 @@ from support.report_rows import recorded
 
 import cotenant
 from cotenant.analysis.report.picture import Chart, HeatMap
-from cotenant.analysis.scheduling import frontier as module
 from cotenant.analysis.scheduling.frontier import price_frontiers
 from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.pictures import MOST_NAMES, pictures, record
@@ -25,7 +24,7 @@ from cotenant.instances.scheduling import Schedule, Scheduling, check, utilities
 from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.instances.scheduling.generators import workload
 from cotenant.models.scheduling import Nearness
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling.nearest_efficient import most_near, nearest, quicker_engine
 from cotenant.solvers.scheduling.optimum import max_utility
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
@@ -267,18 +266,10 @@ def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
             assert point.limit is None or point.reached <= point.limit + 1e-12
 
 
-def test_an_interrupt_ends_the_map_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    real = module.most_near
-
-    def interrupted(*given: Any, **options: Any) -> Outcome:
-        asked.append(given[2].most)
-        outcome = real(*given, **options)
-        return Outcome(outcome.solution, outcome.bound, outcome.status, Stop.INTERRUPTED)
-
-    monkeypatch.setattr(module, "most_near", interrupted)
+def test_an_interrupt_ends_the_map_with_what_is_known(interrupt_at: Any) -> None:
+    asked = interrupt_at("cotenant.analysis.scheduling.frontier.most_near", keeps=True)
     (frontier,) = price_frontiers(figure_7())  # the second objective is not begun
-    assert asked == [0]
+    assert [given[2].most for given, _ in asked] == [0]
     assert frontier.stop is Stop.INTERRUPTED
     assert frontier.status is Status.FEASIBLE
     assert frontier.points[-1].value == 1.0

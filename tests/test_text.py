@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import unicodedata
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import report_rows
 from support.messages import refused
+from support.terminal import Terminal, run
 
 import cotenant
-import cotenant.cli
 from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.page import write_report
@@ -146,7 +147,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula_and_numbers_stay_numbers() ->
 
 @pytest.mark.usefixtures("in_this_process")
 def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     file, answer = tmp_path / "x.json", tmp_path / "answer.json"
     types = len(tiny().count)
@@ -168,29 +169,23 @@ def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
         ["show", str(file), HOSTILE],
     ]
     for arguments in runs:
-        monkeypatch.setattr(sys, "argv", ["cotenant", *arguments])
-        with pytest.raises(SystemExit):
-            cotenant.cli.main()
-        for stream in capfd.readouterr():
+        done = run(*arguments)
+        assert done.stdout or done.stderr
+        for stream in (done.stdout, done.stderr):
             assert not COMMANDS.search(stream), arguments
 
 
-def test_names_that_look_like_markup_do_not_end_what_is_shown_while_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_names_that_look_like_markup_do_not_end_what_is_shown_while_waiting() -> None:
     """rich would take "[/x]" for the end of a style that never began."""
     from cotenant.analysis.report import console
 
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(console, "WAIT_SECONDS", 0.0)
     name = f"[/x]{HOSTILE}"
-    with console.waiting(name) as show:
-        show(name)
-    with console.counter("comparing") as step:
-        assert step is not None
-        step(1, 2, {"instance": name, "method": "GR"})
+    with redirect_stderr(Terminal()) as stream:
+        with console.waiting(name, wait=0.0) as show:
+            show(name)
+        with console.counter("comparing") as step:
+            assert step is not None
+            step(1, 2, {"instance": name, "method": "GR"})
     assert "\x1b]0;" not in stream.getvalue()
     assert "\u202e" not in stream.getvalue()
 

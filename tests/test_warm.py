@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.messages import approved
+from support.terminal import run
 
 import cotenant
-from cotenant.cli import installing, main
+from cotenant.cli import installing
 from cotenant.solvers import compiled
 
 
@@ -24,33 +24,24 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     compiled._cache.cache_clear()
 
 
-def warm(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(sys, "argv", ["cotenant", "warm"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    return int(caught.value.code or 0)
-
-
 @pytest.mark.slow
-def test_later_runs_compile_nothing(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_later_runs_compile_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installing, "WARMING", ("colocation/tiny", "colocation preferences"))
-    assert warm(monkeypatch) == 0
+    done = run("warm")
+    assert done.returncode == 0
     kept = sorted(cache.rglob("*.nbc"))
     assert kept
     folder = cache / "cotenant" / "numba" / cotenant.__version__
-    assert capfd.readouterr().out == f"{len(kept)} compiled kernels are kept in {folder}\n"
+    assert done.stdout == f"{len(kept)} compiled kernels are kept in {folder}\n"
     cotenant.compare([cotenant.read("colocation/tiny")], jobs=1, time_limit=60)
     assert sorted(cache.rglob("*.nbc")) == kept
 
 
-def test_without_a_folder_for_them_it_says_why(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_folder_for_them_it_says_why(cache: Path) -> None:
     (cache / "cotenant").write_text("a file where the folder should be")
-    assert warm(monkeypatch) == 2
-    approved(capfd.readouterr().err)
+    done = run("warm")
+    assert done.returncode == 2
+    approved(done.stderr)
 
 
 def test_what_it_runs_is_of_every_problem() -> None:

@@ -265,9 +265,9 @@ def quiet_stdout() -> Iterator[None]:
 
 
 @contextmanager
-def waiting(title: str) -> Iterator[Callable[[str], None]]:
-    """A line on stderr once the wait passes two seconds, or several; yields a function that changes
-    its words. Terminals only.
+def waiting(title: str, wait: float = WAIT_SECONDS) -> Iterator[Callable[[str], None]]:
+    """A line on stderr, or several, after so many seconds; yields a function that changes its
+    words. Terminals only.
     """
     if not sys.stderr.isatty():
         yield lambda words: None
@@ -279,7 +279,7 @@ def waiting(title: str) -> Iterator[Callable[[str], None]]:
     turning = "line" if screen.options.ascii_only else "dots"
     # no markup: "[/x]" may be a name
     status = screen.status(Text(sanitize_for_terminal(title)), spinner=turning)
-    timer = threading.Timer(WAIT_SECONDS, status.start)
+    timer = threading.Timer(wait, status.start)
     timer.daemon = True
     timer.start()
     try:

@@ -18,6 +18,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Self, TypeVar
 
@@ -38,13 +39,24 @@ from .workers import (
     why_unpicklable,
 )
 
-ANSWER_SECONDS = 4.0
-"""Seconds a scheduler, and then its workers, have to answer before any work."""
 
-NO_WORKER_SECONDS = 60.0
-"""Seconds a cluster may be without any worker in the middle of a comparison."""
+@dataclass(frozen=True)
+class ClusterLimits:
+    """How long a cluster is waited for, in seconds.
 
-_LOOK = 5.0
+    Attributes
+    ----------
+    answer_seconds : that a scheduler, and then its workers, have to answer before any work.
+    without_workers : that a cluster may be without any worker in the middle of a comparison.
+    look_seconds : between two looks at whether the scheduler and a worker are there.
+    """
+
+    answer_seconds: float = 4.0
+    without_workers: float = 60.0
+    look_seconds: float = 5.0
+
+
+LIMITS = ClusterLimits()
 _HOW = "start one with `dask scheduler` and give the address it prints, such as tcp://10.0.0.1:8786"
 Value = TypeVar("Value")
 
@@ -91,7 +103,7 @@ class Cluster:
         connect: Any = Client  # not typed
         try:
             self._client = connect(
-                self._address, timeout=ANSWER_SECONDS, set_as_default=False, name="cotenant"
+                self._address, timeout=LIMITS.answer_seconds, set_as_default=False, name="cotenant"
             )
         except Exception as error:
             self.__exit__()
@@ -102,11 +114,11 @@ class Cluster:
         if self._client is not None:
             with suppress(Exception):
                 _within(
-                    ANSWER_SECONDS,
+                    LIMITS.answer_seconds,
                     lambda: self._client.run(end_all, self._token, on_error="ignore"),
                 )
             with suppress(Exception):
-                self._client.close(timeout=ANSWER_SECONDS)
+                self._client.close(timeout=LIMITS.answer_seconds)
         for name, level in self._levels.items():
             logging.getLogger(name).setLevel(level)
 
@@ -118,7 +130,7 @@ class Cluster:
         own = user_functions(cells)
         found = self.workers()
         begin = time.monotonic()
-        while not found and time.monotonic() - begin < ANSWER_SECONDS / 2:
+        while not found and time.monotonic() - begin < LIMITS.answer_seconds / 2:
             time.sleep(0.2)
             found = self.workers()
         if not found:
@@ -129,7 +141,8 @@ class Cluster:
         seen_by = self.asked(lambda: self._client.run(looked, list(own), on_error="return"))
         if seen_by is None:
             raise InvalidOption(
-                f"dask is {self._address!r}: its workers do not answer within {ANSWER_SECONDS:g} s"
+                f"dask is {self._address!r}: its workers do not answer within "
+                f"{LIMITS.answer_seconds:g} s"
             )
         _require_fit(seen_by, own)
 
@@ -144,14 +157,14 @@ class Cluster:
             workerless_since = 0.0
             while going and time.monotonic() < ends:
                 try:
-                    future = finished.get(timeout=_LOOK)
+                    future = finished.get(timeout=LIMITS.look_seconds)
                 except Empty:
                     workerless_since = self._without_workers(workerless_since)
                     continue
                 if future is None:
                     if self._stopping is not None:
                         self._stopping()
-                    ends = time.monotonic() + INTERRUPT_GRACE + ANSWER_SECONDS
+                    ends = time.monotonic() + INTERRUPT_GRACE + LIMITS.answer_seconds
                     self.asked(
                         lambda: self._client.run(interrupt_all, self._token, on_error="ignore")
                     )
@@ -175,7 +188,7 @@ class Cluster:
     def asked(self, call: Callable[[], Any]) -> Any:
         """What the cluster answers; None when it takes too long; EngineError when it is gone."""
         try:
-            return _within(ANSWER_SECONDS, call)
+            return _within(LIMITS.answer_seconds, call)
         except Exception:
             raise self._gone() from None
 
@@ -219,7 +232,7 @@ class Cluster:
         if future.status in ("cancelled", "lost"):
             raise self._gone()
         try:
-            found: CellOutcome = future.result(timeout=ANSWER_SECONDS)
+            found: CellOutcome = future.result(timeout=LIMITS.answer_seconds)
         except KilledWorker:
             return (
                 "failed",
@@ -240,10 +253,10 @@ class Cluster:
         if self.workers():
             return 0.0
         now = time.monotonic()
-        if workerless_since and now - workerless_since > NO_WORKER_SECONDS:
+        if workerless_since and now - workerless_since > LIMITS.without_workers:
             raise EngineError(
                 f"the cluster at {self._address} has been without workers for "
-                f"{NO_WORKER_SECONDS:g} s; {_RESUME}"
+                f"{LIMITS.without_workers:g} s; {_RESUME}"
             )
         return workerless_since or now
 
@@ -271,18 +284,20 @@ def _require_scheduler(address: str) -> None:
     connect: Any = rpc  # not typed
     security: Any = Security  # certificates, where Dask's configuration names some
 
+    seconds = LIMITS.answer_seconds
+
     async def identity() -> Mapping[str, Any]:
         arguments = security().get_connection_args("client")
-        async with connect(address, timeout=ANSWER_SECONDS, connection_args=arguments) as scheduler:
+        async with connect(address, timeout=seconds, connection_args=arguments) as scheduler:
             found: Mapping[str, Any] = await scheduler.identity()
             return found
 
     async def bounded() -> Mapping[str, Any]:
-        return await asyncio.wait_for(identity(), ANSWER_SECONDS)
+        return await asyncio.wait_for(identity(), seconds)
 
     # In a thread of its own: the caller may be inside a running event loop, as in a notebook.
     try:
-        found = _within(2 * ANSWER_SECONDS, lambda: asyncio.run(bounded()))
+        found = _within(2 * seconds, lambda: asyncio.run(bounded()))
         if found is not None and found.get("type") == "Scheduler":
             return
         why = "no word" if found is None else f"a {found.get('type')} does"
@@ -307,7 +322,7 @@ def _require_address(address: str) -> None:
 
 def _nobody(address: str, why: str) -> InvalidOption:
     return InvalidOption(
-        f"dask is {address!r}: no scheduler answers there within {ANSWER_SECONDS:g} s "
+        f"dask is {address!r}: no scheduler answers there within {LIMITS.answer_seconds:g} s "
         f"({why}); {_HOW}"
     )
 

@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import write_text
-from ..problem.option_types import validate_options
+from ..problem.option_types import AtLeast, validate_options
 from .instance import Floats, Integers, Market
 from .parts import (
     HEADER,
@@ -28,12 +28,19 @@ from .parts import (
 
 
 @validate_options
-def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> Header:
+def write_parts(
+    market: Market,
+    folder: str | os.PathLike[str],
+    parts: int,
+    *,
+    rows: Annotated[int, AtLeast(1)] = ROWS,
+) -> Header:
     """Write a market into a folder that is new or empty, in parts of about as many jobs.
 
     Parameters
     ----------
     parts : how many, at most as many as there are users.
+    rows : jobs of a group of Parquet rows, about: readers take the groups one after the other.
 
     Raises
     ------
@@ -72,14 +79,14 @@ def write_parts(market: Market, folder: str | os.PathLike[str], parts: int) -> H
         )
     for number, (first, last) in enumerate(ranges):
         file = f"part-{number:05d}.parquet"
-        rows = _row_groups(until, first, last)
+        groups = _row_groups(until, first, last, rows)
         schema = schema_of(pa, bool(market.names), not sorted_already, digest)
         target = where / file
         try:
             with pa.parquet.ParquetWriter(
                 target, schema, compression="zstd", use_dictionary=["work", "budget"]
             ) as writer:
-                for start, end in rows:
+                for start, end in groups:
                     writer.write_table(_table(pa, schema, market, order, until, start, end))
         except OSError as error:
             raise InvalidFile(f"{target} cannot be written: {error}; make room") from None
@@ -147,10 +154,10 @@ def _even_ranges(until: Integers, parts: int) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], users], strict=True))
 
 
-def _row_groups(until: Integers, first: int, last: int) -> list[tuple[int, int]]:
+def _row_groups(until: Integers, first: int, last: int, rows: int) -> list[tuple[int, int]]:
     found = []
     while first < last:
-        end = int(np.searchsorted(until, until[first] + ROWS))
+        end = int(np.searchsorted(until, until[first] + rows))
         end = min(max(end, first + 1), last)
         found.append((first, end))
         first = end

@@ -25,6 +25,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         with (
             _stream(1, "stdout", out.fileno()), _stream(2, "stderr", err.fileno()),
             patch.object(sys, "argv", ["cotenant", *arguments]),
+            patch.object(sys, "path", list(sys.path)),
             patch.dict(os.environ, environment),
         ):  # fmt: skip
             try:
@@ -60,3 +61,11 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def piped(content: bytes) -> str:
+    """The path of a pipe that this process was handed, with something in it."""
+    reader, writer = os.pipe()
+    os.write(writer, content)
+    os.close(writer)
+    return f"/dev/fd/{reader}"

@@ -61,13 +61,18 @@ def compare(
     what: str, paper: str, ours: str, holds: bool | Verdict | None, note: str = "", cause: str = ""
 ) -> Finding:
     """What the paper says beside what came out: reproduced when it holds, else it differs, for
-    `cause` where one was found; `holds` is None for what the paper does not say, or says of data
-    that cannot judge it.
+    `cause` where one was found; `holds` is None for what the paper says of data that cannot judge
+    it, see `addition` for what it does not say.
     """
     if holds is None:
         return Finding(what, paper, ours, "not in the paper", note)
     verdict = holds if isinstance(holds, str) else _judged(holds)
     return Finding(what, paper, ours, verdict, note, cause if verdict == "differs" else "")
+
+
+def addition(what: str, ours: str, note: str = "") -> Finding:
+    """A number of ours that the paper does not print."""
+    return compare(what, "", ours, None, note)
 
 
 def _judged(holds: bool) -> Verdict:

@@ -17,7 +17,7 @@ from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
 from ...solvers.colocation import fair
 from ..charts import chart
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 from .links import Rows, correlations, linked, mean_bars, spread
 from .populations import (
     CONVENTIONAL,
@@ -60,7 +60,7 @@ def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
     )
     rank, _ = linked(greedy_bars, given.demands)
     order = "by type" if other == "index" else "at random"
-    yield compare(f"GR with tasks that come {order}", "", f"rank correlation {rank:.2f}", None,
+    yield addition(f"GR with tasks that come {order}", f"rank correlation {rank:.2f}",
         "the papers do not say in which order")  # fmt: skip
     negative = np.mean(
         [_share_below_zero(entry, pairing) for name in POLICIES for entry, pairing in rows[name]]
@@ -81,8 +81,8 @@ def figure_7(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
         )
         ours = f"none in {draws} populations" if mean is None else f"{100 * mean:.2f} %"
         beside = f"{len(entries)} of {draws} populations have one" if name == UNBLOCKED else ""
-        yield compare(f"mean penalty, {name}", "", ours, None, beside)
-    yield compare("what this ran on", "", given.note, None)
+        yield addition(f"mean penalty, {name}", ours, beside)
+    yield addition("what this ran on", given.note)
     charts = [
         _bars_chart(
             given, "figure-7-conventional", "conventional policies", [*CONVENTIONAL, LEAST], bars
@@ -130,9 +130,9 @@ def figure_8(
     )
     for name in (LEAST, UNBLOCKED):
         if name in found:
-            yield compare(f"rank correlation, {name}", "", spread(found[name]), None)
+            yield addition(f"rank correlation, {name}", spread(found[name]))
     yield from [_least_slack(rows["GR"][0][0], slack_seconds)] if slack_seconds else []
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield _ranks_chart(given, bars)
     yield _correlation_chart(found)
 
@@ -259,7 +259,7 @@ def _least_slack(population: Colocation, seconds: float) -> Finding:
         "by how much a job type loses more than a more contentious one, at worst; "
         f"population 0, at most {seconds:g} s"
     )
-    return compare("least slack of fair attribution", "", ours, None, note)
+    return addition("least slack of fair attribution", ours, note)
 
 
 def _share_below_zero(population: Colocation, pairing: Pairing) -> float:

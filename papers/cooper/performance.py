@@ -19,7 +19,7 @@ from ...instances.colocation.generators import Mix
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import agent_penalties
 from ..charts import chart
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 from .populations import (
     CONVENTIONAL,
     LEAST,
@@ -99,13 +99,13 @@ def figure_11(
     yield _threshold_claim(given, people["uniform"], boxes["uniform"]["GR"])
     for mix, by_policy in boxes.items():
         ours = f"{100 * by_policy[LEAST].mean:.2f} %"
-        yield compare(f"{LEAST}, {mix}", "", ours, None, _gaps(by_policy))
+        yield addition(f"{LEAST}, {mix}", ours, _gaps(by_policy))
     for mix, entries in people.items():
         free = [(entry, answer) for entry in entries if (answer := unblocked(entry)) is not None]
         ours = f"{100 * box(free).mean:.2f} %" if free else "none exists"
-        yield compare(f"{UNBLOCKED}, {mix}", "", ours, None,
+        yield addition(f"{UNBLOCKED}, {mix}", ours,
             f"mean penalty; {len(free)} of {draws} populations have one")  # fmt: skip
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield _penalty_chart(boxes, given)
     yield _mix_chart(people, given)
 
@@ -148,7 +148,7 @@ def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iter
         line = ", ".join(f"{mix} {100 * value:.1f} %" for mix, value in whisker.items())
         what = f"{name}, the upper whisker (3 inter-quartile ranges) within the 10 % tolerance"
         if name == "CO":
-            yield compare(what, "", line, None,
+            yield addition(what, line,
                 "the text says only that stable policies do better by this measure")  # fmt: skip
         else:
             fitting = [mix for mix, value in whisker.items() if value <= TOLERATED]

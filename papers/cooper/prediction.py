@@ -15,7 +15,7 @@ from ...instances.colocation.instance import Floats
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
 from ..charts import chart
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 from .populations import Setting, on_setting
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
@@ -56,7 +56,7 @@ def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> Iterator[Find
             f"{note}; within 3 points")  # fmt: skip
     yield _fall(points)
     yield from _desiderata(given, draws)
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield _accuracy_chart(points, given)
 
 
@@ -112,8 +112,8 @@ def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
             f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted", stable,
             "the same: at most half as many again; one wrong order counts for every agent of "
             "a type"),
-        compare(f"{name}, mean penalty", "",
-            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted", None),
+        addition(f"{name}, mean penalty",
+            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted"),
     ]  # fmt: skip
 
 

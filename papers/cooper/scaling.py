@@ -13,7 +13,7 @@ from ...instances.colocation.objective import type_penalties
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..charts import chart
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 from .links import Rows, correlations, linked
 from .populations import UNBLOCKED, Setting, on_setting, unblocked
 
@@ -57,7 +57,7 @@ def figure_13(
         )
     found = {size: correlations(entries) for size, entries in rows.items()}
     yield from _scaling_claims(policy, rows, found, exact)
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield _scaling_chart(policy, found, exact)
     yield _deviation_chart(policy, rows)
 
@@ -90,14 +90,14 @@ def _scaling_claims(
         deviation[last] < deviation[first] and _falling(deviation),
         "of a job type's mean penalty over populations",
     )
-    yield compare("standard deviation of the rank correlation", "", _by_size(wobble, ".2f"), None)
-    yield compare("which policy the figure shows", "", policy, None,
+    yield addition("standard deviation of the rank correlation", _by_size(wobble, ".2f"))
+    yield addition("which policy the figure shows", policy,
         "caption and text say SMR, the figure's heading SR: -o policy=SR")  # fmt: skip
     proved = {size: float(values.mean()) for size, values in exact.items() if len(values)}
     if proved:
         number = {size: len(values) for size, values in exact.items() if len(values)}
         note = "populations that have one: " + _by_size(number, "d")
-        yield compare(f"rank correlation, {UNBLOCKED}", "", _by_size(proved, ".2f"), None, note)
+        yield addition(f"rank correlation, {UNBLOCKED}", _by_size(proved, ".2f"), note)
 
 
 def _share_linked(rows: Rows) -> float:

@@ -18,7 +18,7 @@ from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.stability import blocking_pairs
 from ...solvers.roommates import irving
 from ..charts import chart
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 from .populations import (
     CONVENTIONAL,
     POLICIES,
@@ -82,14 +82,14 @@ def figure_9(
         given, {switch: shares[switch] for switch in found}, found, majority
     )
     for switch, entries in other.items():
-        yield compare(f"{switch}, agents compared otherwise", "", _parts(_shares(entries)), None,
+        yield addition(f"{switch}, agents compared otherwise", _parts(_shares(entries)),
             _COMPARED[second])  # fmt: skip
     for switch, entries in proved.items():
         if entries:
             note = f"{len(entries)} of {draws} populations have one"
-            yield compare(f"{switch}: agents", "", _parts(shares[switch]), None, note)
-    yield compare("agents compared", "", _COMPARED[coupling], None)
-    yield compare("what this ran on", "", given.note, None)
+            yield addition(f"{switch}: agents", _parts(shares[switch]), note)
+    yield addition("agents compared", _COMPARED[coupling])
+    yield addition("what this ran on", given.note)
     yield _switch_chart(shares, given)
 
 
@@ -131,7 +131,7 @@ def figure_10(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
         if other != mine:
             ours = f"in {strict[other]} of {draws} populations, {_TIES[other]}"
             note = f"the papers do not say how equals are ranked: -o ties={other}"
-            yield compare("stable roommate assignments, other ties", "", ours, None, note)
+            yield addition("stable roommate assignments, other ties", ours, note)
     yield compare(
         "a pairing without any blocking pair, ties kept",
         "rarely exist",
@@ -139,7 +139,7 @@ def figure_10(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
         None,
         "agents of one type are alike, so a pair blocks only if both gain strictly",
     )
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield _alpha_chart(counts, given, possible)
 
 
@@ -224,9 +224,7 @@ def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
     median = {name: np.median(values, axis=0) for name, values in counts.items()}
     at = {name: ", ".join(f"{value:.0f}" for value in values) for name, values in median.items()}
     note = "medians at alpha 0, 1, 2, 3, 4 and 5 points"
-    yield from [
-        compare(f"{name}, blocking pairs", "", line, None, note) for name, line in at.items()
-    ]
+    yield from [addition(f"{name}, blocking pairs", line, note) for name, line in at.items()]
     falling = all((np.diff(values, axis=1) <= 0).all() for values in counts.values())
     yield compare(
         "a larger alpha reduces blocking pairs",

@@ -31,7 +31,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ...solvers.scheduling import reference, simulate
 from ..charts import chart
-from ..registry import Finding, compare, equal, experiment
+from ..registry import Finding, addition, compare, equal, experiment
 
 Count = Annotated[int, AtLeast(1)]
 
@@ -171,13 +171,11 @@ def theorem_6_2(
     first = compare("least share of the most work possible, all rules", "at least 75 %",
         _percent(least), least >= 0.75, note)  # fmt: skip
     rows = [
-        compare(
+        addition(
             f"{rule}: work, total utility",
-            "",
             f"mean {_percent(float(np.mean(work[rule])))}, "
             f"{_percent(float(np.mean(utility[rule])))}; "
             f"least {_percent(min(work[rule]))}, {_percent(min(utility[rule]))}",
-            None,
             "of the proved optimum",
         )
         for rule in work
@@ -218,7 +216,7 @@ def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> Itera
             ]
             share = sum(gain.gain > 1e-9 for gain in mine) / max(1, len(mine))
             words.append(f"{kind} {_percent(share)} (most {_percent(max(better, default=0.0))})")
-        yield compare(f"{rule}: organizations that can gain", "", ", ".join(words), None)
+        yield addition(f"{rule}: organizations that can gain", ", ".join(words))
     note = (
         "the axioms of section 4 are about psi of a given schedule; a rule may serve the "
         "changed jobs earlier"

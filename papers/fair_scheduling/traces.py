@@ -18,7 +18,7 @@ from ...instances.scheduling.formats import read_swf
 from ...instances.scheduling.log import By, Log, Settings
 from ...solvers.scheduling.ref_reference import Reading
 from ..charts import chart
-from ..registry import Finding, Verdict, compare, decided, experiment
+from ..registry import Finding, Verdict, addition, compare, decided, experiment
 from .printed import MACHINES, PRINTED, TABLE_1, Row
 
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
@@ -260,7 +260,7 @@ def _rows(
         )
         what, counts = f"{name}, {start} start", "" if place else counted
         if name not in paper:
-            yield compare(what, "", ours, None, counts)
+            yield addition(what, ours, counts)
             continue
         mean, deviation = paper[name]
         inside = s.low <= mean <= s.high

@@ -19,7 +19,7 @@ from ...instances.packing.generators import VM_TYPES, vm_types
 from ...instances.packing.instance import Integers, Packing
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..charts import chart
-from ..registry import Finding, compare, experiment
+from ..registry import Finding, addition, compare, experiment
 
 SIZES = (50, 100, 200, 300, 400, 450, 500, 600, 700)
 """Servers of fig. 6."""
@@ -60,11 +60,9 @@ def figure_5(
     gain = 1 - spread["FUGA"] / spread["fair-slots"] if spread["fair-slots"] else 0.0
     instead = f"three elastic users of {types}; mean absolute deviation over the mean"
     rows = [
-        compare(
+        addition(
             f"dominant shares, {policy}",
-            "",
             f"{_listed(value)}; deviation {spread[policy]:.0%}",
-            None,
         )
         for policy, value in shares.items()
     ]
@@ -166,7 +164,7 @@ def figure_6(
         "elastic users fill what first fit leaves")  # fmt: skip
     for row in rows:
         if "error" in row:
-            yield compare(f"{row['machines']} servers, {row['method']}", "", row["error"], None)
+            yield addition(f"{row['machines']} servers, {row['method']}", row["error"])
     yield from (_curves_6(resource, lines) for resource, lines in curves.items())
 
 
@@ -229,7 +227,7 @@ def figure_7(
             for name, value in zip(done.resources, done.mean_utilization, strict=True)
         )
         ours = f"{used}; served {done.mean_allocated:.3f}, waiting {done.mean_waiting:.0f}"
-        yield compare(f"{policy}: mean use", "", ours, None)
+        yield addition(f"{policy}: mean use", ours)
     yield from (
         _over_time(place, label, runs, what) for place, label in enumerate(("CPU", "memory"))
     )

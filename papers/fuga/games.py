@@ -27,7 +27,7 @@ from ...solvers.packing.game.result import utilities
 from ...solvers.packing.game.strategies import game_of, pre_combination, with_strategies
 from ...solvers.packing.game.tree import game_tree
 from ..charts import chart
-from ..registry import Finding, compare, experiment
+from ..registry import Finding, addition, compare, experiment
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
 """The strategy sets that section 4.3 prints for its two servers."""
@@ -88,7 +88,7 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
         compare("total of the second combinations (eq. 15)", "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
             ", ".join(f"({', '.join(map(str, row))})" for row in amounts.tolist()),
             amounts.tolist() == [[4, 8, 40], [2, 2, 20], [2, 2, 10]]),
-        compare("v of the second combinations", "", f"{variance:.4f}", None, "eq. 5 as printed"),
+        addition("v of the second combinations", f"{variance:.4f}", "eq. 5 as printed"),
         compare("U(1), both choose their second combination", "-1.2", f"{worth[1]:.4f}",
             round(float(worth[1]), 1) == -1.2, "eq. 14 as printed", cause),
         compare("U(2), both choose their second combination", "-1.27", f"{worth[0]:.4f}",
@@ -234,9 +234,8 @@ def theorems(
             differs == 0, "",
             "for three servers or more it is not backward induction: with two it differs in "
             f"{differs_2 / games:.0%}"),
-        compare("SPNE's disutility over the least", "", f"{np.mean(play_ratio):.3f}", None),
-        compare("Algorithm 1's disutility over the least", "", f"{np.mean(printed_ratio):.3f}",
-            None),
+        addition("SPNE's disutility over the least", f"{np.mean(play_ratio):.3f}"),
+        addition("Algorithm 1's disutility over the least", f"{np.mean(printed_ratio):.3f}"),
     ]  # fmt: skip
 
 

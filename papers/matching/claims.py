@@ -18,7 +18,7 @@ from ...instances.admission.instance import Floats, Integers
 from ...instances.admission.rules import SCHEMES, job_ranking, speed_on
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.admission.partial_assignment import Draft
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 
 COMPLETION = Admission(
     cores=np.array([[1, 0], [0, 1]]),
@@ -120,10 +120,10 @@ def _stability(seed: int, instances: int) -> list[Finding]:
         compare("III.B.3: the proposed matching is stable", "stable",
             f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
             "a theorem: every VM ranks the jobs alike"),
-        compare("instances with a blocking pair", "", f"of {instances}: {text}", None,
+        addition("instances with a blocking pair", f"of {instances}: {text}",
             "1-4 VMs, 1-6 jobs"),
-        compare("most total speed without a blocking pair", "",
-            f"{other.total_speed:g}, proposed {ours:g}", None,
+        addition("most total speed without a blocking pair",
+            f"{other.total_speed:g}, proposed {ours:g}",
             "one VM, two jobs: a VM that chooses which cores a job gets has other stable "
             "assignments"),
     ]  # fmt: skip
@@ -140,7 +140,7 @@ def _utilization(seed: int, instances: int) -> list[Finding]:
             f"in {most} of {under_condition} iterations under the condition",
             most == under_condition,
             "of that iteration's job"),
-        compare("the same, all iterations together", "", f"{used} of 7 cores, 7 are possible", None,
+        addition("the same, all iterations together", f"{used} of 7 cores, 7 are possible",
             f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs "
             "of 3, 2, 2 threads"),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.admission.optimal import optimal
 from ...solvers.outcome import Status, Stop
 from ..charts import chart
-from ..registry import Finding, Verdict, compare, experiment
+from ..registry import Finding, Verdict, addition, compare, experiment
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -246,12 +246,12 @@ def frontier_table(
     for point in points:
         what, ours = f"at most {point.blocking_pairs} blocking pairs", f"{point.total_speed:.2f}"
         note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
-        yield compare(what, "", f"total speed {ours}", None, note)
+        yield addition(what, f"total speed {ours}", note)
     best: dict[float, float] = {point.blocking_pairs: point.total_speed for point in points}
     rows = {"most possible": best}
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
-        yield compare(name, "", text, None)
+        yield addition(name, text)
         rows[name] = {row["blocking_pairs"]: row["total_speed"]}
     yield chart("admission-frontier", "Total speed against blocking pairs, 8 jobs on 3 VMs",
         "blocking pairs at most", "total speed", rows, style="points",
@@ -390,9 +390,9 @@ def _optima(
         best,
         shares,
         [
-            compare("total speed, mean share of the optimum [%]", "", text, None, note),
-            compare("the same, worst simulation [%]", "", worst, None, note),
-            compare("blocking pairs, mean", "", blocking, None, f"first {len(draws)} simulations"),
+            addition("total speed, mean share of the optimum [%]", text, note),
+            addition("the same, worst simulation [%]", worst, note),
+            addition("blocking pairs, mean", blocking, f"first {len(draws)} simulations"),
         ],
     )
 

@@ -25,7 +25,7 @@ from ...instances.problem.option_types import Above, validate_options
 from ...instances.problem.reading import read_text
 from ..charts import chart
 from ..given import given_by
-from ..registry import Finding, compare
+from ..registry import Finding, addition, compare
 
 STEADY = 0.1
 """F is consistent where it varies by less than this over core counts."""
@@ -118,7 +118,7 @@ def figure_3_3(given: _Given) -> list[Finding | Picture]:
         given.claim("F tends to shrink as the core count increases", "for some applications",
             f"{len(falling)} of {len(curves)}: {_some(falling)}", 0 < len(falling) < len(curves),
             f"from the fewest cores to the most, by more than {SHRINKING:g}"),
-        compare("what this ran on", "", given.note, None),
+        addition("what this ran on", given.note),
     ]  # fmt: skip
     return [*findings, _curves_chart(curves, spread, given)]
 
@@ -139,7 +139,7 @@ def figure_3_4(given: _Given) -> list[Finding | Picture]:
         mean,
         given,
     )
-    return [found, compare("what this ran on", "", given.note, None), picture]
+    return [found, addition("what this ran on", given.note), picture]
 
 
 @on_profile
@@ -168,7 +168,7 @@ def figure_3_5(given: _Given) -> Iterator[Finding | Picture]:
             )
     title = "Variance of the parallel fraction by workload"
     picture = _bars("market-figure-3.5", title, "variance of F over core counts", variance, given)
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield picture
 
 
@@ -211,7 +211,7 @@ def figure_3_10(
         holds = 2 * place <= len(mean)
         yield given.claim("canneal is poorly modeled", "yes", ours, holds,
             "among the worse half by mean error")  # fmt: skip
-    yield compare("what this ran on", "", given.note, None)
+    yield addition("what this ran on", given.note)
     yield _errors_chart(errors, given)
 
 

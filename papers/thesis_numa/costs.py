@@ -22,7 +22,7 @@ from ...instances.numa.generators import blade_server
 from ...instances.numa.technology import THESIS
 from ...instances.numa.workloads import BENCHMARKS, Benchmark
 from ..charts import chart
-from ..registry import Finding, compare, equal
+from ..registry import Finding, addition, compare, equal
 
 PATHS: tuple[Path, ...] = ("one hop", "two hops", "another blade")
 
@@ -182,7 +182,7 @@ def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
             f"{min(slow):g} to {max(slow):g}",
             (round(min(slow), 1), round(max(slow), 1)) == (1.6, 1.7), "",
             "Table 4.2's own column says otherwise"),
-        compare("two-hop penalty", "", f"1 + {1 + THESIS.extra_hop:.1f} (HT1 - 1)", None,
+        addition("two-hop penalty", f"1 + {1 + THESIS.extra_hop:.1f} (HT1 - 1)",
             "Table 4.2 has no such column; from 130 ns against 100 ns (Table 4.3)"),
         picture,
     ]  # fmt: skip
@@ -311,7 +311,7 @@ def _recomputed(*places: str) -> list[Finding]:
         if (
             ", derived from " in row.what
         ):  # the thesis prints what both follow from, not this number
-            return compare(row.what, "", f"{printed}; by the energies of Table 4.1 {ours}", None,
+            return addition(row.what, f"{printed}; by the energies of Table 4.1 {ours}",
                 f"{row.place}: {row.how}")  # fmt: skip
         return compare(row.what, printed, ours, row.agrees, row.place, row.how)
 

@@ -22,7 +22,7 @@ from ...solvers.numa.fluid import fluid, fluid_power
 from ...solvers.numa.random_inputs import draw
 from ...solvers.numa.simulation import tenth
 from ..charts import chart
-from ..registry import Finding, compare, experiment
+from ..registry import Finding, addition, compare, experiment
 from .throughput import simulated
 
 DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
@@ -91,7 +91,7 @@ def policies(
     rate = f"95th percentile of response at {instance.rate:g}/s"
     return [
         *findings,
-        compare(rate, "", ", ".join(words), None, "- where the queue grows"),
+        addition(rate, ", ".join(words), "- where the queue grows"),
         *_least_power(instance, instance.name or file, tasks, seed),
     ]
 
@@ -109,9 +109,7 @@ def _beside_the_bound(
         if uniform
         else f"status {outcome.status.value}"
     )
-    yield compare(
-        f"{where}: most of any placement [tasks/s]", "", f"{outcome.bound:.0f}", None, note
-    )
+    yield addition(f"{where}: most of any placement [tasks/s]", f"{outcome.bound:.0f}", note)
     for policy in (*POLICIES, *MIXES):
         empty, saturated = sustained_pair(
             instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
@@ -121,7 +119,7 @@ def _beside_the_bound(
             f"{saturated.rate:.0f} from saturated"
         )
         width = f"brackets of {empty.failed - empty.rate:.3g}"
-        yield compare(f"{where}, {policy}: sustained [tasks/s]", "", text, None, width)
+        yield addition(f"{where}, {policy}: sustained [tasks/s]", text, width)
 
 
 def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Finding]:
@@ -137,11 +135,9 @@ def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Find
         )
     least = f"at least {outcome.bound:.2f} W in the long run; {', '.join(words)}"
     return [
-        compare(
+        addition(
             f"{where}: link power at {instance.rate:g} tasks/s",
-            "",
             least,
-            None,
             outcome.status.value,
         )
     ]

@@ -21,7 +21,7 @@ from ...instances.numa.workloads import Benchmark
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Between, validate_options
 from ..charts import chart
-from ..registry import Finding, compare, experiment
+from ..registry import Finding, addition, compare, experiment
 
 
 @validate_options
@@ -320,8 +320,8 @@ def _percentile_row(benchmark: Benchmark, where: str, value: Mapping[str, float]
         if value["IB"] < np.inf
         else "no percentile exists where the queue grows without end"
     )
-    return compare(
-        f"{benchmark.key} {benchmark.name}, {where}", "", ", ".join(map(text, POLICIES)), None, note
+    return addition(
+        f"{benchmark.key} {benchmark.name}, {where}", ", ".join(map(text, POLICIES)), note
     )
 
 
@@ -414,11 +414,9 @@ def _bursts(seed: int, tasks: int) -> Iterator[Finding]:
             else f"{policy} in {run.drained_after:.1f} s"
             for policy, run in runs.items()
         ]
-        yield compare(
+        yield addition(
             f"K-means at {rate:g}/s: a burst of 3000 tasks drains",
-            "",
             ", ".join(words),
-            None,
             "; ".join(
                 f"{run.waiting_before} waited before it under {policy}"
                 for policy, run in runs.items()

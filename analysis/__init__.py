@@ -1,3 +1,1 @@
-"""Layer 5, in packages that import downwards: the problems' analyses, reporting, running,
-metrics.
-"""
+"""Layer 5, in packages that import downwards: analyses, reporting, running, metrics."""

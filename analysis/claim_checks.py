@@ -11,9 +11,7 @@ from typing import Any
 from ..instances.problem.base import Solution
 
 SAME = 1e-9
-"""A number worked out again may differ from the one stored by this fraction of it: elsewhere sums
-are rounded differently.
-"""
+"""How far a number worked out again may differ, as a fraction: sums are rounded differently."""
 
 NOISE = 1e-12
 """And by this much, where rounding is all that a number is made of."""
@@ -81,9 +79,7 @@ class ClaimChecks:
 
 
 def alike(expected: Any, claimed: Any) -> bool:
-    """Whether a stored JSON value is the one that was worked out again; whole numbers are equal or
-    they are not.
-    """
+    """Whether a stored JSON value is the one worked out again; whole numbers must be equal."""
     if isinstance(expected, bool) or isinstance(claimed, bool):
         return expected is claimed
     if isinstance(expected, int) and isinstance(claimed, int | float):

@@ -1,6 +1,4 @@
-"""The price of fairness: the best efficiency that is possible within each limit on unfairness,
-proved, and policies beside it.
-"""
+"""The price of fairness: the best efficiency within each limit on unfairness, proved."""
 
 from __future__ import annotations
 

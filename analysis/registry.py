@@ -1,6 +1,4 @@
-"""What each problem's analysis offers the runs, the tables and the report: one `ANALYSIS` a
-problem, by name.
-"""
+"""What each problem's analysis offers runs, tables and the report: one `ANALYSIS` a problem."""
 
 from __future__ import annotations
 
@@ -67,9 +65,7 @@ class Analysis:
 
     @property
     def claims(self) -> Callable[[Instance, ClaimChecks], None] | None:
-        """What looks a stored result's certificate over; where it is None, nothing of a certificate
-        is looked at.
-        """
+        """What looks a stored result's certificate over; None where nothing of it is looked at."""
         return _named(self.claims_at)
 
     @property

@@ -1,6 +1,4 @@
-"""Numbers that several problems say of their answers: quantiles over many alike, and how well two
-rankings agree.
-"""
+"""Numbers of several problems' answers: weighted quantiles, and how two rankings agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The command line. Its entry handles Ctrl-C and SIGTERM from its first line on, before anything
-that takes long is loaded.
-"""
+"""The command line; its entry handles Ctrl-C and SIGTERM before anything slow is loaded."""
 
 from __future__ import annotations
 

@@ -202,9 +202,7 @@ def compare(
 
 
 def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
-    """On stderr: what a folder held, how several problems are grouped, and instances that no method
-    named works on.
-    """
+    """On stderr: what a folder held, how problems are grouped, and where no method works."""
     from .. import catalog
 
     if given.results:

@@ -102,9 +102,7 @@ def _settings(how: str | dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _plain(hint: Any, name: str, text: bool) -> Any:
-    """The type that typer knows: without ranges, which the library checks; named values as text or
-    as a choice.
-    """
+    """The type that typer knows: without ranges, named values as text or as a choice."""
     if typing.get_origin(hint) is Annotated:
         return _plain(typing.get_args(hint)[0], name, text)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):

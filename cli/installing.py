@@ -37,9 +37,7 @@ WARMING: tuple[str, ...] = (
 
 
 WARMING_JOBS = 8
-"""Processes that compile at the same time, where there are as many cores: what all need is compiled
-by each.
-"""
+"""Processes that compile at the same time: what all need, each compiles for itself."""
 
 
 def warm() -> None:

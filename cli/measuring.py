@@ -1,6 +1,4 @@
-"""The commands `measure` and `profiles`: from commands to penalties with intervals, and to an
-instance.
-"""
+"""The commands `measure` and `profiles`: from commands to penalties, and to an instance."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""`cotenant new problem NAME`: the files of a problem that works, to be changed into the one that
-is meant.
-"""
+"""`cotenant new problem NAME`: the files of a problem that works, to be changed."""
 
 from __future__ import annotations
 
@@ -11,9 +9,7 @@ from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.registry import PROBLEM_NAMES
 
 TEMPLATES = Path(__file__).with_name("templates")
-"""The files, each named after its path and ".txt", with newproblem and NewProblem for the problem's
-name and its class's.
-"""
+"""The files, after their paths, with newproblem and NewProblem for the names."""
 
 LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "instances/problem/registry.py": (

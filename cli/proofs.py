@@ -1,6 +1,4 @@
-"""The commands `check`, `prove` and `verify`: an answer computed again, a proof as a file, and the
-program that judges it.
-"""
+"""The commands `check`, `prove` and `verify`: answers again, proofs, and their judge."""
 
 from __future__ import annotations
 

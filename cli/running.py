@@ -1,6 +1,4 @@
-"""The commands `run` and `advice`: a queue done on machines, and what one of its jobs is
-advised.
-"""
+"""The commands `run` and `advice`: a queue done on machines, and advice to its jobs."""
 
 from __future__ import annotations
 

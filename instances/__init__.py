@@ -1,3 +1,1 @@
-"""Layer 1: what is given, what an answer is, the checker of an answer, file formats and
-generators.
-"""
+"""Layer 1: instances, answers, the checker of an answer, file formats and generators."""

@@ -1,3 +1,1 @@
-"""The papers redone: their tables and figures, each a function named in `registry`. Imported by the
-command line only.
-"""
+"""The papers' tables and figures, each a function named in `registry`, redone."""

@@ -1,6 +1,4 @@
-"""Why a finding differs, tested: the experiment is run again with what the paper leaves open
-changed, one change at a time.
-"""
+"""Why a finding differs: the experiment is run again with one open choice changed."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ Tried = Mapping[str, Mapping[str, Finding]]
 """What was changed -> how -> the finding that came out."""
 
 SHORT = 40
-"""A range of this many characters is shown for each change; where one is longer, all changes share
-one range.
-"""
+"""A range this long is shown for each change; where one is longer, all share one."""
 
 MOST_WORDS = 3
 """Before a number that is the paper's value; behind more of them it is part of a sentence."""
@@ -78,9 +74,7 @@ def _again(
     data: Path | None,
     options: Mapping[str, Any],
 ) -> Sequence[Finding]:
-    """The findings of a run with these changes; none where it would undo what the user gave, or
-    cannot be made.
-    """
+    """A run's findings with these changes; none where they undo the user's, or cannot be."""
     copies = {name: value.under(data) for name, value in changes.items() if isinstance(value, Copy)}
     if next(iter(changes)) in options or changes.get("seed") == seed or None in copies.values():
         return ()
@@ -92,9 +86,7 @@ def _again(
 
 
 def cause(finding: Finding, tried: Tried) -> str:
-    """What the runs say of a difference: under which changes it vanishes, or what was ruled out,
-    and how far ours moved.
-    """
+    """What runs say of a difference: which changes cure it, or what was ruled out, how far."""
     if not tried:
         return ""
     for verdict in ("reproduced", "undecided"):
@@ -161,9 +153,7 @@ def _range(values: Sequence[str], word: str) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Whether the one number that the paper prints, after "as much as" or fewer words, lies within
-    those our texts begin with.
-    """
+    """Whether the paper's one number, after a few words, lies within those of our texts."""
     printed, first = _NUMBER.findall(paper), [_NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False

@@ -60,8 +60,6 @@ class ExperimentDocument(BaseModel):
 
 
 def require_experiments(rows: Iterable[ExperimentRow], where: str) -> None:
-    """Raise InvalidFile, naming `where`, for the first row of an experiment that is not as this
-    version writes it.
-    """
+    """Raise InvalidFile, naming `where`, for the first row not as this version writes it."""
     for row in rows:
         require_document(ExperimentDocument, row, where)

@@ -1,6 +1,4 @@
-"""Experiments on something that is made from options: what makes it takes options that become the
-experiment's own.
-"""
+"""Experiments on something made from options, which become the experiment's own."""
 
 from __future__ import annotations
 

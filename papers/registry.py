@@ -1,6 +1,4 @@
-"""The papers' tables and figures, each from one command: what the paper says beside what comes out
-here.
-"""
+"""The papers' tables and figures, each from one command: what is said beside ours."""
 
 from __future__ import annotations
 
@@ -85,9 +83,7 @@ def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") 
 
 
 def decided(holds: bool, low: float, high: float) -> Verdict:
-    """The verdict on the sign of a mean: undecided while its interval from `low` to `high` holds
-    0.
-    """
+    """The verdict on a mean's sign: undecided while 0 lies from `low` to `high`."""
     return "undecided" if low <= 0 <= high else _judged(holds)
 
 
@@ -146,9 +142,7 @@ class Experiment:
         return function
 
     def files(self, folder: Path) -> dict[str, str]:
-        """The path of each measured file that lies in a folder of users' copies, by the option that
-        takes it.
-        """
+        """The path of each measured file in a folder of users' copies, by its option."""
         return {
             option: str(folder / file) for option, file in self.data if (folder / file).is_file()
         }
@@ -202,9 +196,7 @@ class Experiment:
 
 
 def paper_of(source: str) -> str:
-    """The paper, as one of the values of `PAPERS`, that a source such as "Cooper fig. 8" names;
-    `BEYOND` when it names none.
-    """
+    """The paper of `PAPERS` that a source such as "Cooper fig. 8" names, or `BEYOND`."""
     return next((paper for mark, paper in PAPERS.items() if source.startswith(mark)), BEYOND)
 
 

@@ -1,6 +1,4 @@
-"""Many experiments in one go: rows that are kept whatever happens, and files of their tables and
-figures.
-"""
+"""Many experiments in one go: rows kept whatever happens, files of tables and figures."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ Progress = Callable[[int, int, ExperimentRow], None]
 
 @dataclass(frozen=True)
 class Task:
-    """One experiment to run: its seed, those of the given options that it takes, and the folder of
-    measured files, if any.
-    """
+    """One experiment to run: its seed, options that it takes, and folder of files, if any."""
 
     experiment: Experiment
     seed: int = 0
@@ -42,9 +38,7 @@ class Task:
 
     @cached_property
     def files(self) -> dict[str, dict[str, str]]:
-        """The measured files it will read: option -> place in the folder, and sha256 of what lies
-        there.
-        """
+        """The measured files to be read: option -> place in the folder, and sha256."""
         if self.data is None:
             return {}
         known = dict(self.experiment.data)
@@ -76,9 +70,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """What identifies it in a JSONL file: what is run, how, on which data, and by which version
-        of this package.
-        """
+        """What identifies it in a JSONL file: what runs, how, on which data and version."""
         options = sorted([name, repr(value)] for name, value in self.options.items())
         return json.dumps(
             [

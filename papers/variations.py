@@ -1,6 +1,4 @@
-"""What the papers leave open, and the changes of it under which an experiment is run again where a
-finding differs.
-"""
+"""What the papers leave open, and how experiments change it where a finding differs."""
 
 from __future__ import annotations
 
@@ -10,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 Variations = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""What is changed -> how -> the options of that run: first the one that is changed, then what goes
-with it or saves time.
-"""
+"""What is changed -> how -> options: first the one changed, then what goes with it."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +42,7 @@ GAVEL = Copy("interference/gavel_pairs.json")
 
 
 def populations(**shorter: Any) -> Variations:
-    """Of Cooper's evaluation: other populations, and other penalties, for the papers' were never
-    published.
-    """
+    """Of Cooper's evaluation: other populations and penalties; theirs are unpublished."""
     measured = {
         "Fair-CO2's": {"matrix": FAIR_CO2, "form": "fair-co2"},
         "Gavel's": {"matrix": GAVEL, "form": "gavel"},
@@ -61,17 +55,13 @@ def populations(**shorter: Any) -> Variations:
 
 
 def policies(**shorter: Any) -> Variations:
-    """What Cooper does not say of its policies: in which order GR's tasks come, how SR's agents
-    rank equals.
-    """
+    """What Cooper does not say: the order of GR's tasks, how SR's agents rank equals."""
     order, ties = _each("order", "index", **shorter), _each("ties", "index", **shorter)
     return {"the order of GR's tasks": order, "how SR ranks equals": ties}
 
 
 def compared() -> Variations:
-    """Of the comparisons of admission schemes: other draws, and other readings of Table I and of
-    the score; no optima.
-    """
+    """Of the admission comparisons: other draws, other readings of Table I and the score."""
     return {
         **draws(optima=0),
         "how Table I's maxima are read": _each("ranges", "simulation", "most", optima=0),
@@ -92,9 +82,7 @@ HIGH_LOAD: Variations = {
         for rate in (4500.0, 4800.0, 5400.0)
     },
 }
-"""Of numa-figure-4.9, the memory-intensive benchmarks without the one extreme: the thesis prints no
-arrivals.
-"""
+"""Of numa-figure-4.9, memory-intensive benchmarks but the extreme: no arrivals printed."""
 
 REUSE: Variations = {"the accesses of a byte": _each("reuse", 0.3, 0.5, 0.7, 2.0)}
 NEAR_SATURATION: Variations = {

@@ -206,9 +206,7 @@ def downwards(
 def _starts(
     instance: Admission, best: Assignment, clock: Clock, rng: np.random.Generator | None
 ) -> Iterator[Assignment]:
-    """The policies' assignments, one of local search, and those on the ways from there and from the
-    optimum to stability.
-    """
+    """The policies' assignments, local search's, and those on the ways from both to stability."""
     for policy in functions("admission", *SCHEMES).values():
         yield policy(instance)
     drawn = np.random.default_rng(0) if rng is None else rng
@@ -263,9 +261,7 @@ def _point(
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """One point for each limit, the tightest first, with the best answer and the best bound of
-    those that share it.
-    """
+    """One point a limit, the tightest first, with the best answer and bound of those on it."""
     groups: dict[float, list[PricePoint]] = {}
     for point in points:
         groups.setdefault(np.inf if point.limit is None else point.limit, []).append(point)
@@ -280,9 +276,7 @@ def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """Of points with one value and one bound only that of the loosest limit, which says as much as
-    all of them.
-    """
+    """Of points with one value and one bound only that of the loosest limit: it says as much."""
     pairs = zip(points, [*points[1:], None], strict=True)
     return [
         one

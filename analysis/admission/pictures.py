@@ -1,6 +1,4 @@
-"""Pictures of assignments: the speed every job got, how full VMs and core types are, and speed
-against stability.
-"""
+"""Pictures of assignments: each job's speed, how full VMs and types are, speed and stability."""
 
 from __future__ import annotations
 
@@ -65,9 +63,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: speeds of jobs, fill of VMs and of core types, speed
-    against blocking pairs.
-    """
+    """The pictures of one instance's runs: speeds, fill of VMs and types, and stability."""
     found = records_by_method(rows, "speeds")
     if not found:
         return []

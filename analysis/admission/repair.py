@@ -1,6 +1,4 @@
-"""From a fast assignment towards a stable one, blocking pair by blocking pair: starts for the
-frontier's programs.
-"""
+"""From a fast assignment to a stable one, pair by pair: starts for the frontier's programs."""
 
 from __future__ import annotations
 
@@ -90,9 +88,7 @@ def _take(
     jobs: list[int],
     cores_before: dict[int, Integers],
 ) -> None:
-    """Each job in turn takes back of what it held what is free, and then its fastest free cores up
-    to its threads.
-    """
+    """Each job in turn takes back what is free of its own, then its fastest free cores."""
     for job in jobs:
         at = place[job]
         free = instance.cores[at] - cores[place == at].sum(axis=0)

@@ -1,6 +1,4 @@
-"""Several rounds until every job has run: "unchosen jobs are submitted with the next round"
-(section III.A).
-"""
+"""Rounds until every job has run: "unchosen jobs are submitted with the next round" (III.A)."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ class Rounds:
 
     @property
     def finish(self) -> Floats | None:
-        """(J,) when each job itself is done: the start of its round plus its computation; None
-        without lengths.
-        """
+        """(J,) when each job is done: its round's start plus its computation, or None."""
         if self.start is None or self.computation is None:
             return None
         done: Floats = self.start[self.round] + self.computation

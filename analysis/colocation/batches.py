@@ -225,9 +225,7 @@ def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
 
 
 def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:
-    """A batch without so many of its youngest jobs, of those of one age the highest types, and
-    these.
-    """
+    """A batch without so many of its youngest jobs (of one age the highest types), and these."""
     rest, youngest = list(batch), []
     while number:
         age, taken = rest.pop()

@@ -72,9 +72,7 @@ class EpochRun:
 
     @property
     def summary(self) -> dict[str, float | None]:
-        """Jobs arrived, placed, finished, waiting and running at the end; mean penalty and wait per
-        placed job.
-        """
+        """Jobs arrived, placed, finished, waiting, running at the end; means of placed jobs."""
         placed = sum(entry.placed for entry in self.epochs)
         return {
             "epochs": len(self.epochs),

@@ -1,6 +1,4 @@
-"""What stability and fairness cost a population: least mean penalty within limits on blocking
-pairs, on alpha and on slack.
-"""
+"""What stability and fairness cost: least mean penalty within limits on pairs, alpha and slack."""
 
 from __future__ import annotations
 
@@ -47,14 +45,10 @@ from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 Against = Literal["blocking", "alpha", "slack"]
 
 MOST_TYPES = 300
-"""Types up to which limits are solved for; the programs of many more take longer to write down than
-there is time.
-"""
+"""Types up to which limits are solved for: programs of more take too long to write down."""
 
 UNHURRIED = 30.0
-"""Seconds for the fairest or stablest pairing when there is no time limit; its first level takes
-what it needs.
-"""
+"""Seconds for the fairest or stablest pairing without a time limit, but for its first level."""
 
 _FAIRNESS: dict[Against, tuple[str, str]] = {
     "blocking": ("blocking_pairs", "at most so many blocking pairs"),
@@ -389,9 +383,7 @@ class _Sweep:
         )
 
     def ends(self, free: Outcome) -> list[PricePoint]:
-        """The policies' pairings at what each reaches, and the cheapest, whose bound holds for all;
-        none beyond the cheapest.
-        """
+        """The policies' pairings at what each reaches, and the cheapest; none beyond that."""
         assert isinstance(free.solution, Pairing)
         pairings = [*self.known, roommates(self.instance), free.solution]
         priced = [
@@ -424,9 +416,7 @@ class _Sweep:
         return sorted({0.0, low, *factors.round().tolist(), *steps.round().tolist()})
 
     def _tightest(self, number: int) -> None:
-        """Know a pairing that is as fair or as stable as can be, and how fair or stable any can
-        be.
-        """
+        """Know a pairing as fair or as stable as can be, and how fair or stable any can be."""
         seconds = self.clock.time_slice(number + 1) or UNHURRIED
         if self.against == "slack":
             best = fair(self.instance, time_limit=seconds)
@@ -441,9 +431,7 @@ class _Sweep:
             raise KeyboardInterrupt
 
     def _stable_alpha(self) -> float:
-        """An alpha at which the cheapest pairing has no blocking pair (found by halving; none
-        blocks at larger ones).
-        """
+        """An alpha, by halving, from which on the cheapest pairing has no blocking pair."""
         low, high = 0.0, 1.0 - 1e-6
         while self.alpha_mode != "relative-penalty" and self._reached(self.cheapest, high):
             high *= 2.0
@@ -509,9 +497,7 @@ class _Sweep:
 
 
 def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
-    """Give each point the best bound of the looser ones; answers have come from the tighter ones as
-    starts.
-    """
+    """Give each point the best bound of the looser ones; answers came as starts already."""
     marks = zip(points, settled(points, "min"), strict=True)
     return [mark if point.value == mark.value else point for point, mark in marks]
 

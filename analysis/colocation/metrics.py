@@ -1,6 +1,4 @@
-"""The metrics of a pairing: mean and worst penalty, stability, and whether penalty follows
-bandwidth.
-"""
+"""The metrics of a pairing: penalty, stability, and whether penalty follows bandwidth."""
 
 from __future__ import annotations
 
@@ -172,9 +170,7 @@ def expected_blocking_pairs(
 
 
 def attribution(instance: Colocation, pairing: Pairing) -> float | None:
-    """Spearman's rank correlation of types' mean penalty with their bandwidth; None when it is not
-    defined.
-    """
+    """Spearman's correlation of types' mean penalty with bandwidth; None if not defined."""
     if instance.bandwidth is None:
         return None
     present = instance.count > 0

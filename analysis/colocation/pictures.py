@@ -1,6 +1,4 @@
-"""Pictures of pairings: who loses how much (Cooper fig. 7 and 8), and who would break away for how
-little (fig. 10).
-"""
+"""Pictures of pairings: who loses how much (Cooper figs. 7, 8), who would break away (fig. 10)."""
 
 from __future__ import annotations
 
@@ -41,9 +39,7 @@ MANY_TYPES = 1500
 """Types beyond which blocking pairs are counted at `FEW_ALPHAS` only."""
 
 MOST_TYPES = 40
-"""Types whose mean penalty a record holds; of more, evenly spaced ones in the order of
-bandwidth.
-"""
+"""Types whose mean penalty a record holds; of more, evenly spaced ones by bandwidth."""
 
 _READINGS = {
     "penalty-points": "points of penalty",
@@ -88,9 +84,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: penalty by bandwidth and its ranks, blocking pairs by
-    alpha, all agents' penalties.
-    """
+    """The pictures of one instance's runs: by bandwidth, by alpha, and all penalties."""
     found = records_by_method(rows, "quantiles")
     by_type = records_by_method(rows, "bandwidth")
     drawn: list[Picture] = []

@@ -1,6 +1,4 @@
-"""Policies on predicted penalties: sample some colocations, predict the rest, decide on the
-prediction, judge on the truth.
-"""
+"""Policies on predicted penalties: decide on a prediction from a sample, judge on the truth."""
 
 from __future__ import annotations
 

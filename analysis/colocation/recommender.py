@@ -98,9 +98,7 @@ class Recommendation:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of agents would break away together; equals
-        `blocking_pairs(...).count`.
-        """
+        """How many pairs of agents would break away together, as `blocking_pairs(...).count`."""
         return (
             sum(
                 entry.agents * other.willing

@@ -1,6 +1,4 @@
-"""Shapley's fair share of a penalty: exact over coalitions, sampled over orderings, and in closed
-form for random pairing.
-"""
+"""Shapley's fair share of a penalty: exact, sampled, and in closed form for random pairing."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 
 Game = Callable[[tuple[int, ...]], float]
-"""The penalty of a coalition: its members, ascending, to a number; the empty coalition's is taken
-as it comes.
-"""
+"""A coalition's penalty: its members, ascending, to a number; the empty one's is taken as is."""
 
 MOST_PLAYERS = 20
 """Exact shares look at 2^players coalitions."""
@@ -144,9 +140,7 @@ def shapley_sampled(
 
 
 def interference_game(interference: Sequence[float]) -> Game:
-    """The penalty game of Cooper's appendix: 0 for a player alone, for more the sum of their
-    interferences.
-    """
+    """The penalty game of Cooper's appendix: 0 for one player, else the sum of interferences."""
 
     def penalty(coalition: tuple[int, ...]) -> float:
         return (
@@ -214,9 +208,7 @@ def colocation_shares(instance: Colocation) -> Shares:
 
 
 def _together(size: int) -> float:
-    """The probability that two given agents of `size` are paired when all are paired at random, an
-    odd one left out.
-    """
+    """The probability that two given agents of `size` are paired at random, an odd one left out."""
     if size < 2:
         return 0.0
     return 1 / (size - 1) if size % 2 == 0 else 1 / size

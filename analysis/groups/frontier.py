@@ -1,6 +1,4 @@
-"""What stability costs: the least mean penalty of the groupings that no group blocks, at each
-alpha.
-"""
+"""What stability costs: the least mean penalty of the groupings stable at each alpha."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 from .metrics import full_kinds
 
 MOST_KINDS = 20_000
-"""Kinds of full groups up to which limits are solved for: the programs of more take longer to write
-down than there is time.
-"""
+"""Kinds of full groups up to which limits are solved for: of more, programs are too large."""
 
 _POLICIES = ("hierarchical", "serpentine", "sorted", "GR", "threshold")
 """They give the programs their starts, and draw nothing."""

@@ -1,6 +1,4 @@
-"""The metrics of a grouping: mean and worst penalty, who would break away, and whether penalty
-follows pressure.
-"""
+"""The metrics of a grouping: penalty, who would break away, and fair attribution."""
 
 from __future__ import annotations
 
@@ -102,9 +100,7 @@ def metrics(
 
 
 def full_kinds(instance: Groups) -> int:
-    """At most how many kinds of full groups there are on all classes of machines that are in
-    use.
-    """
+    """At most how many kinds of full groups there are on all classes of machines in use."""
     if instance.members is not None:
         return len(instance.members)
     present = int(np.count_nonzero(instance.count))
@@ -113,9 +109,7 @@ def full_kinds(instance: Groups) -> int:
 
 
 def attribution(instance: Groups, grouping: Grouping) -> float | None:
-    """Spearman's rank correlation of types' mean penalty with their pressure; None when it is not
-    defined.
-    """
+    """Spearman's correlation of types' mean penalty with pressure; None if not defined."""
     if instance.pressure is None:
         return None
     present = instance.count > 0

@@ -1,6 +1,4 @@
-"""Pictures of groupings: who loses how much, how unlike the machines are, and who would break away
-for how little.
-"""
+"""Pictures of groupings: who loses how much, how unlike machines are, who would break away."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ MOST_COUNTED = MOST_KINDS // 10
 """Kinds of full groups up to which they are counted at each of `ALPHAS`."""
 
 MOST_TYPES = 40
-"""Types whose mean penalty a record holds; of more, evenly spaced ones in the order of
-pressure.
-"""
+"""Types whose mean penalty a record holds; of more, evenly spaced ones by pressure."""
 
 
 @validate_options

@@ -1,6 +1,4 @@
-"""Audits of an allocation: who envies whom and where, approximate envy-freeness, and what rounding
-costs.
-"""
+"""Audits of an allocation: who envies whom and where, and what rounding costs."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 NASH_ENVY_FREENESS = 0.828
-"""What the thesis (section 3.4.4, citing Zhang 2005) claims of a Nash equilibrium such as XC-M's: 2
-sqrt(2) - 2.
-"""
+"""What thesis section 3.4.4 claims of a Nash equilibrium such as XC-M's: 2 sqrt(2) - 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +74,7 @@ def envy_audit(
 
 
 def users_alike(market: Market, user: int) -> Integers:
-    """The users with useful jobs on exactly the servers that `user` has useful jobs on, itself
-    among them.
-    """
+    """The users with useful jobs on exactly the servers on which `user` has them, it included."""
     useful = market.useful
     mine = np.unique(market.server[useful & (market.user == user)])
     key = np.unique(market.user[useful] * market.servers + market.server[useful])
@@ -94,9 +88,7 @@ def users_alike(market: Market, user: int) -> Integers:
 def rounding_table(
     market: Market, allocation: Allocation, time_limit: float | None = None
 ) -> pandas.DataFrame:
-    """Every metric before rounding and after each way of rounding that the market allows; one line
-    each.
-    """
+    """Every metric before rounding and after each rounding that the market allows."""
     import pandas
 
     lines = []

@@ -18,9 +18,7 @@ from ...instances.problem.registry import check
 from ...solvers.market.fisher import fisher
 
 SHIFTS = (-2.0, -1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""Misreports that are tried: what is added to the logarithm of f / (1 - f) of all jobs of a
-user.
-"""
+"""Misreports that are tried: what is added to log(f / (1 - f)) of all jobs of a user."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,4 @@
-"""What it costs in total utility to guarantee every user so many times what its endowment is
-worth.
-"""
+"""What it costs in total utility to guarantee every user a multiple of its endowment's worth."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The metrics of an allocation: work done, how near it is to an equilibrium, envy, and whether
-sharing pays.
-"""
+"""The metrics of an allocation: work, distance from equilibrium, envy, and whether sharing pays."""
 
 from __future__ import annotations
 

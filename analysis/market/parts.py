@@ -350,9 +350,7 @@ def _users(
 
 
 def _shares(header: Header, seen: Sequence[Collection[int]]) -> list[list[int]]:
-    """The parts for each process, the largest first to the one with fewest jobs of those that see
-    it.
-    """
+    """The parts of each process, the largest first to the one with fewest of their jobs."""
     shares: list[list[int]] = [[] for _ in seen]
     load = [0] * len(seen)
     for part in sorted(range(len(header.parts)), key=lambda part: -header.parts[part].jobs):

@@ -28,9 +28,7 @@ from ...solvers.outcome import Outcome, Status
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """One phase: its market (with the money of that phase), its equilibrium, and users' utilities
-    and money left over.
-    """
+    """One phase: its market (with that phase's money), equilibrium, utilities and money left."""
 
     market: Market
     outcome: Outcome

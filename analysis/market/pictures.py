@@ -1,6 +1,4 @@
-"""Pictures of allocations: utility, the gain by sharing and envy of every user, who envies whom,
-and prices.
-"""
+"""Pictures of allocations: each user's utility, gain and envy, who envies whom, and prices."""
 
 from __future__ import annotations
 

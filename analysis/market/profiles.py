@@ -1,6 +1,4 @@
-"""The predictor of thesis section 3.2: parallel fractions from profiles, run times from fractions
-and data sizes.
-"""
+"""The predictor of thesis section 3.2: parallel fractions from profiles, and run times."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ class Predictor:
     intercept: float
 
     def seconds(self, size: float, cores: float) -> float:
-        """Run time on any data size and core count, thesis eq. 3.3: T_c = T_cmax s(c_max) /
-        s(c).
-        """
+        """Run time on any data size and cores, thesis eq. 3.3: T_c = T_cmax s(c_max) / s(c)."""
         base = self.slope * size + self.intercept
         return base * self._speedup(self.cores) / self._speedup(cores)
 

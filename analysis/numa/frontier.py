@@ -1,6 +1,4 @@
-"""What throughput costs: the least link power of any placement at each rate served, proved by
-prices.
-"""
+"""What throughput costs: the least link power of any placement at each rate, proved."""
 
 from __future__ import annotations
 
@@ -83,9 +81,7 @@ def price_frontiers(
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:
-    """Rates from the most down to where all can run locally, the instance's own among them where it
-    lies between.
-    """
+    """Rates from the most down to where all can run locally, the instance's own if between."""
     home = instance.cores / (instance.mean_service * float(instance.location_share.max()))
     low = min(home, most)
     own = instance.rate

@@ -30,9 +30,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("backlog_growth", "growth of the queue", "", "1/s", 1, short="growth"),
 )
-"""`served_rate` is neither better nor worse at a given arrival rate; that of `fluid` is the most
-there can be.
-"""
+"""`served_rate` is better or worse only for `fluid`, whose is the most there can be."""
 
 SAME = 1e-9
 """Two rates that differ by no more than this fraction are one."""

@@ -1,6 +1,4 @@
-"""The pictures of policies on a blade server: response times, where tasks run, what links draw, and
-refusals.
-"""
+"""The pictures of policies on a blade server: response times, distances, power, refusals."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ from ..run.rows import Row
 from .metrics import link_power
 
 WIDE, LOWEST = 5.0, 0.05
-"""Curves whose ends differ by more than this factor are drawn from this quantile on, over a
-logarithmic axis.
-"""
+"""Curves whose ends differ by more than this factor have a logarithmic axis from this quantile."""
 
 
 @validate_options
@@ -68,9 +64,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Response-time curves, shares by distance, link power against the rate served, refusals; of
-    one instance's runs.
-    """
+    """Response times, shares by distance, link power by rate, refusals; of one instance's runs."""
     by_method = records_by_method(rows, "served")
     drawn: list[Picture] = []
     if curves := _with(by_method, "curve"):
@@ -96,9 +90,7 @@ def _with(by_method: Records, name: str) -> Records:
 
 
 def _response_chart(by_method: Records, curves: Records) -> Chart:
-    """The share of tasks answered within each time; on a logarithmic axis where policies differ
-    much.
-    """
+    """The share of tasks answered within each time; a log axis where policies differ much."""
     times = {method: np.array(curve) for method, curve in means(curves, "curve").items()}
     ends = [float(curve[-1]) for curve in times.values()]
     wide = max(ends) > WIDE * min(ends)

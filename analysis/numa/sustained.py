@@ -32,18 +32,14 @@ Start = Literal["empty", "saturated"]
 Count = Annotated[int, Between(1, MOST_TASKS, "a number of tasks")]
 MIXES = ("mix", "mix-by-memory")
 SIGHT = 10
-"""A run must be so many times longer than the queue that ends it, to show a rate that is a tenth
-too high.
-"""
+"""A run must be so many times longer than the queue that ends it, to show a tenth too much."""
 
 MOST_RUNS = 100
 
 
 @dataclass(frozen=True)
 class Sustained:
-    """The highest rate at which all runs went well, and the lowest tried at which one did not
-    [tasks/s].
-    """
+    """The highest rate at which all runs went well, and the lowest that failed [tasks/s]."""
 
     policy: str
     start: str
@@ -53,9 +49,7 @@ class Sustained:
 
 @dataclass(frozen=True)
 class Burst:
-    """What became of a burst: seconds until the queue was short again, None if it never was; and
-    how long it got.
-    """
+    """What became of a burst: seconds until the queue was short again, or None; its peak."""
 
     policy: str
     rate: float

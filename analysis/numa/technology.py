@@ -1,6 +1,4 @@
-"""The technology model of thesis section 4.2 recomputed, and data migration against remote access
-(section 4.5.3).
-"""
+"""The technology model of thesis section 4.2 recomputed, and migration or remote access (4.5.3)."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ def inter_blade_latency(technology: Technology = THESIS, rows: int = 2, columns:
 
 @validate_options
 def link_energy_per_bit(path: Path, technology: Technology = THESIS) -> float:
-    """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110, to
-    another blade).
-    """
+    """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110)."""
     energy = {
         "one hop": technology.ht_energy,
         "two hops": 2 * technology.ht_energy,
@@ -90,9 +86,7 @@ def migration_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) 
 
 @validate_options
 def remote_energy(path: Path, reuse: Reuse, technology: Technology = THESIS) -> float:
-    """Eq. 4.2: energy of the same accesses made remotely, per byte that migration would move
-    [pJ].
-    """
+    """Eq. 4.2: energy of the same accesses made remotely, per byte of migration [pJ]."""
     return 8 * reuse * (link_energy_per_bit(path, technology) + technology.dram_energy_idle_eq)
 
 

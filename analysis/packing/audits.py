@@ -1,6 +1,4 @@
-"""What a play is worth, measured and never asserted: sharing incentive, envy, Pareto, Nash, ratio
-to the joint optimum.
-"""
+"""What a play is worth, measured: sharing incentive, envy, Pareto, Nash, the joint optimum."""
 
 from __future__ import annotations
 
@@ -167,9 +165,7 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
 
 
 def _gains(game: Game, placement: Placement) -> list[float]:
-    """For every server, the most utility it could gain by another combination of its own while the
-    others stay.
-    """
+    """For every server, the most utility it could gain by another choice while the others stay."""
     instance, fair = game.instance, game.fair
     count, kind = _all_servers(instance, placement)
     total = count.sum(axis=0)

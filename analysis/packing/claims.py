@@ -62,9 +62,7 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
 
 
 def _moves(instance: Packing, placement: Placement, checks: ClaimChecks) -> None:
-    """On which servers VMs stay, how many there are, and that no fewer servers would do: a proof is
-    about so many servers.
-    """
+    """On which servers VMs stay, how many there are, and that no fewer would do."""
     on, _ = stays(instance, placement.count, placement.server_class)
     asked = checks.options.get("servers")
     servers = placement.servers if asked is None else asked
@@ -87,9 +85,7 @@ def _moves(instance: Packing, placement: Placement, checks: ClaimChecks) -> None
 
 
 def _play(instance: Packing, placement: Placement, checks: ClaimChecks) -> None:
-    """What the choices are worth, and, where the game is small, that they are the play they are
-    said to be.
-    """
+    """What the choices are worth, and, in a small game, that they are the play they claim to be."""
     game = _game(instance, checks)
     choice = _choice(game, placement, checks)
     if choice is None:
@@ -134,9 +130,7 @@ def _game(instance: Packing, checks: ClaimChecks) -> Game:
 
 
 def _choice(game: Game, placement: Placement, checks: ClaimChecks) -> Integers | None:
-    """The players' choices in the order of moves; None, and a broken claim, when they are not what
-    the placement holds.
-    """
+    """The choices in the order of moves; None, and a broken claim, if the placement has others."""
     given = checks.certificate.get("choices")
     try:
         choice = np.array(given, dtype=np.int64)

@@ -128,9 +128,7 @@ def equilibrium_path(tree: Any) -> list[int]:
 
 
 def _places(tree: Any, leaves: list[int]) -> dict[int, tuple[float, float]]:
-    """(depth, -row) of each node: leaves one under another in the order of moves, the others at the
-    middle of what follows.
-    """
+    """(depth, -row) of each node: leaves in the order of moves, others in the middle of theirs."""
     order: list[int] = []
     stack = [0]
     while stack:

@@ -130,9 +130,7 @@ def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:
-    """At most `number` shares that whole VMs of some user make: `most`, and others above `least`,
-    the largest first.
-    """
+    """At most `number` shares of whole VMs of some user: `most`, and others above `least`."""
     if most is None:
         return []
     steps, fair = {most}, FairShare.of(instance)

@@ -150,9 +150,7 @@ def _fixed(
 
 
 def enviers(instance: Packing, total: np.ndarray) -> list[int]:
-    """Users for whom another user's total amounts would hold more of their own VMs than they have,
-    and who want more.
-    """
+    """Users who want more and for whom another's amounts would hold more of their VMs."""
     amounts = total[:, None] * instance.demand
     result = []
     for i in range(instance.types):

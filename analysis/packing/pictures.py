@@ -87,9 +87,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """How full the servers are, each user's dominant share and VMs, and the game tree; of one
-    instance's runs.
-    """
+    """How full servers are, each user's share and VMs, the game tree; of one instance's runs."""
     by_method = records_by_method(rows, "fill")
     if not by_method:
         return []
@@ -143,9 +141,7 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
 def _played_tree(
     instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None
 ) -> Any:
-    """The tree of the game that the placement is the equilibrium play of; None when it is not, or
-    the tree is too large.
-    """
+    """The tree of the game whose play the placement is; None if it is not, or too large."""
     if (
         instance.server_count.sum() > MOST_PLAYERS
         or _most_combinations(instance) > MOST_COMBINATIONS
@@ -162,9 +158,7 @@ def _played_tree(
 
 
 def _most_combinations(instance: Packing) -> float:
-    """At most so many combinations of VMs fit the server that holds most of them: a box around what
-    fits.
-    """
+    """At most so many combinations fit the server that holds most: a box around what fits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(
             instance.demand > 0,
@@ -175,9 +169,7 @@ def _most_combinations(instance: Packing) -> float:
 
 
 def _fill_chart(resource: str, by_method: Records) -> Chart:
-    """Utilization of one resource on each server, the fullest first; methods that fill alike share
-    a line.
-    """
+    """Utilization of one resource on each server, the fullest first; equal methods share a line."""
     fixed = next(iter(by_method.values()))[0]["of_servers"]
     groups = alike(by_method, lambda entry: (entry["servers"], entry["fill"][resource]))
     longest = max(len(group.record["fill"][resource]) for group in groups)

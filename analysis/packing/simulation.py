@@ -1,6 +1,4 @@
-"""Time-slotted simulation of a trace: VMs arrive, wait for a slot, live, and leave; each slot is
-shared by a policy.
-"""
+"""Time-slotted simulation of a trace: VMs arrive, wait, live and leave; a policy shares slots."""
 
 from __future__ import annotations
 

@@ -20,9 +20,7 @@ Policy = str | Callable[..., Any]
 
 
 class SweepRow(TypedDict, total=False):
-    """One policy at one point of a sweep (`machines` or `alpha`): its metrics, or the `error` of
-    one that refused.
-    """
+    """One policy at one point of a sweep (`machines` or `alpha`): its metrics, or its `error`."""
 
     machines: int
     alpha: float
@@ -54,9 +52,7 @@ def share(
     time_limit: float | None = None,
     **options: Any,
 ) -> Placement | None:
-    """The checked placement of a policy, given those of the options that it takes; None when it has
-    none.
-    """
+    """The checked placement of a policy, given the options that it takes; None without one."""
     function = policy_named(policy)
     own = accepted(function, options)
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
@@ -76,9 +72,7 @@ def alpha_sweep(
     time_limit: float | None = None,
     **options: Any,
 ) -> list[SweepRow]:
-    """Metrics of each policy at each alpha (the paper varies it from 2 to 5); a policy that refuses
-    gives a row with `error`.
-    """
+    """Metrics of each policy at each alpha (2 to 5 in the paper), or the `error` of a refusal."""
     return [
         {"alpha": alpha, **_row(instance, policy, seed, time_limit, {**options, "alpha": alpha})}
         for alpha in alphas

@@ -1,6 +1,4 @@
-"""Game trees as nested lists: small enough to keep with a run, and enough to draw the tree
-again.
-"""
+"""Game trees as nested lists: small enough to keep with a run, enough to draw again."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ def tree_lists(tree: Any, node: int = 0) -> list[Any]:
 
 
 def tree_from_lists(lists: list[Any]) -> Any:
-    """The `networkx.DiGraph` that `analysis.packing.drawing.draw_tree` takes; nodes are numbered
-    level by level.
-    """
+    """The `networkx.DiGraph` that `drawing.draw_tree` takes; nodes are numbered level by level."""
     import networkx
 
     tree = networkx.DiGraph()
@@ -75,9 +71,7 @@ def tree_from_lists(lists: list[Any]) -> Any:
 
 
 def tree_table(tree: Any) -> Table:
-    """Every outcome: the combinations that lead to it, the servers' utilities, and whether it is
-    played.
-    """
+    """Every outcome: the combinations that lead to it, the utilities, and whether it is played."""
     parent = {child: above for above, child in tree.edges}
     path = set(equilibrium_path(tree))
     rows = []

@@ -17,19 +17,13 @@ from ..metric import Metric, Sense
 from ..run.rows import Line
 
 SECONDS_SHIFT = 1.0
-"""Added to seconds before their logarithms are averaged, so that 1 and 3 milliseconds count as the
-same.
-"""
+"""Added to seconds before their logarithms are averaged: 1 and 3 ms then count alike."""
 GAP_SHIFT = 0.01
 """Added to gaps (fractions): 1 %."""
 EXCESS_SHIFT = 1.0
-"""Added to differences from a bound, in the metric's unit, where the bound is 0 on some instance
-and a fraction means nothing.
-"""
+"""Added to differences from a bound, in the metric's unit, where some bound is 0."""
 WIN_TOLERANCE = 1e-6
-"""A value within this share of the best (or within 1e-9) is as good as the best: answers of solvers
-carry such noise.
-"""
+"""A value within this share of the best, or 1e-9, is as good: solvers have such noise."""
 
 Values = Mapping[str, Sequence[float | None]]
 """Method -> its value on each instance, in one order of instances; None where it failed."""
@@ -119,9 +113,7 @@ def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]
 
 
 def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
-    """Per method, the share of instances it has proved within each number of seconds: corners as of
-    `profiles`.
-    """
+    """By method, the share of instances proved within each number of seconds, as `profiles`."""
     found: dict[str, list[tuple[float, float]]] = {}
     for method, column in seconds.items():
         done = sorted(value for value in column if value is not None)
@@ -191,9 +183,7 @@ def whole(line: Line) -> bool:
 
 
 def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None]]:
-    """Each method's value of a metric on every instance; methods that have it nowhere are left
-    out.
-    """
+    """Each method's value of a metric on every instance, of methods that have it somewhere."""
     return _grid(
         lines,
         {
@@ -228,9 +218,7 @@ def proof_seconds(
 
 
 def in_units(lines: Sequence[Line], metric: str) -> bool:
-    """Whether some instance's best bound on a metric is 0, so that gaps are given as differences in
-    its unit.
-    """
+    """Whether some instance's best bound on a metric is 0: gaps are then differences."""
     return any(
         metric in line["bounds"] and agree(line["bounds"][metric], 0.0, _scale(line, metric))
         for line in lines

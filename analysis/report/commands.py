@@ -58,9 +58,7 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
 
 
 def report_command(rows: Iterable[Row]) -> str:
-    """What runs rows again and makes a page of them; "" when they are all of functions of the
-    user's own.
-    """
+    """What runs rows again and makes their page; "" where all are of the user's functions."""
     commands = compare_commands(rows)
     if len(commands) < 2:
         return "".join(f"{each} --report REPORT.html" for each in commands)
@@ -73,9 +71,7 @@ def report_command(rows: Iterable[Row]) -> str:
 
 
 def own_function(row: Row) -> str:
-    """Where a function of the user's own lives ("module.name"); "" for a method of the
-    catalogue.
-    """
+    """Where a function of the user's own is ("module.name"); "" for a catalogued method."""
     try:
         key = json.loads(row["key"])
         where = key[5] if isinstance(key, list) else None
@@ -85,9 +81,7 @@ def own_function(row: Row) -> str:
 
 
 def named(row: Row) -> str:
-    """The method's own name: tables may add to it what tells it from another run of the same
-    method.
-    """
+    """The method's own name: tables may add what distinguishes runs of one method."""
     return str(row.get("named", row["method"]))
 
 

@@ -1,6 +1,4 @@
-"""What the command line prints with: clean streams, tables, progress on stderr, and outputs tried
-before any work.
-"""
+"""What the command line prints with: clean streams, tables, progress, outputs tried early."""
 
 from __future__ import annotations
 
@@ -93,9 +91,7 @@ ANY_WIDTH = 100_000
 
 
 def console(width: int | None = None) -> Console:
-    """Where tables go: standard output, as wide as COLUMNS or the terminal says when no width is
-    given.
-    """
+    """Where tables go: standard output, as wide as COLUMNS or the terminal if no width is given."""
     from rich.console import Console
 
     # No markup: "[s]" is a unit, not a style.
@@ -125,9 +121,7 @@ def print_json(content: Any) -> None:
 
 
 def require_writable(path: Path | None, *inputs: str | Path) -> None:
-    """Refuse an output that cannot be written, or that is an input (or another output) too, before
-    any work starts.
-    """
+    """Refuse, before any work, an output that cannot be written or is an input too."""
     if path is None:
         return
     if any(path.absolute() == Path(given).absolute() for given in inputs) or (
@@ -164,9 +158,7 @@ def _no_path(path: Path) -> str:
 
 
 def require_folder(path: Path | None) -> None:
-    """Make an output folder, or refuse one that cannot be made or written, before any work
-    starts.
-    """
+    """Make an output folder, or refuse one that cannot be made or written, before any work."""
     if path is None:
         return
     try:
@@ -231,9 +223,7 @@ def _to_nowhere(descriptor: int) -> None:
 
 @contextmanager
 def quiet_stdout() -> Iterator[None]:
-    """Send what solver libraries print on descriptor 1 to stderr; our own output goes to a
-    duplicate of it.
-    """
+    """Send what solvers print on descriptor 1 to stderr; our output goes to a duplicate of it."""
     original = sys.stdout
     try:
         keep = os.dup(1)
@@ -293,9 +283,7 @@ def waiting(title: str, wait: float = WAIT_SECONDS) -> Iterator[Callable[[str], 
 
 @contextmanager
 def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
-    """A `report` for methods: shown while waiting, and added to a log file, line by line, when
-    asked for.
-    """
+    """A `report` for methods: shown while waiting, and added to a log file when asked for."""
     from ...instances.problem.files import write_text
 
     lines: list[str] = []

@@ -1,6 +1,4 @@
-"""What the page holds, as data: sentences, tables and pictures, section by section. No HTML,
-nothing drawn yet.
-"""
+"""What the page holds, as data: sentences, tables and pictures; no HTML, nothing drawn yet."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ MOST_NAMED = 5
 """Instances that the table of what was run names; a column of more is as long as a phone's page."""
 
 MOST_PICTURED = 4
-"""Instances of a problem whose pictures are drawn when nothing else is said; their tables are all
-there.
-"""
+"""Instances of a problem with pictures when nothing else is said; all have their tables."""
 
 
 _ABOUT = (
@@ -51,9 +47,7 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class InstancePart:
-    """One instance: the decision in words, its gap table, its maps and pictures, and what could not
-    be shown.
-    """
+    """One instance: the decision in words, its table and pictures, and what could not be shown."""
 
     name: str
     file: str
@@ -65,9 +59,7 @@ class InstancePart:
 
 @dataclass(frozen=True)
 class ProblemPart:
-    """One problem: sentences, tables and profiles over its instances, then each of them, failures,
-    and every run.
-    """
+    """One problem: sentences, tables and profiles, then its instances, failures, and every run."""
 
     name: str
     sentences: tuple[str, ...]
@@ -189,9 +181,7 @@ def _instances(
     name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str,
     most: int,
 ) -> tuple[InstancePart, ...]:  # fmt: skip
-    """One part for each instance, in the order of the rows; those that only have a frontier come
-    last.
-    """
+    """One part an instance, in the order of the rows; those with a frontier alone come last."""
     tables = comparison_tables(comparison)
     lines: dict[InstanceKey, list[Line]] = {}
     for line in comparison.summary():
@@ -279,9 +269,7 @@ def _maps(
     lines: Sequence[Line],
     metrics: Mapping[str, Metric],
 ) -> tuple[list[tuple[Picture, str]], list[str]]:
-    """The maps of what fairness costs with their commands, and what is to be said of frontiers that
-    failed.
-    """
+    """The maps of what fairness costs with their commands, and why frontiers failed."""
     charts: list[tuple[Picture, str]] = []
     notes = []
     for row in frontiers:

@@ -1,6 +1,4 @@
-"""The decision on an instance in words: what to do, how good it is, and how much better than a
-policy.
-"""
+"""The decision on an instance in words: what to do, how good, how much better than a policy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Pictures drawn by matplotlib: PDF and PNG for papers, and SVG that takes the colors of the page
-it stands in.
-"""
+"""Pictures drawn by matplotlib: PDF and PNG for papers, SVG in the colors of its page."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ def require_matplotlib() -> None:
 
 
 def figure(picture: Picture, width: float | None = None) -> Figure:
-    """The picture as a matplotlib figure, `width` centimeters wide; its title is left to the
-    caption.
-    """
+    """The picture as a matplotlib figure, `width` centimeters wide, its title left out."""
     require_matplotlib()
     inches = None if width is None else width / 2.54
     with _look(picture):

@@ -1,6 +1,4 @@
-"""Where to write the names of points so that they cover neither each other nor the points: a greedy
-search, no drawing.
-"""
+"""Places for names of points that cover neither each other nor points: a greedy search."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _DIRECTIONS = 16
 _MARKER = 3.5
 """Half the side of a point's marker."""
 _OVER_LABEL, _OVER_POINT, _OUTSIDE, _AWAY, _ON_LINE = 12.0, 6.0, 40.0, 3.0, 9.0
-"""Cost of a unit of area over another name, over a point, outside the frame; of a unit of distance;
-of a place of a line.
-"""
+"""Cost of a unit of area over a name, a point, outside; of a unit of distance; of a line."""
 
 
 def label_places(

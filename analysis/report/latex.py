@@ -1,6 +1,4 @@
-"""A table as LaTeX that fits a page: smaller letters first, then headings and texts on several
-lines, then fewer columns.
-"""
+"""A table as LaTeX that fits a page: smaller letters, then more lines, then fewer columns."""
 
 from __future__ import annotations
 
@@ -157,9 +155,7 @@ class _Page:
 
 
 def escaped(text: str) -> str:
-    """Text as pdflatex sets it; a letter that neither Latin nor the table of letters has needs
-    lualatex.
-    """
+    """Text as pdflatex sets it; letters beyond Latin and the table of letters need lualatex."""
     return "".join(_LETTERS.get(letter, letter) for letter in " ".join(text.split())).replace(
         "--", "-{}-"
     )

@@ -1,6 +1,4 @@
-"""One problem over all its instances, as tables and pictures: mean gaps, wins, performance
-profiles.
-"""
+"""One problem over all its instances, as tables and pictures: gaps, wins, profiles."""
 
 from __future__ import annotations
 
@@ -264,9 +262,7 @@ def _proof_chart(
 def _curves(
     found: Mapping[str, Sequence[tuple[float, float]]], end: float
 ) -> tuple[tuple[Series, ...], str]:
-    """One step function for each different curve, drawn to one right end, and which methods share
-    one.
-    """
+    """One step function for each curve, drawn to one right end, and which methods share one."""
     together: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for method, corners in found.items():
         together.setdefault(tuple(corners), []).append(method)

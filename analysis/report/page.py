@@ -1,6 +1,4 @@
-"""The page: what was run, how far everything is from what is proved, and the pictures, in one HTML
-file that needs no network.
-"""
+"""The page: what was run, how far all is from what is proved, pictures, in one HTML file."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ _PAGE = Path(__file__).resolve().parent / "assets"
 
 
 def require_report(path: Path | None, *inputs: str | Path) -> None:
-    """Refuse a page that could not be made, before any work: a library is missing, or its path
-    cannot be written.
-    """
+    """Refuse a page that could not be made, before any work: no library, or a bad path."""
     if path is None:
         return
     try:
@@ -191,9 +187,7 @@ def _digest(script: str) -> str:
 
 
 def _plain(value: Any, text: str) -> str:
-    """The attribute by which a cell of numbers is sorted; "" where its text is its value, or there
-    is none.
-    """
+    """The attribute that sorts a cell of numbers; "" where its text is its value or it has none."""
     from markupsafe import Markup
 
     if not isinstance(value, int | float) or isinstance(value, bool):

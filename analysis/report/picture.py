@@ -1,6 +1,4 @@
-"""A picture as data: what is drawn, and the same in words, for the page, for files, and for readers
-who cannot see it.
-"""
+"""A picture as data: what is drawn, and the same in words, for pages, files and readers."""
 
 from __future__ import annotations
 
@@ -168,9 +166,7 @@ LONGEST_CAPTION = 180
 
 
 def finding(picture: Picture) -> str:
-    """What this picture shows, in a line or two: of its words the first sentence that says
-    values.
-    """
+    """What this picture shows, in a line or two: the first sentence of it that says values."""
     sentences = re.split(r"(?<=[.!?]) +", picture.alt)
     caption = next((sentence for sentence in sentences if ": " in sentence), sentences[0])
     caption = caption[:1].upper() + caption[1:]
@@ -180,9 +176,7 @@ def finding(picture: Picture) -> str:
 
 
 def once(pictures: Iterable[Picture]) -> list[Picture]:
-    """The pictures without those that show the same numbers as an earlier one, which then says
-    so.
-    """
+    """The pictures without those that show the numbers of an earlier one, which says so."""
     kept: list[Picture] = []
     for picture in pictures:
         same = next((place for place, known in enumerate(kept) if _same(known, picture)), None)

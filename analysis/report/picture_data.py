@@ -1,6 +1,4 @@
-"""The records of a comparison's rows by method, and what several seeds of one method say
-together.
-"""
+"""The records of a comparison's rows by method, and what several seeds say together."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]
 def over_seeds(
     values: Sequence[Sequence[float]],
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Mean, least and most of equally long lists, place by place; the last two empty when there is
-    one list.
-    """
+    """Mean, least and most of lists, place by place; the last two empty when there is one list."""
     columns = list(zip(*values, strict=True))
     mean = tuple(sum(column) / len(column) for column in columns)
     if len(values) == 1:
@@ -80,9 +76,7 @@ def mean(by_method: Records, name: str) -> dict[str, float]:
 
 
 def evenly(number: int, most: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The places of all of so many, or of `most` of them, evenly spaced, the first and the last
-    among them.
-    """
+    """The places of all of so many, or of `most` evenly spaced ones, first and last included."""
     return np.linspace(0, number - 1, min(number, most)).round().astype(np.int64)
 
 
@@ -157,9 +151,7 @@ def sharing(groups: Iterable[Group]) -> str:
 
 
 def shown_of(shown: int, total: int, words: str) -> str:
-    """How many of all are shown, for a note: `words` follow the numbers; "" when none is left
-    out.
-    """
+    """How many of all are shown, for a note, before `words`; "" when none is left out."""
     return f"{shown} of {total} {words}." if shown < total else ""
 
 

@@ -1,6 +1,4 @@
-"""Charts and heat maps as matplotlib figures: axes, legends, markers, and names of points that do
-not cover each other.
-"""
+"""Charts and heat maps as matplotlib figures: axes, legends, markers, names of points."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ COLOURS = (
     "#6A3D9A",
     "#B2182B",
 )
-"""Okabe and Ito's palette without black and yellow (unreadable on a dark or a light page), and four
-more.
-"""
+"""Okabe and Ito's palette without black and yellow (unreadable on some pages), and more."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 """A series is known by its marker too, for who does not see its color."""
 
@@ -56,17 +52,13 @@ it."""
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
 _LEGEND = 70
-"""Letters of a name in a legend: more would not fit into the picture's width; its table has the
-whole.
-"""
+"""Letters of a name in a legend: more would not fit; the picture's table has the whole."""
 _MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
 
 def chart_figure(chart: Chart, width: float | None = None) -> Figure:
-    """A chart, `width` inches wide: its series over two axes, the legend above them, names beside
-    the points that have them.
-    """
+    """A chart, `width` inches wide: series over two axes, the legend above, names of points."""
     from matplotlib.figure import Figure
 
     if _many(chart):
@@ -119,9 +111,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
 
 
 def _many(chart: Chart) -> bool:
-    """Whether a chart has more lines than can be distinguished, over numbers, and no names at its
-    points.
-    """
+    """Whether a chart has too many lines to distinguish, over numbers, and no named points."""
     lines = [series for series in chart.series if series.style not in ("bars", "points")]
     plain = not any(series.labels for series in chart.series)
     numbers = not any(isinstance(x, str) for series in chart.series for x in series.x)
@@ -168,9 +158,7 @@ def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[Any]) -> None:
-    """Set an axis' scale; a logarithmic one that has to show zeros is linear up to the least
-    positive value.
-    """
+    """Set an axis' scale; a log one with zeros is linear up to the least positive value."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     known = [float(value) for value in values if value is not None and math.isfinite(value)]
@@ -234,9 +222,7 @@ def _intervals(axes: Axes, series: Series, x: Sequence[float]) -> None:
 
 
 def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Sequence[str]) -> None:
-    """Names beside points where they cover nothing, joined by a thin line to a point that is not
-    next to them.
-    """
+    """Names beside points where they cover nothing, with a thin line to a point far off."""
     drawn.draw_without_rendering()  # settles the layout, and with it where the points are
     drawn.set_layout_engine("none")
     to_page = 72 / drawn.dpi
@@ -317,9 +303,7 @@ def _named(series: Series) -> str:
 
 
 def _said(text: str) -> str:
-    """Text as it is: matplotlib takes what stands between dollars for mathematics, and hides
-    legends that begin with "_".
-    """
+    """Text as it is: matplotlib reads mathematics between dollars, and hides "_" in legends."""
     return ("\u200b" if text.startswith("_") else "") + sanitize_for_terminal(text).replace(
         "$", r"\$"
     )

@@ -1,6 +1,4 @@
-"""The map of what fairness costs: the proved frontier of efficiency against fairness as a line,
-every policy a point.
-"""
+"""The map of what fairness costs: the proved frontier as a line, every policy a point."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from .aggregate import label
 from .picture import Chart, Scale, Series, Style
 
 _SQUEEZED = 1000.0
-"""A metric that counts and reaches beyond this is drawn on a logarithmic axis that is linear around
-0.
-"""
+"""A metric that counts and reaches beyond this has an axis logarithmic but around 0."""
 
 
 @validate_options
@@ -108,9 +104,7 @@ def price_chart(
 
 
 def _direction(frontier: PriceFrontier, fair: Metric) -> int:
-    """1 where a limit is at most so much, -1 where it is at least: by the metric, or by the order
-    of the limits.
-    """
+    """1 where a limit is at most so much, -1 where at least: by the metric or the limits' order."""
     if fair.sense:
         return -1 if fair.sense == "max" else 1
     known = [
@@ -146,9 +140,7 @@ def _together(
 def _found(
     points: Sequence[PricePoint], x_sign: int, efficient: Metric
 ) -> list[tuple[float, float]]:
-    """(fairness reached, value) of the answers found, the fairest first, without those that another
-    one beats in both.
-    """
+    """(fairness reached, value) of the answers that no other beats in both, the fairest first."""
     answers = [(_across(point), point.value) for point in points if point.value is not None]
     known = [(x, y) for x, y in answers if x is not None and y is not None]
     y_sign = -1 if efficient.sense == "max" else 1

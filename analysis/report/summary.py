@@ -1,6 +1,4 @@
-"""The findings of a comparison in words: who is best, how far the others are from what is proved,
-what failed and why.
-"""
+"""The findings of a comparison in words: who is best, how far the others are, what failed."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ def problem_sentences(lines: Sequence[Line], metrics: Sequence[Metric]) -> Itera
 def _gap_sentence(
     metric: Metric, scores: Sequence[Score], lines: Sequence[Line], instances: int
 ) -> str:
-    """Who reaches the proved bound on a metric, who comes closest of the others, and who is
-    farthest.
-    """
+    """Who reaches the proved bound on a metric, who comes closest else, and who is farthest."""
     in_units = aggregate.in_units(lines, metric.name)
     means = {score.method: score.gaps[metric.name] for score in scores if metric.name in score.gaps}
     known = {method: mean.value for method, mean in means.items() if mean.value is not None}

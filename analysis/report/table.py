@@ -1,6 +1,4 @@
-"""A table as data, and every way of writing it: for a terminal, as CSV, LaTeX or Markdown. The
-report's page has the HTML.
-"""
+"""A table as data, and its forms but the page's HTML: terminal, CSV, LaTeX, Markdown."""
 
 from __future__ import annotations
 
@@ -146,9 +144,7 @@ class Table:
         return writers[form]()
 
     def csv(self) -> str:
-        """Comma-separated values: unrounded, an empty cell for none; no text in it is a formula to
-        a spreadsheet.
-        """
+        """Comma-separated values: unrounded, an empty cell for none; no text is a formula."""
         head = [column.key or column.name for column in self.columns]
         return csv_text(
             [

@@ -116,9 +116,7 @@ def comparison_tables(
 
 
 def require_columns(problems: Iterable[str], names: Sequence[str]) -> None:
-    """Refuse a heading that no table of a comparison of these problems may have, before any
-    work.
-    """
+    """Refuse, before any work, a heading that no table of these problems' comparison has."""
     known = ["method", "status", "seeds", "seconds"]
     keys: list[str] = []
     for problem in problems:
@@ -230,9 +228,7 @@ def figure(value: float | None, metric: Metric) -> str:
 
 
 def difference(value: float, metric: Metric) -> str:
-    """A difference of a metric as text: one that its digits would show as 0 is given with two
-    digits of its own.
-    """
+    """A difference of a metric as text; one that would show as 0 has two digits of its own."""
     text = figure(value, metric)
     if value and not any(digit in text.removesuffix(metric.unit) for digit in "123456789"):
         return f"{value:.2g}{f' {metric.unit}' if metric.unit else ''}"
@@ -303,9 +299,7 @@ def slug(text: str) -> str:
 
 
 def _failures(lines: Sequence[Line]) -> list[str]:
-    """A sentence for every method whose runs failed or found no answer: its means are over the
-    others.
-    """
+    """A sentence for each method with runs that failed or found no answer."""
     notes = []
     for line in lines:
         if line["failed"]:

@@ -1,3 +1,1 @@
-"""Running: one method on one instance, and comparisons of many, in this process, in others or on a
-cluster.
-"""
+"""Running: one method on one instance, and comparisons, here, in processes, on a cluster."""

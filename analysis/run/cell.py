@@ -83,9 +83,7 @@ class Cell:
 
 
 def run_cell(cell: Cell) -> Row:
-    """One row, of JSON values: the run's summary, or its error; only KeyboardInterrupt passes
-    through.
-    """
+    """One row, of JSON values: the run's summary or its error; KeyboardInterrupt passes."""
     try:
         if cell.kind == "frontier":
             return _as_read(_run_frontier(cell))
@@ -147,9 +145,7 @@ def _as_read(row: Mapping[str, Any]) -> Row:
 
 
 def _content(value: Any) -> str:
-    """An option in a key: its repr, which leaves out most of a large array or frame, and a digest
-    of what such a one holds.
-    """
+    """An option in a key: its repr, and a digest of the content of a large array or frame."""
     text = repr(value)
     if callable(value) or value is None or isinstance(value, bool | int | float | str):
         return text
@@ -168,9 +164,7 @@ def _option(value: Any) -> Any:
 
 
 def _identity(cell: Cell) -> Row:
-    """What is known of a row before it is run; its key comes last, so that a line cut short has
-    none.
-    """
+    """What is known of a row before it is run; its key comes last: a line cut short has none."""
     return {
         "problem": cell.instance.problem,
         "instance": cell.instance.name,
@@ -216,9 +210,7 @@ def _stopped(stops: Sequence[Stop]) -> Stop:
 
 
 def predictor(problem: str) -> Callable[..., Instance]:
-    """What makes an instance of predicted values: (instance, share, rng) -> instance; raises
-    InvalidOption when nothing does.
-    """
+    """What makes an instance of predicted values; raises InvalidOption when nothing does."""
     found = analysis_of(problem).predicted
     if found is None:
         raise InvalidOption(f"there is no predictor for {problem}; leave predict out")
@@ -235,9 +227,7 @@ def _predicted(cell: Cell) -> Instance:
 
 
 def _judged(cell: Cell, result: Result) -> Row:
-    """An answer to a predicted instance is judged on the true one; bounds on predictions are no
-    bounds and are dropped.
-    """
+    """An answer to a predicted instance judged on the true one; its bounds are dropped."""
     if cell.predict is None:
         return {}
     measure = analysis_of(cell.instance.problem).metrics

@@ -123,9 +123,7 @@ class Cluster:
             logging.getLogger(name).setLevel(level)
 
     def prepare(self, cells: Sequence[Cell]) -> None:
-        """Refuse, before any work, workers that would fail, and what cannot be had in another
-        process.
-        """
+        """Refuse, before any work, workers that would fail, and what cannot be sent to them."""
         self._cells = list(cells)
         own = user_functions(cells)
         found = self.workers()
@@ -147,9 +145,7 @@ class Cluster:
         _require_fit(seen_by, own)
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
-        KeyboardInterrupt.
-        """
+        """The rows as they come; after Ctrl-C those of the grace, and then KeyboardInterrupt."""
         finished: SimpleQueue[Any] = SimpleQueue()
         with Interrupts(lambda: finished.put(None)) as interrupts:
             going = self._submitted(finished)
@@ -193,9 +189,7 @@ class Cluster:
             raise self._gone() from None
 
     def _submitted(self, finished: SimpleQueue[Any]) -> dict[str, tuple[Cell, Any]]:
-        """Every cell as a task: its name -> the cell and its future; `came` gets the futures as
-        they are done.
-        """
+        """Every cell as a task: its name -> cell and future; `came` gets futures when done."""
         given: dict[str, Any] = {}
         going: dict[str, tuple[Cell, Any]] = {}
         with warnings.catch_warnings():
@@ -245,9 +239,7 @@ class Cluster:
         return found
 
     def _without_workers(self, workerless_since: float) -> float:
-        """Raise EngineError when the scheduler is gone, or for too long every worker; returns since
-        when there is none.
-        """
+        """Raise EngineError when scheduler or workers are gone too long; returns since when."""
         if self._client.status != "running":
             raise self._gone()
         if self.workers():
@@ -328,9 +320,7 @@ def _nobody(address: str, why: str) -> InvalidOption:
 
 
 def _require_fit(seen_by: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
-    """Raise InvalidOption unless every worker has this version of the package and can open the
-    user's own functions.
-    """
+    """Require that every worker has this version and can open the user's own functions."""
     here = versions().get("cotenant")
     for worker, found in seen_by.items():
         if isinstance(found, BaseException):
@@ -379,9 +369,7 @@ def kept(instance: bytes) -> bytes:
 
 
 def looked(own: Sequence[bytes]) -> tuple[str | None, list[str]]:
-    """The version of this package on a worker, and why each function of the user's own cannot be
-    opened there.
-    """
+    """The package's version on a worker, and why functions of the user's cannot be opened there."""
     return versions().get("cotenant"), [why_unpicklable(frame) for frame in own]
 
 

@@ -29,9 +29,7 @@ from .runners import InProcess, RunSettings, runner_of
 from .time_estimate import outlook
 
 TIME_LIMIT = 5.0
-"""Seconds for each run when nothing else is said: a first table soon, in which every row says what
-is proved of it.
-"""
+"""Seconds for each run when nothing else is said: a first table comes soon."""
 
 
 @validate_options

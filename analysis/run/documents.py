@@ -1,6 +1,4 @@
-"""The JSON document of a row (pydantic lives only at this edge), checked before anything is made of
-it.
-"""
+"""The JSON document of a row (pydantic is at this edge), checked before anything is made."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ from .rows import Row
 KEPT = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 """Of rows: later versions may write more into them."""
 Number = Annotated[float, Field(ge=-1e300, le=1e300)]
-"""A number whose square, or sum with some others, need not be finite, but whose text and difference
-are.
-"""
+"""A number whose text and difference are finite, though its square need not be."""
 
 Scale = Annotated[float, Field(gt=0, le=1e300)]
 
@@ -118,9 +114,7 @@ class RowDocument(BaseModel):
 
 
 def require_good(rows: Iterable[Row], where: str) -> None:
-    """Raise InvalidFile, naming `where`, for the first row of a comparison that is not as this
-    version writes it.
-    """
+    """Raise InvalidFile, naming `where`, for the first row that is not as this version's."""
     for row in rows:
         require_document(RowDocument, row, where)
         if wrong := _wrong(row):

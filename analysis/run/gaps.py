@@ -1,6 +1,4 @@
-"""The rows of a comparison judged: every gap measured against the best proved bound of the same
-instance.
-"""
+"""The rows of a comparison judged: gaps against the best proved bound of the instance."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
 
 
 InstanceKey = tuple[str, str, str]
-"""What tells instances apart in tables: the problem, the name, and the fingerprint of the
-content.
-"""
+"""What tells instances apart in tables: problem, name, and fingerprint of the content."""
 
 
 def instance_key(row: Row | Line) -> InstanceKey:
@@ -187,9 +183,7 @@ def gap_to(
 def difference_to(
     metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
 ) -> float | None:
-    """How far a value of a metric is on the worse side of a proved bound, in the metric's unit; 0
-    when they `agree`.
-    """
+    """How far a value is on the worse side of a proved bound, in its unit; 0 when they `agree`."""
     if value is None or bound is None or metric.sense == "":
         return None
     excess = value - bound if metric.sense == "min" else bound - value
@@ -244,9 +238,7 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
 
 
 def reading(row: Row) -> dict[str, Any]:
-    """What the problem's metrics were given (alpha, ...), defaults filled in: values under two
-    readings are two quantities.
-    """
+    """What the problem's metrics were given, defaults too: other readings, other quantities."""
     options = row.get("options") or {}
     parameters = _signature(row["problem"]).parameters.values()
     printed = {

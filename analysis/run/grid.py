@@ -1,6 +1,4 @@
-"""The cells of a comparison: which method is run on which instance, with which seeds and
-options.
-"""
+"""The cells of a comparison: which method runs on which instance, seed and options."""
 
 from __future__ import annotations
 
@@ -156,9 +154,7 @@ class Grid:
     def _chosen(
         self, problems: Sequence[str], instance: Instance, methods: Methods
     ) -> list[tuple[Function, Any]]:
-        """The methods to run on an instance, each with its entry in the catalogue, None for a
-        function of the user's own.
-        """
+        """The methods to run on an instance, each with its entry; None for the user's own."""
         if methods is None:
             return [
                 (entry.resolve(), entry)
@@ -176,9 +172,7 @@ class Grid:
     def _runs(
         self, instance: Instance, function: Function, entry: Any, seeds: Sequence[int]
     ) -> list[Cell]:
-        """A method's runs on an instance: one for each seed, or one alone when no seed changes
-        it.
-        """
+        """A method's runs on an instance: one a seed, or one alone when no seed changes it."""
         own = accepted((function, analysis_of(instance.problem).metrics), self.options)
         method = function if entry is None else entry.name
         exact = entry is not None and entry.kind == "exact"
@@ -189,9 +183,7 @@ class Grid:
         ]  # fmt: skip
 
     def _with_true_bounds(self, cells: list[Cell]) -> list[Cell]:
-        """With predicted penalties, each exact method is also run once on the true ones: its bound
-        is what all are judged by.
-        """
+        """Run each exact method on the true penalties too: its bound judges predictions."""
         truth = []
         for cell in cells:
             kinds = {method.name: method.kind for method in catalog.methods(cell.instance.problem)}

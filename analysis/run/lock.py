@@ -1,6 +1,4 @@
-"""One writer at a time for a file of rows: two of the same comparison would do all its work
-twice.
-"""
+"""One writer at a time for a file of rows: two comparisons would do the work twice."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ def locked(out: str | os.PathLike[str] | None, option: str = "--out") -> Iterato
 
 
 def _taken(lock: Path, out: Path, option: str) -> tuple[int | None, Path]:
-    """The locked stream and its file; None when nothing can be opened for it: writing rows will
-    then fail with the reason.
-    """
+    """The locked stream and its file; None when nothing can be opened: writing will say why."""
     while True:
         stream, path = _opened(lock, out)
         if stream is None:
@@ -79,9 +75,7 @@ def _taken(lock: Path, out: Path, option: str) -> tuple[int | None, Path]:
 
 
 def _opened(lock: Path, out: Path) -> tuple[int | None, Path]:
-    """A stream to lock: of the lock's file, even one of somebody else's that cannot be written,
-    else of the file of rows.
-    """
+    """A stream to lock: of the lock's file, even if not ours to write, else of the rows' file."""
     # A link in its place, which somebody else may have put there, would have another file written.
     own = getattr(os, "O_NOFOLLOW", 0)
     ways = ((lock, os.O_RDWR | os.O_CREAT | own), (lock, os.O_RDONLY | own), (out, os.O_RDWR))

@@ -56,9 +56,7 @@ def code_of(functions: Iterable[Callable[..., Any]]) -> str:
 
 
 def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
-    """Why functions that were imported here by name are not those of this code; "" when they are,
-    and where no file shows it.
-    """
+    """Why imported functions are not those of this code; "" when they are, or no file shows it."""
     if not code or code.startswith(UNKNOWN) or _loaded_code(tuple(functions)) == code:
         return ""
     return (
@@ -96,9 +94,7 @@ def _changed(path: Path) -> bool:
 
 
 def _code(function: Callable[..., Any]) -> Any:
-    """What Python made of a function's text, of the innermost where it is decorated; None of what
-    is no function.
-    """
+    """What Python made of a function's text, undecorated; None of what is no function."""
     return getattr(inspect.unwrap(function), "__code__", None)
 
 

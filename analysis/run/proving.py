@@ -113,9 +113,7 @@ def prove(
 
 
 def write_certificates(path: Path, proof: Path, vipr: Path) -> list[Path]:
-    """Write the trees of an accepted proof as VIPR certificates; returns the files, none where
-    there is no tree over a program.
-    """
+    """Write an accepted proof's trees as VIPR certificates; returns the files, perhaps none."""
     texts = certificates(read_bytes(path), read_bytes(proof))
     several = range(1, len(texts) + 1) if len(texts) > 1 else []
     files = [vipr.with_stem(f"{vipr.stem}-{k}") for k in several] or [vipr]
@@ -148,9 +146,7 @@ def covers(proof: Proof, result: Result) -> bool:
 
 
 def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
-    """For each level of a result, whether a proof leaves nothing of its claims to be taken on
-    trust.
-    """
+    """For each level of a result, whether a proof leaves nothing of its claims on trust."""
     first = {"status": result.status.value, "bound": result.bound}
     claims = [first, *result.certificate.get("levels", [])[1:]]
     whole, within = analysis_of(proof.problem).whole, result.outcome.tolerance

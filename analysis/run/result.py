@@ -1,6 +1,4 @@
-"""What `cotenant.solve` returns, and the one way a method is run: timed, checked, its objective
-recomputed by us.
-"""
+"""What `cotenant.solve` returns, and how a method is run: timed, checked, recomputed by us."""
 
 from __future__ import annotations
 
@@ -484,9 +482,7 @@ def _named(value: Any) -> str:
 
 
 def _traced(outcome: Outcome[Answer], objective: float | None, seconds: float) -> Outcome[Answer]:
-    """The outcome with a trace that ends where the method did: many prove their answer in one step
-    and note nothing on the way.
-    """
+    """The outcome with a trace that ends where the method did: many note nothing on the way."""
     end = (objective, outcome.bound)
     if outcome.bound is None or (outcome.trace and outcome.trace[-1][1:] == end):
         return outcome
@@ -525,9 +521,7 @@ def _measured(
 
 
 def _unmeasured(instance: Instance, solution: Solution, outcome: Outcome) -> Outcome:
-    """What is kept of an answer when Ctrl-C comes before it is measured: it is checked, but its
-    value proves nothing.
-    """
+    """What is kept of an answer that Ctrl-C leaves unmeasured: checked, but it proves nothing."""
     check(instance, solution)  # quick, and nothing is handed on without it
     status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
     why = "interrupted before the answer was measured; `cotenant check` measures it"

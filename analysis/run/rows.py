@@ -161,9 +161,7 @@ def _rows(text: str, path: str | os.PathLike[str]) -> list[Any]:
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """The rows that `out` holds already, by key; failed and interrupted ones are run again, a line
-    cut short is taken off.
-    """
+    """The rows of `out` by key, without failed and interrupted ones; a cut line goes."""
     if out is None or not os.path.isfile(out):
         return {}
     text = read_text(out)

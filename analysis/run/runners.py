@@ -1,6 +1,4 @@
-"""Where the cells of a comparison are run: in this process, in processes of their own, or on a
-cluster.
-"""
+"""Where the cells of a comparison run: in this process, in others, or on a cluster."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ from .workers import Processes
 
 
 class Runner(Protocol):
-    """Where cells are run: here, in processes, or on a cluster. Entered, prepared once, asked for
-    its rows, left.
-    """
+    """Where cells run: here, in processes, or on a cluster; entered, prepared once, left."""
 
     def __enter__(self) -> Self: ...
 
@@ -31,9 +27,7 @@ class Runner(Protocol):
         """Take the cells; refuse before any work what cannot be run."""
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come; raises KeyboardInterrupt when Ctrl-C ended it, after all rows that
-        could be kept.
-        """
+        """The rows as they come; raises KeyboardInterrupt after those that Ctrl-C left."""
 
 
 class InProcess:

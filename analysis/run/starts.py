@@ -25,9 +25,7 @@ from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop, agree
 from ..registry import analysis_of
 
 SHARE, HERE_SECONDS = 10, 0.5
-"""Of a time limit, policies get one part in so many, or so many seconds of short ones: few look at
-a clock.
-"""
+"""Of a time limit policies get one part in so many, or so many seconds of short ones."""
 
 APART = 2
 """After one part in so many of a time limit no policy is begun, and what runs in a process of its
@@ -178,9 +176,7 @@ class Starts:
         )
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
-        """The levels of an outcome with the values of the best start, none of them proved yet; none
-        where they are not metrics.
-        """
+        """The levels with the best start's values, none proved; none if they are no metrics."""
         assert self.best is not None
         if tuple(level["objective"] for level in levels) != self.levels[: len(levels)]:
             return []
@@ -193,9 +189,7 @@ class Starts:
         return made
 
     def _ask(self, policy: Method, seconds: float) -> bool:
-        """Compare the answer of a policy with the best so far; False where it refuses to begin with
-        so little time.
-        """
+        """Compare a policy's answer with the best so far; False where it refuses so little time."""
         function = policy.resolve()
         given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
         if policy.kind == "exact" and self.best is not None:
@@ -224,9 +218,7 @@ class Starts:
             self.best = start
 
     def worth(self, answer: Solution, measured: Mapping[str, float]) -> Worth | None:
-        """What the method compares; None for an answer that is none to its question, or that has no
-        value in one of the levels.
-        """
+        """What the method compares; None for an answer to another question, or without a value."""
         before: Worth | None = ()
         if self.method.asks:
             asks = resolve(self.method.asks)

@@ -216,9 +216,7 @@ class StatefulWorkers:
         )
 
     def _answered(self, number: int, question: tuple[Any, ...], notes: list[Note]) -> Any:
-        """The answer of one; where its holder died, of the one that takes its place, which is asked
-        what was noted first.
-        """
+        """The answer of one, or of the one in its place, which is asked what was noted first."""
         deaths = 0
         while True:
             kind, value = self._answer(number, question[1], self._labels[number])

@@ -29,9 +29,7 @@ class Outlook:
 
 
 def outlook(cells: Sequence[Cell], rows: Sequence[Row], processes: int | None) -> Outlook:
-    """The outlook when these rows are there; `processes` take the cells in their order, None is a
-    cluster.
-    """
+    """The outlook when these rows are there; `processes` is None for a cluster."""
     done = {row["key"] for row in rows}
     left = [cell for cell in cells if cell.key not in done]
     taken = _seconds_of(rows)

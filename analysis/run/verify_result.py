@@ -1,6 +1,4 @@
-"""A stored result judged again: what its instance and its answer do not bear out, and what was not
-looked at.
-"""
+"""A stored result judged again: what is not borne out, and what was not looked at."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ REPEATED = 1e-12
 """
 
 LIMIT = 20.0
-"""Seconds to make a proof of a bound, as many to judge it, and as many to look for an answer where
-there is said to be none.
-"""
+"""Seconds to make a proof, to judge it, and to look for an answer where none is claimed."""
 
 Bound = Literal["re-proved", "not re-proved", "none"]
 
@@ -184,9 +180,7 @@ class _ResultVerifier:
         return Recheck((*self.broken, *more), unseen, self.bound)
 
     def _as_written(self) -> None:
-        """The document as it was read must be the one that its own fields make: gaps, levels, and
-        what else follows.
-        """
+        """The document must be the one that its own fields make: gaps, levels, what follows."""
         if self.result.stored is None:
             return
         written, made = _by_field(self.result.stored), _by_field(self.result.document())
@@ -295,9 +289,7 @@ class _ResultVerifier:
         self.broken += _contradictions(name, self.measured.get(name or ""), *claim, stated=stated)
 
     def _tolerance(self) -> None:
-        """Only an equilibrium counts as one within a tolerance, and that is the one its certificate
-        and options name.
-        """
+        """Only an equilibrium counts within a tolerance, that of its certificate and options."""
         result, kind = self.result, self.kind
         tolerance, stated = result.outcome.tolerance, result.certificate.get("tolerance")
         if kind is None:  # a user's function
@@ -318,9 +310,7 @@ class _ResultVerifier:
             )
 
     def _levels(self) -> None:
-        """The levels of a lexicographic method: values that are metrics, and bounds as of the
-        objective.
-        """
+        """The levels of a lexicographic method: values that are metrics, and bounds."""
         result, levels, first = self.result, self.result.certificate.get("levels", []), True
         for number, level in enumerate(levels):
             name, value, bound = level["objective"], level["value"], level["bound"]
@@ -390,9 +380,7 @@ class _ResultVerifier:
         return looked_at and implies(limit, bound, sense, whole=name in self.whole)
 
     def _covered_by_proof(self) -> tuple[bool, ...]:
-        """For each level, whether a proof that is made now leaves nothing of it to be taken on
-        trust.
-        """
+        """For each level, whether a proof made now leaves nothing of it on trust."""
         if self.method is None or not self.time_limit or self.checks.other_question:
             return ()
         with TemporaryDirectory() as folder:
@@ -456,9 +444,7 @@ def _contradictions(
     *,
     stated: bool = True,
 ) -> list[str]:
-    """Where a bound and a status do not fit the value they are claimed of; `stated`: that they
-    agree had to be said.
-    """
+    """Where bound and status do not fit their value; `stated`: agreement had to be said."""
     optimal = status is Status.OPTIMAL
     if name is None:
         return ["claimed optimal without an objective"] if optimal else []

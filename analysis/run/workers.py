@@ -1,6 +1,4 @@
-"""Runs in processes of their own: a hard limit around each, a death takes only its cell, and Ctrl-C
-is received once for all.
-"""
+"""Runs in processes of their own: a hard limit around each, a death takes its cell only."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from .own_functions import why_other_code
 from .rows import Row
 
 HARD_FACTOR, HARD_EXTRA = 2.0, 20.0
-"""The hard limit of a run: so many times its time limit, and so many seconds more (to load, to
-compile, to check the answer).
-"""
+"""The hard limit of a run: so many times its time limit, and so many seconds more."""
 
 INTERRUPT_GRACE = 10.0
 """Seconds that the runs going on have after Ctrl-C to hand in the best they have."""
@@ -37,9 +33,7 @@ CellOutcome = tuple[What, Any]
 
 
 def hard_limit(time_limit: float | None) -> float | None:
-    """Seconds after which a run is stopped from outside: 2 x `time_limit` + 20 s; None without a
-    time limit.
-    """
+    """Seconds after which a run is stopped: 2 x `time_limit` + 20 s; None without a limit."""
     return None if time_limit is None else HARD_FACTOR * time_limit + HARD_EXTRA
 
 
@@ -82,9 +76,7 @@ def pickled_cell(cell: Cell) -> bytes:
 
 
 def why_unpicklable(frame: bytes) -> str:
-    """Why a pickled cell cannot be opened here; "" when it can. For the process that is to run
-    it.
-    """
+    """Why the process that is to run a pickled cell cannot open it; "" when it can."""
     try:
         pickle.loads(frame)
     except Exception as error:
@@ -93,9 +85,7 @@ def why_unpicklable(frame: bytes) -> str:
 
 
 def user_functions(cells: Sequence[Cell]) -> dict[bytes, Cell]:
-    """One pickled cell for each function of the user's own: what another process may be unable to
-    open.
-    """
+    """One pickled cell for each function of the user's: other processes may lack it."""
     own = {cell.name: cell for cell in cells if not isinstance(cell.method, str)}
     return {pickled_cell(cell): cell for cell in own.values()}
 
@@ -274,9 +264,7 @@ class Processes:
             refuse_unpicklable(found, self._workers[0].opened)
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come. After Ctrl-C those that are handed in within the grace, and then
-        KeyboardInterrupt.
-        """
+        """The rows as they come; after Ctrl-C those of the grace, and then KeyboardInterrupt."""
         outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
         going = len(self._workers)
         with Interrupts(lambda: outcomes.put(None)) as interrupts:

@@ -1,6 +1,4 @@
-"""Scheduling: metrics, windows of a trace, strategy-resistance, the price of fairness, and the
-audit of a log.
-"""
+"""Scheduling: metrics, windows, strategy-resistance, price of fairness, audit of a log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Judge a log's own schedule by the Shapley value: who contributed, who received, who is owed, over
-time.
-"""
+"""Judge a log's own schedule by the Shapley value: who contributed, received, is owed."""
 
 from __future__ import annotations
 
@@ -97,9 +95,7 @@ class Audit:
 
     @property
     def owed(self) -> Floats:
-        """(k, q) contributed minus received: what an organization is owed (above 0) or owes
-        [unit-seconds].
-        """
+        """(k, q) contributed minus received: what is owed (above 0) or owes [unit-seconds]."""
         return self.contributed - self.received
 
     def document(self) -> dict[str, Any]:
@@ -307,9 +303,7 @@ def many_orderings(instance: Scheduling) -> int:
 
 
 def audit_tables(found: Audit) -> list[Table]:
-    """Tables for people: the end of the window, debts over time, and how unfair the schedule
-    was.
-    """
+    """Tables for people: the window's end, debts over time, and how unfair the schedule was."""
     instance = found.instance
     count = np.bincount(instance.organization, minlength=instance.organizations)
     columns = (
@@ -434,9 +428,7 @@ def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
 
 
 def window_notes(windows: Sequence[Window]) -> Iterator[str]:
-    """What the numbers of some windows rest on: machines the log really used, and jobs whose start
-    is not known.
-    """
+    """What some windows' numbers rest on: machines used, and jobs whose start is not known."""
     total = windows[0].instance.total_machines
     peaks = [_peak(each) for each in windows]
     over = sum(peak > total for peak in peaks)

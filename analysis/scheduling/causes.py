@@ -111,9 +111,7 @@ def flows(judged: Window) -> Flows:
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What runs and waits between two events, and the jobs behind it: copies of one job count as
-    one of so many processors.
-    """
+    """What runs and waits between two events; copies of one job count as one of many processors."""
 
     times: Integers  # (m + 1,)
     length: Floats  # (m,)
@@ -208,9 +206,7 @@ class Alone:
 
 
 def alone(judged: Window) -> list[Alone]:
-    """Each organization on its own machines, first in, first out; what needs more of them at once
-    does not start.
-    """
+    """Each organization on its own machines, first in, first out; wider jobs do not start."""
     instance = judged.instance
     found = []
     for u in range(instance.organizations):

@@ -90,9 +90,7 @@ class Fairness:
 
     @cached_property
     def error(self) -> Floats:
-        """(k,) of sampled coalitions: what the debts may be off by, with probability 0.95 in each
-        window [core hours].
-        """
+        """(k,) of sampled coalitions: most error of the debts, at 0.95 a window [core hours]."""
         return self._summed("error")
 
     @cached_property
@@ -383,9 +381,7 @@ def _of_given(
 
 
 def _spread(audits: list[Audit], number: int) -> Floats | None:
-    """(k,) the largest difference that other orders of ties make to the debts; None where they
-    take too long.
-    """
+    """(k,) the largest change of the debts by other orders of ties; None where too slow."""
     steps = {"REF": 3, "FIFO": 2}
     if any(each.reference == "RAND" for each in audits):
         return None

@@ -19,9 +19,7 @@ LEVELS = 3
 """Priorities that accounts can be given, the lowest being none."""
 
 _WORK = 1e7
-"""Jobs that the simulations of a fit may serve together, a parallel one counting for `_WIDE`: some
-fifteen seconds.
-"""
+"""Jobs, weighted by `_WIDE` where parallel, that a fit's simulations serve: some 15 s."""
 
 _WIDE = 8
 
@@ -76,9 +74,7 @@ class Fit:
 
     @property
     def best(self) -> Fitted | None:
-        """The weights or the levels, whichever is nearer; None when neither is nearer than what
-        there is.
-        """
+        """The weights or the levels, whichever is nearer; None when neither is nearer than now."""
         found = [each for each in (self.weights, self.levels) if each.nearer(self.now)]
         return min(found, key=lambda each: each.judged, default=None)
 

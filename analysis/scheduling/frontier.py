@@ -1,6 +1,4 @@
-"""The price of fairness among organizations: the most work, and the most utility, within each
-distance from REF's schedule.
-"""
+"""The price of fairness among organizations: most work and utility by distance from REF."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
 
 MOST_JOBS = 60
-"""Up to so many jobs released before the horizon every limit has its program; beyond, only cheap
-bounds are given.
-"""
+"""Up to so many jobs every limit has its program; beyond, there are only cheap bounds."""
 
 
 @validate_options
@@ -204,9 +200,7 @@ class _Map:
         return whole / (self.instance.capacity * self.instance.horizon)
 
     def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
-        """What a schedule says, counted again; a bound in whole units, so that it and a value are
-        equal or are not.
-        """
+        """What a schedule says, counted again; its bound in whole units, to be equal or not."""
         proved = None if bound is None else self._scaled(round(bound / self._scaled(1)))
         reached = distance(self.instance, schedule, self.psi) / self.units
         return PricePoint(

@@ -99,9 +99,7 @@ def unfairness(found: Reference, psi: Integers) -> float | None:
 
 
 def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
-    """Mean time from release to completion or the horizon, over jobs released before it; None
-    without any.
-    """
+    """Mean time from release to completion or horizon, of jobs released before; None without."""
     released = instance.release < instance.horizon
     if not released.any():
         return None

@@ -1,6 +1,4 @@
-"""The pictures of schedules: who is owed what over time, what each organization gets, and how busy
-the machines are.
-"""
+"""The pictures of schedules: who is owed what, what each organization gets, busy machines."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ LARGE = 1e5
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 TIMES, MOST_NAMES, MOST_OVER_TIME = 40, 20, 8
-"""Times looked at; organizations that are drawn; organizations up to which debts are followed over
-time.
-"""
+"""Times looked at; organizations drawn; organizations up to which debts are drawn over time."""
 
 
 @validate_options
@@ -87,9 +83,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Debts over time and at the horizon, utility against contribution, busy machines; of one
-    instance's runs.
-    """
+    """Debts, utility against contribution, busy machines; of one instance's runs."""
     by_method = records_by_method(rows, "busy")
     if not by_method:
         return []
@@ -127,9 +121,7 @@ def _debts(instance: Scheduling, schedule: Schedule, times: Integers, reading: R
 
 @lru_cache(maxsize=4)
 def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> Integers:
-    """(coalitions by mask, times) the values of REF's coalitions; kept for the next schedule of the
-    same instance.
-    """
+    """(coalitions by mask, times) values of REF's coalitions; kept for the next schedule."""
     played = play_ref(instance, reading=reading, samples=np.array(times))
     values = np.zeros((len(played.masks) + 1, len(times)), dtype=np.int64)
     values[played.masks] = played.values[:, np.searchsorted(played.times, times)]

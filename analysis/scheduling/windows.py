@@ -35,15 +35,11 @@ RAND_AS: dict[str, dict[str, Any]] = {
     "RAND75": {"orderings": 75, "reading": "definition"},
     "RAND15-figure": {"orderings": 15, "reading": "figure"},
 }
-"""RAND's options by the names of tables 1 and 2, which give its N: compared at t + 1 as in figure
-6, and at t, as REF is.
-"""
+"""RAND's options by the tables' names, which give its N: at t + 1 as figure 6, and at t."""
 
 TABLE_RULES = ("ROUNDROBIN", *RAND_AS, "DIRECTCONTR", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 RULES = (*TABLE_RULES, "FIFO", "random")
-"""The tables' rules and the two floors: methods of the catalogue, or names of `RAND_AS`. A rule's
-place seeds its draws.
-"""
+"""The tables' rules and the two floors, of the catalogue or `RAND_AS`; places seed draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +152,7 @@ def study(
 
 @cache
 def rule_named(name: str) -> tuple[Callable[..., Schedule | Outcome], bool]:
-    """A method of the catalogue or RAND as `RAND_AS` has it, and whether it draws; raises
-    UnknownName with the near ones.
-    """
+    """A method of the catalogue or of `RAND_AS`, and whether it draws; raises UnknownName."""
     rule = find("scheduling", "RAND" if name in RAND_AS else name).resolve()
     return partial(rule, **RAND_AS.get(name, {})), accepts(rule, "rng")
 
@@ -170,9 +164,7 @@ def rule_schedule(instance: Scheduling, name: str, rng: np.random.Generator) -> 
 
 
 def whole_schedule(answer: Schedule | Outcome) -> Schedule:
-    """A rule's schedule; Ctrl-C in the rule goes on, so that nothing is concluded from half of its
-    schedule.
-    """
+    """A rule's schedule; Ctrl-C in it goes on: half a schedule lets nothing be concluded."""
     if isinstance(answer, Outcome):
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
@@ -182,9 +174,7 @@ def whole_schedule(answer: Schedule | Outcome) -> Schedule:
 
 
 def summarize(sample: npt.ArrayLike, seed: int = 0, resamples: int = 2000) -> Summary:
-    """Mean, standard deviation, median, quartiles, and a percentile bootstrap interval of the mean
-    (95 %).
-    """
+    """Mean, deviation, median, quartiles, and a percentile bootstrap interval of the mean."""
     values = np.asarray(sample, dtype=float)
     rng = np.random.default_rng(seed)
     means = values[rng.integers(0, len(values), (resamples, len(values)))].mean(axis=1)

@@ -1,6 +1,4 @@
-"""Policies that match the whole population at once: complementary, stable marriage, stable
-roommates.
-"""
+"""Policies that match everyone at once: complementary, stable marriage, stable roommates."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ if TYPE_CHECKING:
     from ...solvers.roommates.ranks import Ranks
 
 AN_ENTRY, A_PROPOSAL = 5e-8, 4e-9
-"""Seconds to sort an entry of a list, and for each pair of agents: proposals and rejections of
-large populations.
-"""
+"""Seconds to sort an entry of a list, and for each pair of agents: proposals, rejections."""
 
 Completion = Literal["individual", "pair"]
 Ties = Literal["index", "own"]
@@ -245,9 +241,7 @@ def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) ->
 
 
 def _places(cost: Floats) -> Floats:
-    """The place of a cost among all costs, a whole number, leaves room for the agents' own order of
-    equals.
-    """
+    """The place of a cost among all: whole, which leaves room for own orders of equals."""
     return np.where(
         np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf
     )
@@ -273,9 +267,7 @@ def _marry(instance: Colocation, proposing: Integers) -> Pairing:
 
 
 def _mutual_cost(instance: Colocation, rows: Integers, columns: Integers) -> Floats:
-    """Penalties of `rows` types beside `columns` types, inf where the pair is forbidden on either
-    side.
-    """
+    """Penalties of `rows` types beside `columns` types, inf where the pair is forbidden."""
     block = np.ix_(rows, columns)
     return np.where(instance.allowed[block], instance.penalty[block], np.inf)
 
@@ -301,9 +293,7 @@ def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int
 def _abreast(
     left: list[tuple[int, int]], right: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int, int]]:
-    """Walk two sequences of runs of equal length side by side: (type left, type right, how many
-    such places).
-    """
+    """Walk two sequences of runs of equal length: (type left, type right, how many places)."""
     i = j = 0
     used_left = used_right = 0
     while i < len(left):

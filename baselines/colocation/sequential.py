@@ -105,9 +105,7 @@ def threshold(
 
 
 class _Processors:
-    """Processors in a row: the first `used` are taken, some of them by one task that could still
-    get a co-runner.
-    """
+    """Processors in a row: the first `used` are taken, some by a task without a co-runner."""
 
     def __init__(self, instance: Colocation) -> None:
         everyone = instance.agents
@@ -148,9 +146,7 @@ class _Processors:
 
 
 def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
-    """Place the tasks in turn, greedily or under a tolerance; those that find no place remain in
-    the draft.
-    """
+    """Place tasks in turn, greedily or under a tolerance; the others remain in the draft."""
     processors = _Processors(draft.instance)
     for a, run in runs(tasks):
         while run > 0:
@@ -192,9 +188,7 @@ def _choice(
 def _tolerable(
     instance: Colocation, a: int, others: Integers, tolerance: float | None
 ) -> Booleans | None:
-    """With whom of the other types an a-task and its co-runner both stay under the tolerance; None
-    without one.
-    """
+    """With whom of the other types an a-task stays tolerable, both ways; None without one."""
     if tolerance is None:
         return None
     under: Booleans = (

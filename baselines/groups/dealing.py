@@ -1,6 +1,4 @@
-"""Policies that deal jobs to machines: by pressure, there and back or machine after machine, and at
-random.
-"""
+"""Policies that deal jobs to machines: by pressure, in turn or there and back, at random."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 Halving = Literal["always", "on-failure"]
 
 LEAST_BID = 1e-12
-"""Share of the mean budget below which no bid falls: on a server of one's own any bid at all takes
-everything.
-"""
+"""Share of the mean budget below which no bid falls: alone, any bid takes the server."""
 
 
 @validate_options
@@ -130,9 +128,7 @@ def exchange_modified(
 
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """The bidding game on the jobs that can use a second core; the others' slivers stand as fixed
-    bids.
-    """
+    """The bidding game of jobs that can use a second core; others' slivers are fixed bids."""
 
     scaled_market: ScaledMarket
     first: Floats
@@ -203,9 +199,7 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
 def _extremes(
     scaled_market: ScaledMarket, marginal: Floats, can_give: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the job with the most and the one with the least marginal utility that has money to
-    give; -1 for none.
-    """
+    """(n,) the jobs of most and, with money to give, of least marginal utility; -1 for none."""
     users = scaled_market.market.users
     number = np.arange(len(marginal))
     order = np.lexsort((number, -marginal, scaled_market.user))
@@ -225,9 +219,7 @@ def _played(
     rounding: Rounding,
     clock: Clock,
 ) -> Outcome:
-    """The game, round after round; a move answers with the next bids, and whether they are the
-    last.
-    """
+    """The game, round after round; a move gives the next bids, and whether they are the last."""
     validate_rounding(instance, rounding, clock.left)
     market = ScaledMarket.of(instance)
     game = _Game(market, equal_bids(market), LEAST_BID)

@@ -1,6 +1,4 @@
-"""The rules of the paper's section 7.1, and two floors: who is served next when a machine is
-free.
-"""
+"""The rules of the paper's section 7.1, and two floors: who is served next."""
 
 from __future__ import annotations
 

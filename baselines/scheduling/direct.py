@@ -1,6 +1,4 @@
-"""DIRECTCONTR: contribution measured directly, as the utility of the jobs an organization's
-machines have run.
-"""
+"""DIRECTCONTR: contribution as the utility of jobs that one's machines have run."""
 
 from __future__ import annotations
 

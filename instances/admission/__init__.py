@@ -1,6 +1,4 @@
-"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano, "Matching Theory
-and Virtual Machines").
-"""
+"""Admission: jobs apply to virtual machines with typed cores (Hines and Romano)."""
 
 from __future__ import annotations
 

@@ -34,14 +34,10 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 LARGEST_COUNT = 2**31
-"""Cores of one VM and type, and threads of one job, stay below this: sums over VMs and jobs must
-fit in 64 bits.
-"""
+"""Cores of a VM and type, and threads of a job, stay below this: sums must fit in 64 bits."""
 
 SMALLEST, LARGEST = 1e-9, 1e12
-"""Speeds and lengths lie between these: what is beyond is a matter of units, and sums and quotients
-must stay finite.
-"""
+"""Speeds and lengths lie between these: sums and quotients must stay finite."""
 
 IN_UNITS = Between(SMALLEST, LARGEST, "a number of units", cure="Choose another unit")
 
@@ -166,9 +162,7 @@ class Admission(Instance["Assignment"]):
         )
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, and how the threads asked for compare with the cores there
-        are.
-        """
+        """Facts for people: size, and how the threads asked for compare with the cores."""
         total, wanted = int(self.cores.sum()), int(self.threads.sum())
         facts: dict[str, object] = {
             **super().summary(),

@@ -71,18 +71,14 @@ def gains_at_prices(
 
 @validate_options
 def price_bound(instance: Admission, prices: Floats) -> float:
-    """The most total speed any assignment can have, proved by prices (V, C) of cores, 0 or more;
-    see the module.
-    """
+    """The most total speed of any assignment, proved by prices (V, C) of cores, 0 or more."""
     prices = shaped("prices", prices, *instance.cores.shape)
     gain, _ = gains_at_prices(instance, prices)
     return float((prices * instance.cores).sum() + np.maximum(gain.max(axis=1), 0.0).sum())
 
 
 def pair_bounds(instance: Admission, prices: Floats) -> Floats:
-    """(J, V) the most total speed of an assignment in which job j is on VM v, proved by prices as
-    in `price_bound`.
-    """
+    """(J, V) the most total speed with job j on VM v, proved by prices as in `price_bound`."""
     gain, _ = gains_at_prices(instance, prices)
     best = np.maximum(gain.max(axis=1), 0.0)
     bounds: Floats = (prices * instance.cores).sum() + best.sum() - best[:, None] + gain

@@ -18,9 +18,7 @@ from ..problem.option_types import validate_options
 from .instance import Admission, Assignment, Booleans, Floats, Integers
 
 SCHEMES = ("SM", "DA1", "DA2", "proposed")
-"""The four schemes of Hines and Romano, in the order of their tables, as the catalogue names
-them.
-"""
+"""The four schemes of Hines and Romano, in their tables' order, by catalogue name."""
 
 STRICTLY = 1e-9
 """A job is strictly faster elsewhere when it gains more than this, relative to its speed there."""
@@ -51,9 +49,7 @@ def core_order(speed: Floats) -> Integers:
 
 
 def job_ranking(threads: Integers) -> Integers:
-    """(J,) jobs in the order in which every VM ranks them: decreasing threads, ties to the lowest
-    job.
-    """
+    """(J,) jobs as every VM ranks them: decreasing threads, ties to the lowest job."""
     order: Integers = np.argsort(-threads, kind="stable")
     return order
 

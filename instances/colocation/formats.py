@@ -226,9 +226,7 @@ def preference_lists(path: PathLike) -> Colocation:
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput lost when a run takes `together` instead of `alone`; what is missing or forbidden
-    stays so.
-    """
+    """Throughput lost when a run takes `together` instead of `alone`; inf and NaN stay."""
     with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
         return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 

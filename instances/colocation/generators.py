@@ -1,6 +1,4 @@
-"""Generators: populations of the papers' jobs (synthetic penalties), random and score-based
-preference instances.
-"""
+"""Generators: populations with synthetic penalties, random and score-based preferences."""
 
 from __future__ import annotations
 

@@ -54,18 +54,14 @@ _WHY_NO_LESS = (
 
 
 BLOCK = 512
-"""Types that are looked at at once beside as many others: of ten thousand different agents a table
-of all pairs takes .8 GB.
-"""
+"""Types looked at at once beside as many: of ten thousand, a whole table takes .8 GB."""
 
 COMPUTED_DECIMALS = 12
 """Decimals of penalties that a reader or a generator computes."""
 
 
 def computed_penalty(penalty: npt.ArrayLike) -> Floats:
-    """Penalties from a float computation, rounded to 12 decimals: they are compared exactly, so its
-    noise would be an order.
-    """
+    """Computed penalties, to 12 decimals: an exact comparison would order their noise."""
     return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
@@ -253,9 +249,7 @@ class Colocation(Instance["Pairing"]):
 
     @property
     def single_penalty(self) -> float:
-        """Penalty of a job without co-runner: `unpaired` if given, else 0 (alone on a machine of
-        its own).
-        """
+        """Penalty of a job without co-runner: `unpaired` if given, else 0 (alone on a machine)."""
         return 0.0 if self.unpaired is None else self.unpaired
 
     @cached_property
@@ -281,9 +275,7 @@ class Colocation(Instance["Pairing"]):
         return f"intervals {level}{self.intervals and f' ({self.intervals})'}"
 
     def without_intervals(self, **changes: Any) -> Self:
-        """The instance with its penalties as if they were known exactly, and other fields changed;
-        see `replace`.
-        """
+        """The instance as if its penalties were known exactly, other fields changed as given."""
         nothing = {"low": None, "high": None, "looks": None, "confidence": None, "intervals": ""}
         return self.replace(**{**nothing, **changes})
 
@@ -459,9 +451,7 @@ class Pairing(Solution):
     def from_partners(
         cls, types: npt.ArrayLike, partner: npt.ArrayLike, number_of_types: int
     ) -> Pairing:
-        """A pairing from agents: `types` (n,) type of each, `partner` (n,) the co-runner's index or
-        -1.
-        """
+        """A pairing from agents: `types` (n,) of each, `partner` (n,) its co-runner or -1."""
         kind = np.asarray(types, dtype=np.int64)
         mate = np.asarray(partner, dtype=np.int64)
         left = np.flatnonzero(mate > np.arange(len(mate)))
@@ -469,9 +459,7 @@ class Pairing(Solution):
         return cls(kind[left], kind[mate[left]], np.ones(len(left), dtype=np.int64), alone)
 
     def partners(self, instance: Colocation) -> Integers:
-        """(n,) each agent's partner under the pairing, -1 for none, the agents of a type taken in
-        order; see `from_partners`.
-        """
+        """(n,) each agent's partner, -1 for none, agents in order of type; see `from_partners`."""
         following = np.cumsum(instance.count) - instance.count
         mate = np.full(instance.agents, -1, dtype=np.int64)
         for a, b, number in zip(
@@ -492,9 +480,7 @@ class Pairing(Solution):
         return cls(first, second, matrix[first, second], np.asarray(single))
 
     def beside(self) -> Integers:
-        """(T, T): `beside[a, b]` agents of type a run beside one of type b; symmetric, 2 per a-a
-        pair on the diagonal.
-        """
+        """(T, T): `beside[a, b]` agents of type a run beside b; symmetric, 2 per a-a pair."""
         types = len(self.single)
         matrix = np.zeros((types, types), dtype=np.int64)
         np.add.at(matrix, (self.first, self.second), self.pairs)

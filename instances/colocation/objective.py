@@ -1,6 +1,4 @@
-"""What a pairing costs: the penalty of each agent, of each type, and the slack of fair
-attribution.
-"""
+"""What a pairing costs: penalties of agents and types, and slack of fair attribution."""
 
 from __future__ import annotations
 
@@ -13,9 +11,7 @@ from .stability import decimal, least_float, require_intervals
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
-    """Type, penalty and number of agents, one entry for each (type, co-runner's type) and for each
-    type of singles.
-    """
+    """Type, penalty and number of agents of each (type, co-runner's type) and each single."""
     a, b = pairing.first, pairing.second
     alone = np.flatnonzero(pairing.single)
     kind = np.concatenate([a, b, alone])
@@ -74,15 +70,11 @@ def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
 
 
 ROUNDING = 1e-12
-"""Two means of the same decimals, added in another order, differ by less than this fraction of
-their scale.
-"""
+"""Sums of the same decimals in two orders differ by less than this fraction of them."""
 
 
 def within_slack(instance: Colocation, pairing: Pairing, slack: float) -> bool:
-    """Whether the slack is at most this, but for the rounding of sums: data are decimals, and no
-    tolerance is theirs.
-    """
+    """Whether the slack is at most this, but for the rounding of sums: data get no tolerance."""
     return attribution_slack(instance, pairing) <= slack + ROUNDING * scale(instance, "slack")
 
 
@@ -106,9 +98,7 @@ def least_allowance(instance: Colocation, pairing: Pairing) -> float:
 
 
 def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
-    """Whether the slack is at most this, exactly: floats decide where they are far apart, fractions
-    elsewhere.
-    """
+    """Whether the slack is at most this, exactly: fractions decide where floats are near."""
     beyond = attribution_slack(instance, pairing) - most
     if abs(beyond) > ROUNDING * scale(instance, "slack"):
         return beyond < 0
@@ -116,9 +106,7 @@ def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
 
 
 def scale(instance: Colocation, objective: str, **options: object) -> float:
-    """The largest penalty, in absolute value, that an agent could have, for objectives that are
-    penalties; else 1.
-    """
+    """The largest absolute penalty an agent could have, for objectives of penalties; else 1."""
     if objective == "worst_case_penalty":
         return scale(worst_case(instance), "penalty")
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):

@@ -315,9 +315,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
 
 
 def _summed(row: CsvRow, what: str, value: float, ends: bool) -> tuple[float, float, int]:
-    """The interval and the number of runs of a row that sums up runs; NaN and 1 for what it does
-    not give.
-    """
+    """The interval and number of runs of a row that sums up runs; NaN and 1 if not given."""
     low, high = (row.number(name) if ends else np.nan for name in ("low", "high"))
     if low > value or (what == "slowdown" and low <= 0):
         least = "above 0 and " if what == "slowdown" else ""

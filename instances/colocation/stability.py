@@ -54,9 +54,7 @@ UNCERTAINTIES: tuple[Uncertainty, ...] = get_args(Uncertainty)
 """Which gains count: measured ones, those in every matrix of the box, those in some."""
 
 _NOISE = 2.0**-49
-"""A few times what rounding decimals to floats, and the float operations of `gains`, can change,
-relative to their operands.
-"""
+"""A few times what floats of decimals, and the operations of `gains`, can be off by."""
 
 
 _LEAST = 1e-300
@@ -131,9 +129,7 @@ def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[F
 
 
 def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-points") -> Floats:
-    """By how much penalty `old` must fall before its agent moves, in floats: `gains` decides
-    exactly.
-    """
+    """By how much penalty `old` must fall for its agent to move, in floats (`gains` is exact)."""
     if alpha_mode == "relative-penalty":
         return alpha * np.abs(old)
     if alpha_mode == "relative-throughput":
@@ -308,9 +304,7 @@ class _Everyone:
         return total
 
     def meetings(self) -> Iterator[tuple[slice, slice, Integers, Integers]]:
-        """Blocks of rows and columns on and above the diagonal, W there and W of the other side,
-        transposed.
-        """
+        """Blocks of rows and columns on and above the diagonal, W there and W.T of the other."""
         for rows, columns in itertools.combinations_with_replacement(
             blocks(self.instance.types), 2
         ):
@@ -348,9 +342,7 @@ class _Tempting:
 
 
 def _products(rows: slice, columns: slice, here: Integers, there: Integers) -> Integers:
-    """Blocking pairs by type, from a block of W and of its transpose; in blocks on the diagonal
-    each is there twice.
-    """
+    """Blocking pairs by type, from blocks of W and its transpose; on the diagonal twice."""
     products = here * there
     if rows == columns:
         alike = np.diagonal(here)

@@ -78,9 +78,7 @@ class ContentionModel:
     seed: int = 2017
 
     def penalties(self, bandwidth: Floats) -> Floats:
-        """(T, T) synthetic penalties for types of these bandwidths [GB/s], rounded to four
-        decimals.
-        """
+        """(T, T) synthetic penalties of types of these bandwidths [GB/s], to four decimals."""
         rng = np.random.default_rng(self.seed)
         demand = np.asarray(bandwidth, dtype=float)
         types = len(demand)

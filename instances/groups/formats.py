@@ -1,6 +1,4 @@
-"""Readers: measured groups and measured curves as tables, and the jobs of a colocation on machines
-of more seats.
-"""
+"""Readers: measured groups and curves as tables, and a colocation on more seats."""
 
 from __future__ import annotations
 

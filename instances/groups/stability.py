@@ -83,9 +83,7 @@ class Losses:
 def agent_losses(
     instance: Groups, grouping: Grouping
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """Type, class, loss in units, number of jobs, and jobs in the group, an entry for each seat of
-    each kind of group.
-    """
+    """Type, class, loss in units and number of jobs of each seat of each kind of group."""
     parts = []
     taken = grouping.members >= 0
     for place in np.unique(grouping.where).tolist():

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MOST_PAIRS = 4_000_000
-"""Pairs of users on a server beyond which no metric asks for the envy of a whole market: more would
-take over a second.
-"""
+"""Pairs of users on a server beyond which metrics leave envy out: over a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +77,13 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
 
 
 def pairs_on_servers(market: Market) -> int:
-    """How many ordered pairs of users share a server, counted by server: the work of an envy
-    matrix.
-    """
+    """How many ordered pairs of users share a server, by server: work of an envy matrix."""
     tenants = np.bincount(places(market).server, minlength=market.servers)
     return int((tenants.astype(float) ** 2).sum())
 
 
 def envied_values(market: Market, allocation: Allocation) -> csr_array:
-    """(n, n) sparse: u_i(x_l), what user l's cores would be worth to user i; 0 where they share no
-    server.
-    """
+    """(n, n) sparse: u_i(x_l), what user l's cores are worth to i; 0 without a shared server."""
     from scipy.sparse import csr_array
 
     where = places(market)
@@ -126,9 +120,7 @@ def envy_matrix(market: Market, allocation: Allocation, users: Integers | None =
 
 
 def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
-    """(n,) each user's worst index and whom it envies most (itself when nobody); 1 for a user
-    without useful jobs.
-    """
+    """(n,) each user's worst index and whom it envies most (itself for nobody); 1 if idle."""
     own = user_utilities(market, allocation.cores)
     other = envied_values(market, allocation)
     other.sort_indices()

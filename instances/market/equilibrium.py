@@ -43,9 +43,7 @@ class Residuals:
 
     @property
     def worst(self) -> float:
-        """The largest of clearing, overspending and regret: 0 at an equilibrium; inf when one of
-        them is no number.
-        """
+        """The largest of clearing, overspending and regret: 0 at equilibrium; inf for NaN."""
         judged = (self.clearing, self.overspending, self.regret)
         return inf if any(map(isnan, judged)) else max(judged)
 
@@ -102,9 +100,7 @@ def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
 
 @validate_options
 def residuals(market: Market, allocation: Allocation) -> Residuals | None:
-    """How far an allocation is from a market equilibrium at its own prices; None without prices.
-    O(jobs).
-    """
+    """How far an allocation is from equilibrium at its own prices; None without. O(jobs)."""
     price = allocation.price
     if price is None:
         return None

@@ -1,6 +1,4 @@
-"""Sharing ratios of whole cores in exact arithmetic, on the decimals as written: which of two is
-larger is never in doubt.
-"""
+"""Sharing ratios of whole cores, exact on the decimals as written: which is larger."""
 
 from __future__ import annotations
 
@@ -13,9 +11,7 @@ from .envy import place_values, places
 from .instance import Floats, Integers, Market
 
 _DIGITS = 12
-"""Significant digits kept of a static utility that is a square root: below them stands the rounding
-of floats, no order.
-"""
+"""Significant digits of a static utility that is a square root: below are only roundings."""
 
 
 class WholeRatios:

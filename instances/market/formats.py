@@ -94,9 +94,7 @@ def jobs_csv(
 
 
 def _amounts(path: Path | None, what: str, amount: str) -> tuple[dict[str, int], list[float]]:
-    """The numbers and amounts of the users or servers that a table of theirs names, none without
-    one.
-    """
+    """The numbers and amounts of users or servers that a table names, none without one."""
     rows = {} if path is None else CsvTable(path, what, amount, lower=True).by_name(what)
     amounts = [row.number(amount, Above(0)) for row in rows.values()]
     return {name: place for place, name in enumerate(rows)}, amounts
@@ -137,9 +135,7 @@ def _numbered(
     row: CsvRow, what: str, known: dict[str, int], values: list[float], value: float, of: str,
     table: Path | None,
 ) -> int:  # fmt: skip
-    """The number of a user or server, a new one when it appears first and no table names them all;
-    its value must not change.
-    """
+    """A user's or server's number, new where no table names it; its value must not change."""
     name = row.word(what)
     if table is not None:
         if name not in known:

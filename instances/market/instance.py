@@ -31,14 +31,10 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 LARGEST_CAPACITY = 1e15
-"""Cores of a server at most (one core more or less still counts then), and the inverse at
-least.
-"""
+"""Cores of a server at most (one more or less still counts), and the inverse at least."""
 
 LARGEST_WORTH = 1e50
-"""Budgets and works at most, and the inverse at least (or 0): products and squares of them are then
-finite floats.
-"""
+"""Budgets and works at most, the inverse (or 0) at least: products are then finite."""
 
 NEAR_ONE = "Use a unit in which the numbers are near 1"
 
@@ -47,9 +43,7 @@ CAPACITY_TOLERANCE = 1e-9
 
 
 def total_by(index: Integers, value: npt.ArrayLike, number: int) -> Floats:
-    """(number,) the sums of `value` over the entries of each index; numpy's bincount, which counts
-    in integers when empty.
-    """
+    """(number,) the sums of `value` by index; numpy's bincount, in floats when empty."""
     return np.bincount(index, weights=value, minlength=number).astype(float, copy=False)
 
 
@@ -184,9 +178,7 @@ class Market(Instance["Allocation"]):
 
     @property
     def useful(self) -> Booleans:
-        """(k,) whether a job does any work at all; one of work 0 gets no cores and moves
-        nothing.
-        """
+        """(k,) whether a job does work at all; one of work 0 gets no cores."""
         return self.work > 0
 
     def any_work(self) -> Booleans:
@@ -195,9 +187,7 @@ class Market(Instance["Allocation"]):
 
     @property
     def active(self) -> Booleans:
-        """(n,) whether a user has a useful job; others are left out of every index and spend
-        nothing.
-        """
+        """(n,) whether a user has a useful job; others are in no index and spend nothing."""
         return np.bincount(self.user[self.useful], minlength=self.users) > 0
 
     def summary(self) -> dict[str, object]:

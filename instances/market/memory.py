@@ -23,9 +23,7 @@ def available_memory() -> int | None:
 
 
 def require_memory(needed: float, what: str) -> None:
-    """Raise InvalidInstance when `needed` bytes are more than there are; says how much is needed
-    and how much there is.
-    """
+    """Raise InvalidInstance when `needed` bytes are more than there are; both are said."""
     there = available_memory()
     if there is not None and needed > there:
         raise InvalidInstance(

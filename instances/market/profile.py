@@ -80,9 +80,7 @@ def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
 
 
 def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:
-    """The parallel fraction in [0, 1] whose Amdahl curve has the least squared relative error; no
-    formula of the thesis.
-    """
+    """The fraction in [0, 1] of least squared relative error; no formula of the thesis."""
     from scipy.optimize import minimize_scalar
 
     count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
@@ -97,9 +95,7 @@ def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Fraction:
-    """A workload's estimate at one data size: mean and variance of F_c, and how many core counts it
-    comes from.
-    """
+    """A workload's estimate at one data size: mean and variance of F_c over core counts."""
 
     workload: str
     size: float
@@ -142,9 +138,7 @@ def fractions(profile: Profile, most_cores: float | None = None) -> list[Fractio
 
 
 def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
-    """Workload -> parallel fraction: the mean over its data sizes (thesis section 3.2.4), cut to
-    [0, 1].
-    """
+    """Workload -> parallel fraction: mean over data sizes (thesis 3.2.4), cut to [0, 1]."""
     estimates: dict[str, list[float]] = {}
     for entry in fractions(profile, most_cores):
         estimates.setdefault(entry.workload, []).append(entry.mean)
@@ -202,9 +196,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
 
 
 def read_pool(path: PathLike) -> dict[str, float]:
-    """Workload -> parallel fraction, from a CSV with columns workload and parallel_fraction, or
-    from a profile.
-    """
+    """Workload -> parallel fraction, from a CSV of these two columns, or from a profile."""
     table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
         return pool(_profile(table))

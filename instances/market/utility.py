@@ -31,9 +31,7 @@ _FREE = 1e-30
 
 
 def speedup(cores: Floats, fraction: Floats) -> Floats:
-    """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0, where any core at all
-    gives 1.
-    """
+    """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0."""
     denominator = fraction + (1 - fraction) * cores
     return np.where(cores > 0, ratio(cores, denominator), 0.0)
 
@@ -114,9 +112,7 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
 def lowest(
     threshold: Floats, group: Integers, groups: int, active: Booleans
 ) -> tuple[Floats, Floats]:
-    """Each group's lowest threshold (0 without active items), and how far each item's is above its
-    group's.
-    """
+    """Each group's lowest threshold (0 if none is active), and each item's height above it."""
     base = np.full(groups, np.inf)
     high = threshold if active.all() else np.where(active, threshold, np.inf)
     np.minimum.at(base, group, high)

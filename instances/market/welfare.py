@@ -8,9 +8,7 @@ from .instance import Floats, Market
 
 
 def nash_welfare(market: Market, utility: Floats) -> float:
-    """exp(sum B_i log u_i / sum B_i) over users with a useful job; 0 when one of them has nothing,
-    1 when there is none.
-    """
+    """exp(sum B_i log u_i / sum B_i) over users with a useful job; 1 when there is none."""
     active = market.active
     if not active.any():
         return 1.0

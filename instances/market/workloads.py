@@ -52,9 +52,7 @@ def synthetic_fractions() -> dict[str, float]:
 
 
 PROFILED = (1, 2, 4, 8, 12, 24, 48)
-"""Core counts of a synthetic profile; the thesis's server has 24 cores and 48 threads (Table
-3.1).
-"""
+"""Core counts of a synthetic profile; the thesis's server has 24 cores (Table 3.1)."""
 
 _OVERHEAD = 0.015
 """Share of the sequential run time that a poor workload loses with every doubling of its cores."""

@@ -1,6 +1,4 @@
-"""What no policy can beat, proved by prices; what a saturated policy clears; and what links
-cost.
-"""
+"""What no policy can beat, proved by prices; what saturated ones clear; cost of links."""
 
 from __future__ import annotations
 

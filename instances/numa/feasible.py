@@ -115,9 +115,7 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
 
 
 def _check_refusals(instance: Numa, run: Simulation) -> None:
-    """Nobody declines more than the limit, and without a limit nobody runs farther away than the
-    policy accepts.
-    """
+    """Nobody declines more than the limit; without one none runs beyond what is accepted."""
     if run.refused > instance.refusal_limit * max(run.served.sum(), 1):
         raise InfeasibleSolution(
             f"{run.refused} refusals by {run.served.sum()} tasks; the limit is "

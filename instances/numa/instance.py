@@ -39,9 +39,7 @@ Queues = Literal["one", "per-processor"]
 _FIXED_SCV = {"deterministic": 0.0, "exponential": 1.0}
 
 MOST_CORES, MOST_PROCESSORS = 100_000, 2000
-"""More than any blade server has; beyond them a size is a slip of the pen, and distances would fill
-the memory.
-"""
+"""More than any blade server has: beyond, a size is a slip, and distances fill memory."""
 
 A_SIZE = Between(
     1, MOST_CORES, cure="A blade is a mesh of rows x columns processors; a row of them is rows 1"
@@ -120,9 +118,7 @@ class Numa(Instance["Simulation | Flow"]):
     names: Annotated[tuple[str, ...], Names("classes", filled=True)] = ()
 
     distance: Integers = field(init=False, repr=False, compare=False)
-    """(L, P) from memory to processor: hops, or `blade_distance` when they are on different
-    blades.
-    """
+    """(L, P) from memory to processor: hops, or `blade_distance` on another blade."""
     slowdown: Floats = field(init=False, repr=False, compare=False)
     """(K, D) service time at each distance over the local one."""
 
@@ -191,9 +187,7 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def blade_distance(self) -> int:
-        """The number that stands for "another blade": one more than the most hops within a
-        blade.
-        """
+        """The number for "another blade": one more than the most hops within a blade."""
         return self.rows + self.columns - 1
 
     @property
@@ -213,9 +207,7 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def overloaded(self) -> bool:
-        """Whether no policy can keep up: more work than the cores can do, or as much and anything
-        random in it.
-        """
+        """Whether no policy can keep up: more work than cores do, or as much and random."""
         clockwork = self.law == self.arrival_law == "deterministic" and self.classes == 1
         return self.load > 1 or (self.load == 1 and not clockwork)
 
@@ -252,9 +244,7 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
 
 
 def _valid_scv(law: str, name: str, scv: float | None) -> float | None:
-    """The variance to keep: None where the law fixes it, so that `replace` may change the law
-    alone.
-    """
+    """The variance to keep: None where the law fixes it: `replace` may change the law."""
     fixed = _FIXED_SCV.get(law)
     if fixed is not None and scv not in (None, fixed):
         raise InvalidInstance(

@@ -1,6 +1,4 @@
-"""The technology model: every number of thesis section 4.2 and Tables 4.1 to 4.3 as a named
-constant with unit and source.
-"""
+"""The technology model: thesis section 4.2 and Tables 4.1 to 4.3 as named constants."""
 
 from __future__ import annotations
 
@@ -104,6 +102,4 @@ THESIS = Technology()
 """The thesis's numbers."""
 
 EXTRA_HOP = 0.3
-"""Penalty of each further hop relative to the first: 130 ns against 100 ns (Table 4.3); Table 4.2
-has no two-hop column.
-"""
+"""Penalty of each further hop relative to the first: 130 over 100 ns (Table 4.3)."""

@@ -1,6 +1,4 @@
-"""Packing: virtual machines on servers, fewest servers or a fair share of fixed ones (Xu and Yu
-2014).
-"""
+"""Packing: virtual machines on servers, few of them or a fair share (Xu and Yu 2014)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The reader of plain tables: virtual machines and hosts, as name, amounts of each resource and
-count.
-"""
+"""The reader of plain tables: virtual machines and hosts, as name, amounts and count."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Readers of foreign formats: .vbp, the Azure list of VMs at an instant, the Alibaba lists of nodes
-and pods.
-"""
+"""Readers of foreign formats: .vbp, Azure's VMs at an instant, Alibaba's nodes and pods."""
 
 from __future__ import annotations
 
@@ -74,9 +72,7 @@ def vbp(path: PathLike) -> Packing:
 
 @dataclass(frozen=True)
 class VmTrace:
-    """VMs that arrive and leave: `kind` (n,) index into `demand` (s, k), `start` and `end` (n,) in
-    seconds.
-    """
+    """VMs that come and go: `kind` (n,) index into `demand` (s, k), `start`, `end` (n,) [s]."""
 
     demand: Integers
     kind: Integers

@@ -45,9 +45,7 @@ class FairShare:
 
     @classmethod
     def of(cls, instance: Packing) -> FairShare:
-        """The fair share of an instance with fixed servers; raises InvalidInstance when they are
-        not.
-        """
+        """The fair share of an instance with fixed servers; else raises InvalidInstance."""
         if np.isinf(instance.server_count).any():
             raise InvalidInstance(
                 "servers",
@@ -78,17 +76,13 @@ class FairShare:
         )
 
     def shares(self, vms: Integers) -> Floats:
-        """(s,) dominant shares of total VM counts, each rounded once: equal shares are equal
-        floats.
-        """
+        """(s,) dominant shares of VM counts, each rounded once: equal shares stay equal."""
         result: Floats = (vms[:, None] * self.request / np.maximum(self.total, 1)).max(axis=1)
         return result
 
     @cached_property
     def due(self) -> tuple[tuple[Fraction, ...], ...]:
-        """(s, k) lambda d_ij exactly; with more than 64 users, whose common denominators grow long,
-        lambda to 300 bits.
-        """
+        """(s, k) lambda d_ij exactly; with more than 64 users lambda to 300 bits."""
         whole = [max(int(number), 1) for number in self.total]
         demand = []
         for row in self.request.tolist():
@@ -160,9 +154,7 @@ SMALLEST = 1e-280
 
 
 def as_written(number: float) -> Fraction:
-    """The rational that a number's shortest decimal says: 0.1 is a tenth, not the float nearest to
-    it.
-    """
+    """The rational of a number's shortest decimal: 0.1 is a tenth, not the nearest float."""
     if isinstance(number, Integral):
         return Fraction(int(number))
     return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))
@@ -190,9 +182,7 @@ def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Flo
 def whole_utilization(
     free: Integers, start: Integers, load: Integers
 ) -> tuple[npt.NDArray[Any], int]:
-    """u_min of one server under loads (n, k) exactly: (n,) whole numbers, and what they are to be
-    divided by.
-    """
+    """u_min of one server under loads (n, k): (n,) whole numbers, and their denominator."""
     own = start > 0
     common = math.lcm(*(int(amount) for amount in start[own]))
     kind = (
@@ -204,9 +194,7 @@ def whole_utilization(
 
 
 def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """ske, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2) over the resources the server has; 0 where
-    nothing is used at all.
-    """
+    """ske, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2) over resources there; 0 if none is used."""
     used = server_utilization(free, start, load)
     mean = np.nanmean(used, axis=-1)
     safe = np.where(mean > 0, mean, 1.0)
@@ -216,9 +204,7 @@ def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
 
 
 def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fraction]:
-    """ske squared of one server under loads (n, k), exactly: sum_j (u_j / mean u - 1)^2 = k (k sum
-    u_j^2 / (sum u_j)^2 - 1).
-    """
+    """ske squared under loads (n, k), exactly: k (k sum u_j^2 / (sum u_j)^2 - 1)."""
     own = start > 0
     space = [int(amount) for amount in start[own]]
     common = math.lcm(*space)

@@ -1,6 +1,4 @@
-"""Generators: the paper's VM types and clusters, Caprara and Toth's 2-D classes, few types with
-many VMs, the paper's example.
-"""
+"""Generators: the paper's VM types and example, Caprara and Toth's classes, clusters."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ CLUSTER: tuple[tuple[str, int, tuple[int, int, int]], ...] = (
     ("Optiplex 9010", 3, (4, 8 * 1024, 500)),
     ("Optiplex 745", 4, (4, 4 * 1024, 200)),
 )
-"""The 8-node cluster of section 5.1: how many of each, CPU cores (sockets x cores), memory [MB],
-disk [GB].
-"""
+"""The 8-node cluster of section 5.1: how many, CPU cores, memory [MB], disk [GB]."""
 
 
 @validate_options
@@ -121,9 +117,7 @@ _UNIFORM: dict[int, tuple[int, int, int]] = {
     8: (20, 100, 150),
     9: (100, 400, 1000),
 }
-"""Lowest and highest size and the capacity (before it is cut in class 9) of the classes whose first
-size is uniform.
-"""
+"""Least and largest size and capacity (class 9: before cut) where a first size is uniform."""
 
 
 @validate_options
@@ -348,9 +342,7 @@ def _spread_out(
 
 
 def _triplets(items: int, rng: np.random.Generator) -> Integers:
-    """Three items at a time that fill a bin of 100 x 100 exactly: two from 25 to 50 in both sizes,
-    and what they leave.
-    """
+    """Three items at a time that fill a bin of 100 x 100: two from 25 to 50, and the rest."""
     if items % 3:
         raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
     rows: list[Integers] = []

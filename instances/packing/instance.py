@@ -46,9 +46,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 LARGEST = 2**53
-"""No total of this package's integer arithmetic may reach it: exact in int64, and exact when
-divided as floats.
-"""
+"""No total of whole numbers may reach it: exact in int64, and divided as floats."""
 
 AN_AMOUNT = AtLeast(0, "a whole amount")
 OPTIONAL = Json(null="absent")
@@ -307,18 +305,14 @@ class Packing(Instance["Placement"]):
 
     @property
     def size(self) -> int:
-        """All types for each VM wanted, as far as that is a number, or for a thousand VMs on each
-        server there is.
-        """
+        """All types for each VM wanted, or for a thousand VMs on each server there is."""
         vms, servers = self.requested[~self.unbounded].sum(), 0.0
         if self.unbounded.any() or self.partial:
             servers = self.server_count[np.isfinite(self.server_count)].sum()
         return self.types * int(max(vms, 1000 * servers, self.types))
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: how many servers and VMs, and the fewest servers that volume alone
-        allows.
-        """
+        """Facts for people: servers and VMs, and the fewest servers that volume allows."""
         finite = self.requested[~self.unbounded]
         servers = (
             "as many as needed"
@@ -348,9 +342,7 @@ class Packing(Instance["Placement"]):
         return facts
 
     def document(self) -> dict[str, Any]:
-        """The fields as JSON values; what equals its default beside the issue's six fields is left
-        out.
-        """
+        """The fields as JSON values, but those that equal their default beside the first six."""
         content = super().document()
         if (self.server_cost == 1).all():
             del content["cost"]
@@ -583,9 +575,7 @@ def serves_all_anywhere(instance: Packing) -> bool:
 
 
 def fixed_servers(instance: Packing) -> bool:
-    """Whether the number of servers is given, and any VM may run on them, so that they can be
-    shared.
-    """
+    """Whether servers are of given number and open to any VM, so that they can be shared."""
     return bool(np.isfinite(instance.server_count).all()) and not instance.has_constraints
 
 
@@ -602,9 +592,7 @@ def placed_now(instance: Packing) -> bool:
 
 
 def ends(instance: Packing) -> bool:
-    """Whether VMs stop coming or servers run out (or rules are kept that only whole requests
-    know).
-    """
+    """Whether VMs stop coming or servers run out (or rules hold for whole requests only)."""
     return (
         fixed_servers(instance)
         or serves_all(instance)

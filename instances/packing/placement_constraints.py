@@ -284,9 +284,7 @@ def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int
 
 
 def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
-    """The zones with a server on which one of the types is allowed: those that count for its skew
-    where none are given.
-    """
+    """The zones with a server where one of the types is allowed: they count for its skew."""
     found = {
         name
         for c, name in enumerate(instance.zone)

@@ -1,6 +1,4 @@
-"""What is common to all problems: base types, the error tree, the file format, the table of
-problems.
-"""
+"""What is common to all problems: base types, errors, file format, table of problems."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What every instance and every solution is: a frozen, validated, comparable dataclass of
-arrays.
-"""
+"""What every instance and solution is: a frozen, validated dataclass of arrays."""
 
 from __future__ import annotations
 
@@ -93,9 +91,7 @@ class _Record(metaclass=SignatureErrors):
         return hash(tuple(_hashable(getattr(self, f.name)) for f in _fields(self) if f.compare))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickled arrays are read-only again: what a method changed would be judged by what it
-        made of it.
-        """
+        """Unpickled arrays are read-only again: a method would be judged by what it changed."""
         self.__dict__.update(state)
         for entry in _fields(self):
             value = getattr(self, entry.name)

@@ -1,6 +1,4 @@
-"""The JSON documents of instances, made of the fields that their classes declare (pydantic lives
-only at this edge).
-"""
+"""The JSON documents of instances, made of declared fields (pydantic is at this edge)."""
 
 from __future__ import annotations
 

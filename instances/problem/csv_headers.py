@@ -1,6 +1,4 @@
-"""Tables with plain headers: which problem's they are, and the tables that lie beside one in a
-folder.
-"""
+"""Tables with plain headers: which problem's they are, and those beside one."""
 
 from __future__ import annotations
 

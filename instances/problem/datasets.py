@@ -1,6 +1,4 @@
-"""Data of others, fetched on request and checked by sha256; nothing of it ships with the
-package.
-"""
+"""Data of others, fetched on request, checked by sha256; nothing ships with the package."""
 
 from __future__ import annotations
 

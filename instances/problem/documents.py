@@ -64,18 +64,14 @@ def whole_json_numbers(value: Any) -> Any:
 
 
 def from_json_value(value: Any) -> Any:
-    """The inverse of `to_json_value` for the fields of a solution: None inside lists becomes
-    infinity.
-    """
+    """The inverse of `to_json_value` for a solution's fields: None in lists is infinity."""
     if isinstance(value, list):
         return [np.inf if entry is None else from_json_value(entry) for entry in value]
     return value
 
 
 def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, str]:
-    """Where the first wrong field of a document stands (keys and indices), what is there, and what
-    was expected, in words.
-    """
+    """Where a document's first wrong field is, what is there, and what was expected."""
     first = error.errors(include_url=False)[0]
     place = [part for part in first["loc"] if not (isinstance(part, str) and part.endswith("]"))]
     seen = "missing" if first["type"] == "missing" else shortened(first["input"])

@@ -64,9 +64,7 @@ def comment(text: str) -> str:
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as comma-separated values: every text printable, and no formula to a spreadsheet; an
-    empty cell for None.
-    """
+    """Rows as comma-separated values: all printable, no formula, an empty cell for None."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(
         [_cell(value) for value in row] for row in rows
@@ -75,15 +73,11 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
 
 
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What a formula begins with, the wide forms of Asian scripts too; tabs and ends of lines are not
-printable.
-"""
+"""What a formula begins with, in wide forms too; tabs and ends of lines are not printable."""
 
 
 def _cell(value: Any) -> Any:
-    """A cell as CSV holds it: text that a spreadsheet would run begins with a quote, and numbers
-    stay numbers.
-    """
+    """A cell as CSV holds it: text that would be a formula begins with a quote."""
     if not isinstance(value, str):
         return value
     text = sanitize_for_terminal(value)

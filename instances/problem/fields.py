@@ -351,9 +351,7 @@ def require_length(name: str, values: Any, length: int, per: str) -> None:
 
 
 def shaped(name: str, values: Any, *shape: int) -> npt.NDArray[Any]:
-    """The values as an array, uncopied when they are one; raises InvalidInstance unless they have
-    the shape.
-    """
+    """The values as an array of that shape, uncopied where they are one; else InvalidInstance."""
     found: npt.NDArray[Any] = np.asarray(values)
     if found.shape != shape:
         raise InvalidInstance(name, f"an array of shape {found.shape}", f"the shape {shape}")

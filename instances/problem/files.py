@@ -54,9 +54,7 @@ def bundled() -> list[str]:
 
 
 def locate(source: str | os.PathLike[str]) -> Path:
-    """The file that `source` means: a path that exists, "-" for standard input, or a bundled
-    instance `problem/name`.
-    """
+    """The file of `source`: a path, "-" for standard input, or a bundled `problem/name`."""
     path = Path(source)
     if os.path.isdir(path):
         raise InvalidFile(
@@ -130,9 +128,7 @@ def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instan
 
 
 def document(text: str, path: Path) -> dict[str, Any]:
-    """The content of a document of this package, of whatever kind; raises InvalidFile when it is
-    none.
-    """
+    """The content of a document of this package, of any kind; InvalidFile for others."""
     content = parse_json(text, path)
     if "cotenant" not in content:
         if known := hint(content):
@@ -247,9 +243,7 @@ _BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 
 
 def _keep_mode(path: Path, before: os.stat_result) -> None:
-    """Give a new file the owner, the group and the mode of the one whose place it takes, as far as
-    this process may.
-    """
+    """Give a new file owner, group and mode of the one it replaces, as far as may be."""
     if hasattr(os, "chown"):
         for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
             with suppress(OSError):
@@ -284,9 +278,7 @@ def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Ins
 def _refuse_unknown(
     document: type[pydantic.BaseModel], content: dict[str, Any], text: str, path: Path
 ) -> None:
-    """Raise InvalidInstance for the first field that is none of a document's, or of a document's in
-    it.
-    """
+    """Raise InvalidInstance for the first field that is none of the document's."""
     known = document.model_fields
     for name, value in content.items():
         if name not in known:

@@ -88,9 +88,7 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
 
 
 def _documents(folder: Path) -> dict[str, Path]:
-    """Every file in a folder and below it that could be a document, hidden ones left out, in
-    order.
-    """
+    """Every file below a folder that could be a document, hidden ones left out, in order."""
     found = (path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
     shown = sorted(
         path

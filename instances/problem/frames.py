@@ -1,6 +1,4 @@
-"""Instances from labeled pandas: values are put in the order of their labels, and a label that is
-missing or unknown is named.
-"""
+"""Instances from labeled pandas: values in the order of their labels, wrong ones named."""
 
 from __future__ import annotations
 

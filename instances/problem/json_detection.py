@@ -15,9 +15,7 @@ _OPENSTACK = {
 
 
 def looks_like(content: Any) -> str:
-    """What a cluster's JSON is: "kubernetes", "proxmox", or "openstack" and the kind of list; ""
-    for anything else.
-    """
+    """What a cluster's JSON is: "kubernetes", "proxmox", "openstack" and its list, or ""."""
     if isinstance(content, dict):
         kubernetes = isinstance(content.get("kind"), str) and "apiVersion" in content
         return "kubernetes" if kubernetes else ""

@@ -7,9 +7,7 @@ from typing import Any
 
 
 def resolve(path: str) -> Any:
-    """The object that a text such as "instances.colocation.formats:penalty_csv" names inside the
-    package.
-    """
+    """The object in the package that a text such as "instances.market.formats:jobs_csv" names."""
     module, _, attribute = path.partition(":")
     root = __package__.rpartition(".instances")[0]
     return getattr(import_module(f"{root}.{module}"), attribute)

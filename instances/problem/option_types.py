@@ -117,9 +117,7 @@ class OptionType:
 
     @classmethod
     def of(cls, hint: Any) -> OptionType:
-        """The rule that an annotation states; a range around a union holds for each of its
-        numbers.
-        """
+        """The rule that an annotation states; a range around a union is of its numbers."""
         return cls(tuple(_branches(hint, None)))
 
     @property
@@ -166,9 +164,7 @@ class OptionType:
         return any(_takes(hint, limits, value) for hint, limits in self.branches)
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InvalidOption with the name, the value and what was expected, unless the value is
-        one of the rule's.
-        """
+        """Raise InvalidOption, with what was expected, for a value that is none of the rule's."""
         if not self.takes(value):
             offers = getattr(type(value), "offers", "")
             raise InvalidOption(
@@ -200,9 +196,7 @@ class OptionType:
 
 
 def option_types_of(function: Callable[..., Any]) -> Mapping[str, OptionType]:
-    """The rule of each annotated parameter of a function; what it returns may be a name that only
-    type checkers know.
-    """
+    """The rule of each annotated parameter; the return's name may be for type checkers only."""
     given = function.func if isinstance(function, functools.partial) else function
     plain = inspect.unwrap(given)
     stated = {
@@ -466,9 +460,7 @@ def _cure(hint: Any, limits: Range | None) -> str:
 
 
 def meanings(text: str) -> dict[str, str]:
-    """What the Parameters section of a numpydoc docstring says of each name; `a, b : text` says it
-    of both.
-    """
+    """What a numpydoc Parameters section says of each name; `a, b : text` is of both."""
     section = re.search(
         r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
     )

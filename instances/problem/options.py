@@ -1,6 +1,4 @@
-"""Options of methods, generators and readers: checked by name, and read from `key=value` text by
-annotation.
-"""
+"""Options of methods, generators and readers: checked by name, read by annotation."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 
 def option_names(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[str]:
-    """The options that a method, generator or reader takes (or that any of several functions
-    takes), in order.
-    """
+    """The options that a method, generator or reader, or any of several, takes, in order."""
     names = (name for function in _several(takers) for name in _keywords(function))
     return list(dict.fromkeys(name for name in names if name not in reserved))
 
@@ -149,9 +145,7 @@ class Option:
 
 
 def described(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[Option]:
-    """The options that a method, generator or reader takes, with what each means, its default and
-    its values.
-    """
+    """The options that a function takes, with meaning, default and values of each."""
     found: dict[str, Option] = {}
     for function in _several(takers):
         rules, meaning_of = option_types_of(function), meanings(inspect.getdoc(function) or "")

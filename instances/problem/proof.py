@@ -22,14 +22,10 @@ VERSION = 2
 """Of the format, the value of "cotenant_proof"."""
 
 MOST_DIGITS = 60
-"""Digits of a claimed denominator; longer fractions are rounded to the side where they claim
-less.
-"""
+"""Digits of a claimed denominator; longer fractions are rounded to claim less."""
 
 MOST_EXACT = 3_900
-"""The same where value and bound are one number and must stay so; the verifier reads no more than
-4,000 digits.
-"""
+"""The same where value and bound are one number; the verifier reads 4,000 digits."""
 
 ClaimKind = Literal["optimal", "gap", "infeasible", "equilibrium"]
 
@@ -58,9 +54,7 @@ class Level:
 
     @property
     def claim_kind(self) -> ClaimKind:
-        """What the claim amounts to; "optimal" only where value and bound are equal as
-        fractions.
-        """
+        """What the claim amounts to; "optimal" only where value equals bound exactly."""
         if self.infeasible:
             return "infeasible"
         if self.epsilon is not None:
@@ -108,9 +102,7 @@ class Proof:
         return all(level.claim_kind != "gap" for level in self.levels)
 
     def document(self, name: str, sha256: str) -> dict[str, Any]:
-        """The proof as JSON values, of the instance of that name whose file (unpacked) has that
-        sha256.
-        """
+        """The proof as JSON values, of the instance of that name and (unpacked) sha256."""
         first, *rest = [level.document() for level in self.levels]
         return {
             "cotenant_proof": VERSION,
@@ -131,9 +123,7 @@ class Proof:
 
 
 def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
-    """A fraction as it stands in a proof, rounded up or down when it is long (by less than the
-    verifier allows).
-    """
+    """A fraction as proofs hold it, rounded up or down when long (as the verifier allows)."""
     if value.denominator >= 10**most:
         over = 10 ** (MOST_DIGITS // 2) * (value.denominator // abs(value.numerator) + 1)
         low = value.numerator * over // value.denominator

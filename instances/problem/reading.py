@@ -1,6 +1,4 @@
-"""The one reader of files: bounded, of regular files and of standard input, whole or a clear error;
-text, CSV and JSON.
-"""
+"""The one reader of files: bounded, whole or a clear error; text, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -24,14 +22,10 @@ from .fields import repeated
 from .json_detection import hint, instead_of_json
 
 FILE_LIMIT = 64_000_000
-"""Bytes of a file that are read at most, after it is gunzipped. What Python makes of them can take
-twenty times as much.
-"""
+"""Bytes of a gunzipped file that are read at most; Python may need twenty times as much."""
 
 _BYTES = {"lists and objects": 16, "numbers": 8, "lines": 64, "columns": 640}
-"""Bytes of the limit for each of these. A file of shorter ones takes up to fifty times its own
-memory, or minutes.
-"""
+"""Bytes of the limit for each: a file of shorter ones takes fifty times its memory."""
 
 LIMIT_VARIABLE = "COTENANT_FILE_LIMIT"
 """The environment variable that sets another limit, such as 500MB or 2GB."""
@@ -55,9 +49,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def file_limit() -> int:
-    """Bytes that are read of a file at most: FILE_LIMIT, or what COTENANT_FILE_LIMIT says; raises
-    InvalidOption.
-    """
+    """Bytes read of a file at most; raises InvalidOption for a bad COTENANT_FILE_LIMIT."""
     given = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not given:
         return FILE_LIMIT
@@ -104,9 +96,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
-    """Raise InvalidFile for what another reader, as of SQLite, is not to open: a path that leads to
-    no regular file.
-    """
+    """Raise InvalidFile for what leads to no regular file, before another reader opens it."""
     where = os.fspath(path)
     with _in_words(where):
         _require_regular(os.stat(where).st_mode, where, "")
@@ -173,9 +163,7 @@ def require_few(text: str, marks: str, what: str, where: str) -> None:
 def csv_rows(
     text: str, path: str | os.PathLike[str], delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV text that hold anything, each with the number of its (last) line; `path` is
-    for messages.
-    """
+    """The rows of a CSV text that hold anything, each with its (last) line's number."""
     where = os.fspath(path)
 
     def narrow() -> Iterator[str]:
@@ -283,9 +271,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _from_file(where: str, limit: int) -> bytes:
-    """The bytes of a regular file; of anything else not even the opening is tried, which may block
-    or do something.
-    """
+    """The bytes of a regular file; to open anything else may block or do something."""
     _require_regular(os.stat(where).st_mode, where)
     flags = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")  # those there are on this system
     stream = os.open(where, os.O_RDONLY | sum(getattr(os, name, 0) for name in flags))

@@ -55,9 +55,7 @@ class Problem:
     title: str
     instance: type[Instance]
     solution: type[Solution] | tuple[type[Solution], ...]
-    """The type of an answer, or the types when there are several; the first is what a result
-    without `answer` holds.
-    """
+    """The type, or types, of an answer; the first is that of a result without `answer`."""
     check: Callable[[Any, Any], None]
     document: str = ""
     """the model of its JSON documents, where its fields alone do not make it."""
@@ -66,14 +64,10 @@ class Problem:
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
     answer_table: str | None = None
-    """function(instance, solution, most) -> AnswerTable, the answer with names; None where the
-    fields of the solution will do.
-    """
+    """function(instance, solution, most) -> AnswerTable; None where fields will do."""
     csv_form: CsvForm | None = None
     scale: str | None = None
-    """function(instance, objective, **options) -> float, see `scale`; None where 1 will do for
-    all.
-    """
+    """function(instance, objective, **options) -> float, see `scale`; None for 1."""
 
     @property
     def solutions(self) -> tuple[type[Solution], ...]:

@@ -1,6 +1,4 @@
-"""CSV tables with a header: columns by name, cells as numbers and words, and one form of error for
-what is wrong in them.
-"""
+"""CSV tables with a header: columns by name, numbers and words, one form of error."""
 
 from __future__ import annotations
 
@@ -146,9 +144,7 @@ class CsvTable:
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of a table, and the number of its line; `row["name"]` is the text of a cell, empty
-    without such a column.
-    """
+    """A row of a table, with its line's number; `row["name"]` is a cell's text, or ""."""
 
     table: CsvTable
     line: int
@@ -190,9 +186,7 @@ class CsvRow:
         return value
 
     def _pointed(self, word: str) -> str:
-        """A number with a decimal point; in a table without separating commas it may have a
-        comma.
-        """
+        """A number with a decimal point, or a comma in tables that commas do not separate."""
         if self.table.delimiter == ",":
             return word
         mark = "," if _DECIMAL_COMMA.fullmatch(word) else "." if "." in word else ""
@@ -205,9 +199,7 @@ class CsvRow:
         return word.replace(",", ".") if mark == "," else word
 
     def whole(self, column: str, scale: int = 1) -> int:
-        """`scale` times a cell that is a number, 0 or more, which must be a whole number below
-        2**53.
-        """
+        """`scale` times a cell that is a number, 0 or more; must be whole and below 2**53."""
         given = self.number(column, AMOUNT)
         value = scale * given
         if value % 1 or value >= LARGEST:

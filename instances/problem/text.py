@@ -1,6 +1,4 @@
-"""Text of others as it may be printed: nothing in it moves a cursor, colors a terminal or turns the
-direction of reading.
-"""
+"""Text of others as it may be printed: no cursors, colors or directions of reading."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ _UNPRINTABLE = re.compile(
 
 
 def sanitize_for_terminal(text: str) -> str:
-    r"""The text with every character that is a command, and not a letter, written as its escape,
-    such as `\x1b`.
-    """
+    """The text with each character that is a command written as its escape, like `\\x1b`."""
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -38,9 +34,7 @@ _IN_ASCII = str.maketrans(
 
 
 def in_ascii(text: str) -> str:
-    """The text for a terminal that has no other letters: signs in words, accents left out, "?" for
-    the rest.
-    """
+    """The text for a terminal of ASCII: signs in words, no accents, "?" for the rest."""
     bare = unicodedata.normalize("NFKD", text.translate(_IN_ASCII))
     kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
     return kept.encode("ascii", errors="replace").decode()

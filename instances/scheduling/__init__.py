@@ -1,6 +1,4 @@
-"""Scheduling: organizations that share machines (Skowron and Rzadca, non-monetary fair
-scheduling).
-"""
+"""Scheduling: organizations that share machines (Skowron and Rzadca)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""From a cluster's own files to organizations with machines and jobs: who they are, what they
-bring, from when their jobs wait.
-"""
+"""From a cluster's files to organizations: who they are, what they bring and ask for."""
 
 from __future__ import annotations
 

@@ -121,9 +121,7 @@ def schedule_of(
 
 @validate_options
 def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
-    """(j,) the lowest-numbered machine free at each start, -1 for jobs that are not started; see
-    `schedule_of`.
-    """
+    """(j,) the lowest machine free at each start, -1 for jobs not started; see `schedule_of`."""
     return schedule_of(instance, start).machine
 
 
@@ -192,9 +190,7 @@ def _not_greedy(instance: Scheduling, schedule: Schedule) -> str | None:
 
 
 def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, int] | None:
-    """The first (time, job) at which a machine is idle although the job waits; None for a greedy
-    schedule.
-    """
+    """The first (time, job) at which a machine idles while the job waits; None if greedy."""
     started = schedule.started
     until = np.where(started, schedule.start, instance.horizon)
     waits = np.flatnonzero(until > instance.release)

@@ -1,6 +1,4 @@
-"""Readers of logs: the Standard Workload Format, and accounting tables with named columns (an sacct
-export is one).
-"""
+"""Readers of logs: the Standard Workload Format, and accounting tables such as sacct's."""
 
 from __future__ import annotations
 

@@ -36,9 +36,7 @@ MOST_MACHINES = 10_000_000
 """Machines are numbered one by one; organizations are at most a tenth of that."""
 
 LARGEST = 2**62
-"""Twice the utility of all machines busy until the horizon stays below this, so that int64 holds
-every utility.
-"""
+"""Twice the utility of all machines at work stays below this: int64 holds every utility."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -282,9 +280,7 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def busy(self) -> int:
-        """Units of work that can be done in a unit of time: fewer than the capacity where jobs are
-        few.
-        """
+        """Units of work that can be done in a unit of time: fewer where jobs are few."""
         if self.speed is None:
             return min(self.total_machines, int(self.width.sum()))
         return int(np.sort(self.speed)[::-1][: self.jobs].sum())
@@ -296,16 +292,12 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def order(self) -> Integers:
-        """(j,) jobs by organization, then in the order in which they must start: by release, then
-        as listed.
-        """
+        """(j,) jobs by organization, then as they must start: by release, then as listed."""
         return np.lexsort((np.arange(self.jobs), self.release, self.organization))
 
     @cached_property
     def most_utility(self) -> int:
-        """No coalition's total utility at the horizon exceeds this: every job at its release, or
-        every machine busy.
-        """
+        """No coalition's utility exceeds this: each job at its release, or all machines busy."""
         shortest = -(-self.processing // int(self.pace.max()))
         ends = np.minimum(self.release + np.minimum(shortest, self.horizon), self.horizon)
         units = np.maximum(ends - self.release, 0)

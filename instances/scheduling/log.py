@@ -1,6 +1,4 @@
-"""A cluster's log: who submitted what when, when it started, how long it ran; and windows of it as
-instances.
-"""
+"""A cluster's log: who submitted what, when, how long it ran; windows as instances."""
 
 from __future__ import annotations
 
@@ -113,9 +111,7 @@ class Log:
 
     @property
     def over(self) -> int:
-        """The second after the last that the log tells of: a submission, or the end of a job that
-        is known to have run.
-        """
+        """The second after the log's last: a submission, or the end of a job known to have run."""
         began = np.where(self.wait >= 0, self.submit + self.wait + self.run, self.submit + 1)
         return max(int(began.max()), self.end + 1, self.last or 0)
 
@@ -386,9 +382,7 @@ def _of_jobs(log: Log, chosen: Integers) -> Log:
 def _in_window(
     log: Log, begin: int, length: int, initial: Initial
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Jobs of the window in their order, with release, processing and the log's start in the
-    window's time.
-    """
+    """Jobs of the window in order, with release, processing and start in its time."""
     began = np.where(log.wait >= 0, log.submit + log.wait, -1)
     chosen = np.flatnonzero((log.submit >= begin) & (log.submit < begin + length))
     left = log.run.copy()
@@ -423,9 +417,7 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
 def _owners(
     log: Log, settings: Settings, rng: np.random.Generator
 ) -> tuple[Integers, tuple[str, ...]]:
-    """(n,) organization of each job, -1 when the mapping misses it; and the organizations'
-    names.
-    """
+    """(n,) organization of each job, -1 when the mapping misses it; and their names."""
     labels, index = (log.groups, log.group) if settings.of_groups else (log.users, log.user)
     if settings.mapping is not None:
         table = read_mapping(settings.mapping, "group" if settings.of_groups else "user")

@@ -54,9 +54,7 @@ def flow_time(jobs: Iterable[Started], t: int) -> int:
 
 
 def tardiness(jobs: Iterable[Started], t: int) -> int:
-    """Minus the total tardiness of the jobs completed by t, each due after twice its processing
-    time from its release.
-    """
+    """Minus the total tardiness of jobs done by t, each due at release + 2 x processing."""
     return -sum(
         max(0, start - release - processing)
         for start, processing, release in jobs
@@ -154,9 +152,7 @@ def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) ->
 
 
 def per_organization(instance: Scheduling, values: Integers) -> Integers:
-    """(k,) sums of the jobs' whole numbers over each organization, without passing through
-    floats.
-    """
+    """(k,) sums of the jobs' whole numbers over each organization, not through floats."""
     total = np.zeros(instance.organizations, dtype=np.int64)
     np.add.at(total, instance.organization, values)
     return total

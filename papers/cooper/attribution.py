@@ -138,9 +138,7 @@ def figure_8(
 
 
 def _pairings(given: Setting, draws: int) -> dict[str, Rows]:
-    """Policy, or what is proved -> populations with its pairing; those without an unblocked pairing
-    are missing there.
-    """
+    """Policy, or what is proved -> populations with its pairing, where there is one."""
     people = [given.population(draw) for draw in range(draws)]
     rows: dict[str, Rows] = {
         name: [(entry, given.paired(name, entry, draw)) for draw, entry in enumerate(people)]

@@ -21,9 +21,7 @@ Rows = list[tuple[Colocation, Pairing]]
 
 
 def mean_bars(rows: Rows) -> Floats:
-    """(T,) mean penalty of each type over the populations it occurs in, one or more; NaN where it
-    never does.
-    """
+    """(T,) mean penalty of each type over the populations it occurs in; NaN without any."""
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     present = ~np.isnan(table)
     total = np.where(present, table, 0.0).sum(axis=0)

@@ -84,9 +84,7 @@ class Setting:
 
     @property
     def ticks(self) -> tuple[str, ...]:
-        """Names with demands, by increasing demand; long names cut where that leaves them
-        different.
-        """
+        """Names with demands, by increasing demand; long ones cut where they stay different."""
         names = [(self.base.names[kind], f"{self.demands[kind]:.3g}") for kind in self.ascending]
         short = tuple(
             f"{name if len(name) <= _LONG else name[: _LONG - 1] + '…'} {demand}"
@@ -209,9 +207,7 @@ def least_penalty(population: Colocation) -> Pairing:
 
 
 def unblocked(population: Colocation) -> Pairing | None:
-    """A pairing without any blocking pair, of least mean penalty among these; None when it is
-    proved that there is none.
-    """
+    """The unblocked pairing of least mean penalty; None when it is proved that none is."""
     outcome = find_stable(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
@@ -237,9 +233,7 @@ def _synthetic(model_seed: int) -> Colocation:
 
 
 def _read(path: str, form: Form, bandwidth: str | None, gpu: Gpu) -> Colocation:
-    """Two agents of each type, so that every entry is looked at; forbidden pairs are dealt with
-    later.
-    """
+    """Two agents of each type: every entry is looked at; forbidden pairs come later."""
     if form == "instance":
         given = read(path)
         if not isinstance(given, Colocation):

@@ -1,6 +1,4 @@
-"""Cooper fig. 12 (thesis fig. 2.16): how well preferences are predicted from a sample, and whether
-that is enough.
-"""
+"""Cooper fig. 12 (thesis 2.16): how well a sample predicts preferences, and if well enough."""
 
 from __future__ import annotations
 

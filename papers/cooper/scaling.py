@@ -110,18 +110,14 @@ def _share_linked(rows: Rows) -> float:
 
 
 def _deviation(rows: Rows) -> float:
-    """Standard deviation over populations of a type's mean penalty, mean over the types that occur
-    twice [points].
-    """
+    """Deviation over populations of types' mean penalties, mean over types [points]."""
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     often = (~np.isnan(table)).sum(axis=0) >= 2
     return float(100 * np.nanstd(table[:, often], axis=0).mean()) if often.any() else 0.0
 
 
 def _falling(values: dict[int, float]) -> bool:
-    """Whether larger sizes go with smaller values on the whole: the least of all is at or above the
-    middle size.
-    """
+    """Whether values fall with size on the whole: the least is at or past the middle."""
     sizes = list(values)
     return sizes.index(min(values, key=values.__getitem__)) >= len(sizes) // 2
 

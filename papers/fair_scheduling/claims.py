@@ -1,6 +1,4 @@
-"""The paper's examples and theorems, checked: figures 2 and 7, proposition 5.5, theorems 5.1 and
-6.2, section 4.
-"""
+"""The paper's examples and theorems, checked: figs. 2, 7, prop. 5.5, thms. 5.1, 6.2, sec. 4."""
 
 from __future__ import annotations
 
@@ -225,9 +223,7 @@ def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> Itera
 
 
 def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, alt: str) -> HeatMap:
-    """A schedule as machines over time, each unit with the number of its job; a hole where nothing
-    runs.
-    """
+    """A schedule as machines over time, each unit with its job's number; holes where idle."""
     machine = assign_machines(instance, start)
     cells: list[list[float | None]] = [
         [None] * instance.horizon for _ in range(int(instance.machines.sum()))

@@ -1,6 +1,4 @@
-"""What the paper prints: tables 1 and 2 (mean and standard deviation of delta psi / p_tot), and the
-machines it used.
-"""
+"""What the paper prints: tables 1 and 2 (mean and deviation), and machines used."""
 
 from __future__ import annotations
 

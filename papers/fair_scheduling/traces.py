@@ -186,9 +186,7 @@ def _apart(distance: Floats) -> float:
 
 
 def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of how much farther the rules lie apart in `last`, the
-    same windows in both.
-    """
+    """Bootstrap interval (95 %) of how much farther apart the rules lie in `last`."""
     windows = np.random.default_rng(0).integers(0, first.shape[1], (resamples, first.shape[1]))
     low, high = np.percentile(
         [_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5]
@@ -208,9 +206,7 @@ def open_log(trace: Trace, log: str | None) -> Log:
 
 
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
-    """Section 7.3's (i), (iii) and (iv), each on our means; where the paper's own column does not
-    bear one out, that is said.
-    """
+    """Section 7.3's (i), (iii), (iv) on our means, and whether the paper's bear them out."""
     fast = [name for name in paper if name != "RAND15"]
 
     def conclusion(
@@ -245,9 +241,7 @@ def summaries(found: Study) -> dict[str, Summary]:
 def _rows(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, dict[str, Summary]]
 ) -> Iterator[Finding]:
-    """Each rule's mean beside the printed one; what was in the system at the start is not stated,
-    so others are tried.
-    """
+    """Each rule's mean beside the printed one; other starts are tried, none is stated."""
     counted = (
         f"{found.contended_windows} of {found.windows} windows contended, "
         f"{found.without_work} without work drawn again"
@@ -285,9 +279,7 @@ def _rows(
 def _differences(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Paired differences to DIRECTCONTR, window by window: is a rule less fair, and by how much?
-    From other starts too.
-    """
+    """Differences to DIRECTCONTR, window by window: less fair, and by how much?"""
     for name, sample in found.distance.items():
         if name == "DIRECTCONTR":
             continue

@@ -1,6 +1,4 @@
-"""The evaluation of Xu and Yu (2014): fig. 5 on its 8-node cluster, fig. 6 on growing clusters,
-fig. 7 over time.
-"""
+"""The evaluation of Xu and Yu (2014): fig. 5 (8 nodes), 6 (growing clusters), 7 (time)."""
 
 from __future__ import annotations
 
@@ -253,9 +251,7 @@ def _cluster(
 
 
 def _synthetic_trace(rng: np.random.Generator) -> VmTrace:
-    """Four hours of VMs of Table 1's types: Poisson arrivals, exponential lives of half an hour on
-    average.
-    """
+    """Four hours of VMs of Table 1's types: Poisson arrivals, lives of half an hour."""
     number = 12_000
     start = np.sort(rng.uniform(0, 4 * 3600, number))
     demand: Integers = np.array([amounts[:2] for amounts in VM_TYPES.values()], dtype=np.int64)

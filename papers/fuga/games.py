@@ -1,6 +1,4 @@
-"""The worked example of Xu and Yu (2014), fig. 2 and 3, and its theorems: what the paper prints
-beside what comes out here.
-"""
+"""The worked example of Xu and Yu (2014), figs. 2 and 3, and its theorems."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
-    """Each player's utility at alpha 2, in the order of moves, with sum |x| in place of both roots
-    of sums in eq. 14.
-    """
+    """Utilities at alpha 2, in the order of moves, with sums |x| for eq. 14's roots."""
     due = np.array(fair.due, dtype=float)
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
     worth = []
@@ -240,9 +236,7 @@ def theorems(
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:
-    """Servers of their own class each, of 4 to 12 units of three resources, `size` times as much,
-    and VMs of 1 to 4.
-    """
+    """Servers of own classes, of 4 to 12 units x `size`, and VMs of 1 to 4."""
     while True:
         capacity = size * rng.integers(4, 13, (servers, 3))
         try:
@@ -262,9 +256,7 @@ def _played(tree: Any, node: int) -> int:
 
 
 def _combinations(instance: Packing) -> Chart:
-    """What each combination leaves least used on each server (eq. 10), as fig. 2's example ranks
-    them.
-    """
+    """What each combination leaves least used on each server (eq. 10), as fig. 2 ranks them."""
     rows = {}
     for server, name in enumerate(("server 1", "server 2")):
         table = pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))

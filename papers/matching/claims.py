@@ -1,6 +1,4 @@
-"""The claims of section III.B.3 and 4, each measured or met by a counter-example anyone can check
-by hand.
-"""
+"""The claims of section III.B.3 and 4, each measured or met by a counter-example."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ COMPLETION = Admission(
     source="the longest job has the most threads, as section III.B.4 asks, and takes longest "
     "on any cores",
 )
-"""Two one-core VMs: `proposed` gives the long job the core on which the short one is a hundred
-times faster.
-"""
+"""Two one-core VMs: the long job gets the core where the short is 100 times faster."""
 
 _APART = COMPLETION.replace(speed=np.array([[10.1, 10.0], [1.0, 100.0]]))
 """The same, but that the short job is fastest on the other core."""
@@ -76,9 +72,7 @@ def claims(
 
 
 def unstable(seed: int, instances: int) -> dict[str, int]:
-    """In how many of so many drawn instances (1-4 VMs, 1-6 jobs, 1-3 core types) each scheme has a
-    blocking pair.
-    """
+    """In how many drawn instances (1-4 VMs, 1-6 jobs, 1-3 types) each scheme is blocked."""
     found = dict.fromkeys(SCHEMES, 0)
     for one in _drawn(seed, instances):
         for name, policy in functions("admission", *SCHEMES).items():

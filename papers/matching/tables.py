@@ -1,6 +1,4 @@
-"""The tables of Hines and Romano, with the optimum's column the paper never had, and its claims one
-by one.
-"""
+"""The tables of Hines and Romano, with a column for the optimum, and its claims."""
 
 from __future__ import annotations
 
@@ -63,14 +61,10 @@ WORDS = {
 }
 
 LEVEL_SPEED, LEVEL_POINTS = 0.15, 5.0
-"""A level holds when the speed is within 15 %, a percentage within 5 points, for each of the four
-schemes.
-"""
+"""A level holds when speeds are within 15 %, percentages within 5 points, of all four."""
 
 EQUAL_SPEED, EQUAL_POINTS = 0.01, 0.5
-"""In an ordering two schemes that differ by less, in speed (relative) or in points, are not told
-apart.
-"""
+"""In an ordering, two schemes that differ by less, relative or in points, are equal."""
 
 
 Ranges = Literal["entries", "simulation", "most"]
@@ -120,9 +114,7 @@ SAID: dict[str, tuple[tuple[str, str, Callable[[Figures], bool]], ...]] = {
          lambda f: sum(_least(row) == "SM" for row in f.values()) > len(f) / 2),
     ),
 }
-"""Sections IV.A to C: what is compared, what is said, and the test of it; "similar" is within
-`LEVEL_POINTS` points.
-"""
+"""Sections IV.A to C: what is compared, what is said, its test; "similar": `LEVEL_POINTS`."""
 
 SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
     ("DA1 on speed", "the slowest", lambda f: _least(f["speed_score"]) == "DA1"),
@@ -282,9 +274,7 @@ def _least(row: Mapping[str, float]) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    """Whether two figures are as good as equal: in points, and scores (from a few hundred on) by a
-    share.
-    """
+    """Whether two figures are as good as equal: in points, and large scores by a share."""
     return abs(one - other) <= max(LEVEL_POINTS, EQUAL_SPEED * abs(other))
 
 
@@ -298,9 +288,7 @@ def _pictures(
     ours: Mapping[str, Sequence[float]],
     optimum: Mapping[str, Sequence[float]],
 ) -> list[Picture]:
-    """The speed scores as bars, where the shares of the table differ, and how near each scheme
-    comes to the optimum.
-    """
+    """The speed scores as bars, the shares' differences, and the distance to the optimum."""
     name = f"admission-table-{NUMBER[comparison].lower()}"
     title = f"Comparison {comparison} (Table {NUMBER[comparison]})"
     speed = {"printed": printed["speed_score"], "here": ours["speed_score"]}
@@ -348,9 +336,7 @@ def _near_optimum(name: str, title: str, optimum: Mapping[str, Sequence[float]])
 def _optima(
     draws: Sequence[Admission], rows: dict[str, list[dict[str, float]]], time_limit: float
 ) -> tuple[dict[str, float], dict[str, list[float]], list[Finding]]:
-    """The optimum's mean metrics on these instances, and what share of the proved bound each scheme
-    reaches on them.
-    """
+    """The optimum's mean metrics, and what share of its bound each scheme reaches."""
     if not draws:
         return {}, {}, []
     optimal(

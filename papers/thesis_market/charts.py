@@ -1,6 +1,4 @@
-"""The pictures of thesis section 3.1.2 and figs. 3.11 to 3.13, from the numbers of the
-experiments.
-"""
+"""The pictures of thesis section 3.1.2 and figs. 3.11 to 3.13, from their numbers."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ def envy_map(mechanism: str, matrix: Floats, group: Integers, index: float) -> H
 
 
 def envy_bars(index: Mapping[str, float], claimed: float) -> Chart:
-    """The worst pair's index by mechanism, beside what price-anticipating users are said to
-    keep.
-    """
+    """The worst pair's index by mechanism, beside what price-anticipating users keep."""
     return chart("market-figure-3.12-worst", "Envy index of the worst pair by mechanism",
         "mechanism", "envy index, 1 is no envy", {"worst pair": index},
         levels={f"{claimed:g}": claimed})  # fmt: skip

@@ -1,6 +1,4 @@
-"""Thesis section 3.3.2 lets users take prices as given: what one gains that does not, by reporting
-other fractions than its own.
-"""
+"""Thesis 3.3.2 has users take prices as given: what one gains that misreports fractions."""
 
 from __future__ import annotations
 

@@ -216,9 +216,7 @@ def figure_3_10(
 
 
 def _programs(profile: Profile) -> Profile:
-    """Each program once: P3ARSEC draws an original beside each of its alternatives, as NAME_alt_1,
-    NAME_alt_2 and so on.
-    """
+    """Each program once: P3ARSEC has alternatives of an original, as NAME_alt_1 and so on."""
     once = profile.only(
         np.array([not re.search(r"_alt_(?!1$)\d+$", name) for name in profile.workload])
     )

@@ -1,6 +1,4 @@
-"""The thesis's communication costs: the server (fig. 4.2), Tables 4.1 to 4.3, the power of links
-(4.4), migration (4.10-4.12).
-"""
+"""The thesis's communication costs: the server, Tables 4.1 to 4.3, links, migration."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ from ..registry import Finding, addition, compare, equal
 PATHS: tuple[Path, ...] = ("one hop", "two hops", "another blade")
 
 REUSE = tuple(float(value) for value in np.round(np.geomspace(0.1, 10, 41), 4))
-"""Accesses for each byte of a migrated page, over which figures 4.10 to 4.12 are drawn; the thesis
-prints its own for none.
-"""
+"""Accesses a byte of a migrated page, for figures 4.10 to 4.12; the thesis prints none."""
 
 ENERGY_RANGE = (1.5, 5.0)
 """What section 4.5.3 prints for figure 4.10."""
@@ -332,9 +328,7 @@ def _of_paths(one: Benchmark) -> dict[Path, float]:
 
 
 def _reuse_at(path: Path, ratio: float) -> float:
-    """Accesses a byte at which migration costs `ratio` times the energy of remote access (eq. 4.1
-    over eq. 4.2).
-    """
+    """Accesses a byte at which migration costs `ratio` x remote access (eqs. 4.1, 4.2)."""
     link, idle = link_energy_per_bit(path), THESIS.dram_energy_idle_eq
     return (2 * THESIS.dram_energy_busy + link) / (ratio * (link + idle) - idle)
 

@@ -1,6 +1,4 @@
-"""What the thesis leaves out or only claims: hot data against the proved bound, and one queue
-against one per processor.
-"""
+"""What the thesis leaves out or only claims: hot data, and a queue per processor."""
 
 from __future__ import annotations
 

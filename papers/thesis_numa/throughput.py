@@ -246,9 +246,7 @@ def _percentiles(
 def _throughput_curves(
     key: str, sustained: Mapping[str, float], tasks: int, points: int, seed: int
 ) -> Chart:
-    """Tasks served over tasks arriving, a curve a policy; it leaves the diagonal where the queue
-    grows.
-    """
+    """Tasks served over tasks arriving, a curve a policy; off the diagonal queues grow."""
     rates = [round(float(rate), 1) for rate in np.linspace(0.4, 1.05, points) * 6400]
     served: dict[str, list[float]] = {}
     for policy in POLICIES:
@@ -302,9 +300,7 @@ def _percentile_charts(
 
 
 def _excess(value: float, other: float) -> float:
-    """How much longer one percentile is than another; infinite when it does not exist, whatever the
-    other is.
-    """
+    """How much longer one percentile is than another; infinite when it does not exist."""
     return np.inf if value == np.inf else value / other - 1
 
 
@@ -359,9 +355,7 @@ def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
 
 
 def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
-    """Rates in the thesis's order IB, IP-2, IP-1, Local, which should not decrease
-    (compute-intensive: hardly differ).
-    """
+    """Rates as IB, IP-2, IP-1, Local, not to decrease (compute-intensive: hardly differ)."""
     ordered: Sequence[str] = ("IB", "IP-2", "IP-1", "Local")
     values = [rate[policy] for policy in ordered]
     benchmark = chosen_benchmarks(key)[0]

@@ -387,9 +387,7 @@ class Coordinator:
     def _written(
         self, one: Ended, here: _Running
     ) -> tuple[dict[int, tuple[State, str]], StoredMeasurement | None, str]:
-        """Write down what came of a group: how its jobs stand now, what counts, and why nothing
-        does.
-        """
+        """Write down what came of a group: how its jobs stand, what counts, and why not."""
         now, visit, group = self.machines.now(), one.visit, here.group
         lost = one.reason or "" if visit is None else ""
         if visit is not None and visit.error.startswith(ENDED):
@@ -434,9 +432,7 @@ class Coordinator:
         return ("waiting" if again else "failed"), why
 
     def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
-        """The penalty seen of each job of a group, where the others were there for long enough to
-        learn from it.
-        """
+        """The penalty seen of each job of a group whose others were there long enough."""
         jobs, seen = len(here.jobs), self.penalty_model.seen
         penalties: list[float | None] = [None] * jobs
         for run in look.runs:

@@ -54,9 +54,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class _Part:
-    """The full groups that hold a type: their places in the list of all, at which seat it is first,
-    and the types beside it.
-    """
+    """The full groups with a type: places in the list, seat it is first, types beside it."""
 
     at: Integers
     seat: Integers

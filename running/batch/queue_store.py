@@ -1,6 +1,4 @@
-"""What a store keeps of a queue: the jobs and how each stands, the epochs, and which jobs were
-placed together.
-"""
+"""What a store keeps of a queue: jobs, how each stands, epochs, who ran together."""
 
 from __future__ import annotations
 

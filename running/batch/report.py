@@ -1,6 +1,4 @@
-"""The page of a queue: what was predicted and what was measured, over the epochs, and how the jobs
-ended.
-"""
+"""The page of a queue: predicted and measured, over the epochs, and how jobs ended."""
 
 from __future__ import annotations
 

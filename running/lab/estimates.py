@@ -45,9 +45,7 @@ class Estimates:
 
 
 def simultaneous(confidence: float, jobs: int) -> float:
-    """The probability that one interval may miss by, if all T x T together are to hold with a
-    confidence (Bonferroni).
-    """
+    """The probability of a miss of one interval, for all T x T at a confidence (Bonferroni)."""
     return (1 - confidence) / jobs**2
 
 

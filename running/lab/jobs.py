@@ -25,9 +25,7 @@ USUAL_COUNT = 2
 
 LONGEST_NAME = 60
 _HASHED = 64_000_000
-"""Bytes of a file up to which its content is in a job's fingerprint; of larger ones size and time
-are.
-"""
+"""Bytes of a file up to which its content is in a fingerprint; of more, size and time."""
 
 
 class _Named(Protocol):
@@ -97,9 +95,7 @@ class Job:
 
 
 def find_program(name: str, directory: str, path: str | None) -> str | None:
-    """The file that a command's first word names in a directory; None when there is none that can
-    be run.
-    """
+    """The file that a command's first word names in a directory; None if none can run."""
     if os.sep in name:
         file = os.path.join(directory, name)
         return file if os.path.isfile(file) and os.access(file, os.X_OK) else None

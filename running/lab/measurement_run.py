@@ -252,9 +252,7 @@ class MeasurementRun:
     def _worth(
         self, opened: list[Cell], standings: dict[Cell, CellProgress]
     ) -> tuple[list[Cell], str]:
-        """The open cells that can still be done in the time that is left, and what is said of the
-        worst of the others.
-        """
+        """The open cells that can be done in the time left, and what is said of the others."""
         seconds = self._seconds(self._with_alone(opened))
         rounds = MOST_LOOKS
         if self.settings.budget is not None:

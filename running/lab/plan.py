@@ -35,9 +35,7 @@ CHOICE_SECONDS = 10.0
 
 
 def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -> list[Cell]:
-    """A random share of the pairs, each job in one at least; a job of one agent has no pair with
-    itself.
-    """
+    """A random share of the pairs, each job in one at least; none of a lone job with itself."""
     jobs = len(counts)
     pairs = [
         (a, c) for a in range(jobs) for c in range(a, jobs) if a != c or counts[a] >= 2 or jobs == 1

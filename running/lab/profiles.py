@@ -1,6 +1,4 @@
-"""What a store shows: the matrix of penalties with its intervals, jobs with their drift, what
-failed and why, and the instance.
-"""
+"""What a store shows: penalties with intervals, drift of jobs, failures, the instance."""
 
 from __future__ import annotations
 
@@ -286,9 +284,7 @@ def _voids(
     place: dict[int, int],
     good: dict[tuple[tuple[int, ...], str], float],
 ) -> dict[Cell, str]:
-    """The pairs that failed twice in one round and never ran well since, those of a job that did so
-    alone too.
-    """
+    """The pairs that failed twice in one round and never ran well since, alone too."""
     times = Counter(visit[:4] for visit in failed)
     voids: dict[Cell, str] = {}
     for first, second, kind, number, reason, begin in failed:

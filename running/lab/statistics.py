@@ -153,9 +153,7 @@ class Observations:
         return max(looks + [run[0] for run in self._produced.get((job, other), [])], default=None)
 
     def loss(self, row: int, begin: float, seconds: float, covered: float) -> float | None:
-        """The loss of one run of production against the nearest run alone; None when there is
-        none.
-        """
+        """The loss of one run of production against the nearest run alone; None without one."""
         near = self._nearest(self._references.get(row, []), begin)
         return None if near is None else paired_loss(seconds, near[1], covered)
 
@@ -216,9 +214,7 @@ class Observations:
         return None if near is None or abs(near[0] - begin) > FRESH else near
 
     def drift(self, job: int) -> tuple[float, float, float] | None:
-        """The Theil-Sen slope of a job's times alone, and its 99 % interval, as a share an hour;
-        None of fewer than five runs.
-        """
+        """A job's Theil-Sen slope alone and its 99 % interval, a share an hour; None below five."""
         looks = [look for look in self.alone[job].values() if look[1] > 0]
         hours = np.array([begin for begin, _ in looks]) / 3600
         if len(looks) < _DRIFT_LOOKS or np.ptp(hours) <= 0:

@@ -97,9 +97,7 @@ _LARGEST = 1e15
 
 
 class MeasureSettings(BaseModel, extra="allow"):
-    """What a session of `measure` keeps of its command, so far as it is read again; a queue's
-    session has more.
-    """
+    """What a session of `measure` keeps of its command; a queue's session has more."""
 
     names: list[str]
     jobs: list[int]
@@ -343,9 +341,7 @@ class Store:
         return list(visits.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:
-        """(first, second, kind, round, reason, begin) of every visit of a machine in a state, in
-        order.
-        """
+        """(first, second, kind, round, reason, begin) of every visit in a state, in order."""
         return self.rows(
             "SELECT first, second, kind, round, reason, begin FROM visit "
             "WHERE machine = ? AND state = ? AND round > 0 ORDER BY id",
@@ -362,9 +358,7 @@ class Store:
         return visits[0] if visits else (0, 0.0)
 
     def surroundings(self, machine: int) -> dict[str, float | None]:
-        """The number of visits of a machine by state, and the median and the most of the pressure
-        under which they ran.
-        """
+        """The number of visits by state, and the median and most pressure of their runs."""
         visits = self.rows(
             "SELECT state, pressure FROM visit WHERE machine = ? AND round > 0", (machine,)
         )

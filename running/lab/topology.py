@@ -47,9 +47,7 @@ class Topology:
         return sorted(groups)
 
     def shared(self, first: Iterable[int], second: Iterable[int]) -> str:
-        """What two sets of CPUs share at the nearest: "core" (SMT), "L2", "L3", ..., "package", or
-        "memory".
-        """
+        """What two sets of CPUs share at the nearest: "core", "L2", ..., "package", "memory"."""
         ones, others = list(first), set(second)
         if any(others & set(self.cores[cpu]) for cpu in ones):
             return "core"

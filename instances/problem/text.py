@@ -18,7 +18,7 @@ _UNPRINTABLE = re.compile(
 
 
 def sanitize_for_terminal(text: str) -> str:
-    """The text with each character that is a command written as its escape, like `\\x1b`."""
+    r"""The text with each character that is a command written as its escape, like `\x1b`."""
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -127,11 +127,33 @@ def _make_folder(folder: Path) -> None:
 
 
 def _html(content: Content, progress: Callable[[str], None]) -> str:
-    from jinja2 import Environment, StrictUndefined
+    return render_page(
+        "comparison.html", content, content.pictures(), progress, words=glossary(content)
+    )
+
+
+def render_page(
+    template: str,
+    content: Any,
+    pictures: Sequence[PageFigure],
+    progress: Callable[[str], None] = lambda words: None,
+    **values: Any,
+) -> str:
+    """A page of what a template of `assets` shows, in the frame that all pages have.
+
+    Parameters
+    ----------
+    template : its file.
+    content : what the template and the frame call `made`; it has a title and says what it is about.
+    pictures : those that the template draws.
+    progress : called with what is being drawn.
+    values : what else the template takes.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     drawn: dict[int, str] = {}
-    for number, shown in enumerate(content.pictures(), start=1):
+    for number, shown in enumerate(pictures, start=1):
         progress(shown.picture.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
     style, script = _text("style.css"), _text("script.js")
@@ -142,21 +164,26 @@ def _html(content: Content, progress: Callable[[str], None]) -> str:
         "'unsafe-inline'; img-src data:"
     )
     environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+        loader=FileSystemLoader(_PAGE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
-    template = environment.from_string(_text("template.html"))
-    rendered: str = template.render(
+    environment.globals |= {
+        "draw": lambda shown: Markup(drawn[id(shown)]),
+        "wide": lambda shown: _width(drawn[id(shown)]) > _WIDE,
+        "slug": slug,
+        "plain": _plain,
+        "finding": finding,
+        "meaning": meaning,
+    }
+    rendered: str = environment.get_template(template).render(
         made=content,
-        draw=lambda shown: Markup(drawn[id(shown)]),
-        wide=lambda shown: _width(drawn[id(shown)]) > _WIDE,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
         style=Markup(style),
         script=Markup(script),
-        slug=slug,
-        plain=_plain,
-        finding=finding,
-        words=glossary(content),
-        meaning=meaning,
+        **values,
     )
     return rendered
 

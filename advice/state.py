@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 
 
 class Role(StrEnum):
@@ -124,6 +125,8 @@ class Node:
     not_ready_reason : why it takes no pods now ("not ready"); "" when it does.
     unknown_reason : what is not known of it: no plan puts anything there, and the bound allows
         everything.
+    price : of being in use, in the user's money and time; None where it is not given.
+    committed : whether it is paid even when it is freed, as a reserved one is.
     """
 
     name: str
@@ -133,6 +136,8 @@ class Node:
     can_be_drained: bool = True
     not_ready_reason: str = ""
     unknown_reason: str = ""
+    price: Fraction | None = None
+    committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +231,8 @@ class ClusterState:
     def host_noun(self) -> str:
         """What the platform calls where it is placed."""
         return "node" if self.platform == "kubernetes" else "host"
+
+    @property
+    def priced(self) -> bool:
+        """Whether nodes have prices."""
+        return any(node.price is not None for node in self.nodes)

@@ -4,9 +4,8 @@ program leaves out.
 
 from __future__ import annotations
 
-import importlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +15,15 @@ import pytest
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.instance import Booleans
 from cotenant.instances.colocation.objective import mean_penalty
+from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import fair, optimal
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
+from cotenant.solvers.colocation.stable import StableLimits, _Search
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 
@@ -115,25 +117,23 @@ def test_every_pairing_is_tried() -> None:
     ("answer", "bound"), [(Status.INFEASIBLE, 3), (Status.UNKNOWN, 1), (Status.FEASIBLE, 1)]
 )
 def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no(
-    answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch
+    answer: Status, bound: int, engines: Callable[..., None]
 ) -> None:
-    module = importlib.import_module("cotenant.solvers.colocation.stable")
-    instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
-    search = searching(instance)
-    search.value, search.bound = 9, 1
     stop = Stop.FINISHED if answer is Status.INFEASIBLE else Stop.TIME_LIMIT
-    monkeypatch.setattr(
-        module, "at_most_blocking", lambda *_, **__: Outcome(None, None, answer, stop)
-    )
-    assert search._decide(2, None) == (answer is Status.INFEASIBLE)
+    search = searching()
+    search.bound = 1
+    engines(call_in_subprocess=lambda *_, **__: Outcome(None, None, answer, stop))
+    assert search._decide(2, 60.0) == (answer is Status.INFEASIBLE)
     assert search.bound == bound
 
 
-def searching(instance: Colocation) -> Any:
-    module = importlib.import_module("cotenant.solvers.colocation.stable")
-    start = feasible_pairing(instance)
-    given = (Blocking(), "highs", Clock(), np.random.default_rng(0), start)
-    return module._Search(instance, *given, module.StableLimits())
+def searching() -> _Search:
+    """A search with 9 blocking pairs in hand, whose programs run in processes of their own."""
+    instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
+    given = (Blocking(), "highs", Clock(60.0), np.random.default_rng(0), feasible_pairing(instance))
+    search = _Search(instance, *given, StableLimits(child_pairs=0, child_types=0))
+    search.value = 9
+    return search
 
 
 @pytest.mark.parametrize("machines", [None, 7.0, np.inf])
@@ -155,37 +155,29 @@ def test_the_quick_bound_on_the_penalty_is_one(
 
 @pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 1), (Status.UNKNOWN, 0)])
 def test_only_a_no_proves_that_zero_is_impossible(
-    answer: Status, bound: int, monkeypatch: pytest.MonkeyPatch
+    answer: Status, bound: int, engines: Callable[..., None]
 ) -> None:
-    module = importlib.import_module("cotenant.solvers.colocation.stable")
-    search = searching(Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int)))
-    search.value = 9
-    monkeypatch.setattr(
-        module, "find_stable", lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED)
-    )
+    search = searching()
+    engines(call_in_subprocess=lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED))
     search._zero_over_types()
     assert search.bound == bound
 
 
 def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
-    module = importlib.import_module("cotenant.solvers.colocation.fair")
     rng = np.random.default_rng(83)
     instance = Colocation(rng.uniform(0.1, 0.9, (6, 6)), np.full(6, 2), bandwidth=np.arange(6.0))
     truth = fair(instance).certificate["levels"][1]
     assert truth["status"] == "optimal"
-    run = module.run
 
-    def cut(*given: Any, scale: float = 1.0, **asked: Any) -> Any:
-        answer = run(*given, scale=scale, **asked)
-        return (
-            answer
-            if scale != instance.agents  # of the first level
-            else replace(answer, bound=0.9 * answer.bound, status=Status.FEASIBLE)
-        )
+    def cut(program: LinearProgram, **asked: Any) -> EngineAnswer:
+        answer = solve_program(program, **asked)
+        if answer.bound is None or np.count_nonzero(program.cost) == 1:  # the slack: first level
+            return answer
+        return replace(answer, bound=0.9 * answer.bound, status=Status.FEASIBLE)
 
-    monkeypatch.setattr(module, "run", cut)
+    engines(solve_program=cut)
     level = fair(instance).certificate["levels"][1]
     assert level["bound"] == pytest.approx(0.9 * truth["value"])
     assert level["status"] == "feasible"

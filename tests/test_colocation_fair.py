@@ -4,13 +4,14 @@ limits that hold.
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from support.fakes import call_here
 
 from cotenant import solve
 from cotenant.analysis.run.verify_result import recheck
@@ -18,16 +19,15 @@ from cotenant.instances.colocation import Colocation, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
 from cotenant.instances.problem import InvalidInstance, read
 from cotenant.models.colocation import fair_program
-from cotenant.solvers.colocation import common, fair, feasible_pairing
+from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
 from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.local_branching import LocalBranching, search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
-from cotenant.solvers.engines import solve_program
+from cotenant.solvers.engines import EngineAnswer, WarmStartedProgram, solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 
-method = importlib.import_module("cotenant.solvers.colocation.fair")
 LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))
 """As if no program were small enough to keep its time limit."""
 
@@ -65,7 +65,7 @@ def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:
 
 
 def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
     limits = []
 
@@ -75,9 +75,8 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
         limits.append(hard_limit)
         assert asked["time_limit"] < hard_limit
 
-    monkeypatch.setattr(common, "call_in_subprocess", deaf)
-    monkeypatch.setattr(common, "solve_program", None)
     instance = crowd(12, 5)
+    engines(call_in_subprocess=deaf)
     found = fair(instance, time_limit=1.0, limits=LARGE)
     assert limits
     assert max(limits) <= 1.0
@@ -87,22 +86,16 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
     assert 0 <= found.bound <= value
 
 
-def test_when_time_is_up_at_once_nothing_long_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_time_is_up_at_once_nothing_long_is_begun(engines: Callable[..., None]) -> None:
     instance = crowd(60, 4)
     begin = feasible_pairing(instance)
-    monkeypatch.setattr(Clock, "expired", property(lambda clock: True))
-    for name in ("WarmStartedProgram", "solve_program", "call_in_subprocess"):
-        for module in ("relaxation", "neighborhoods", "common"):
-            monkeypatch.setattr(f"cotenant.solvers.colocation.{module}.{name}", None, raising=False)
-    found = fair(instance, time_limit=1.0)
+    engines(WarmStartedProgram=None, solve_program=None, call_in_subprocess=None)
+    found = fair(instance, time_limit=1e-9)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert attribution_slack(instance, found.solution) == attribution_slack(instance, begin)
 
 
-def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(method, "fair_program", None)
+def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program() -> None:
     instance = crowd(8, 4)
     limits = FairLimits(programs=ProgramLimits(most_pairs=10))
     found = fair(instance, time_limit=1.0, limits=limits)
@@ -111,21 +104,25 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program(
     assert attribution_slack(instance, found.solution) < attribution_slack(
         instance, feasible_pairing(instance)
     )
+    assert "columns" not in found.certificate
     second = found.certificate["levels"][1]
     assert second["bound"] is None or second["bound"] <= second["value"]
 
 
 def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(
-        method, "relaxed", lambda program, clock, parts: (asked.append(parts), None)[1]
-    )
-    monkeypatch.setattr(method, "run", None)
+    asked: list[float] = []
+
+    class Slow(WarmStartedProgram):
+        def solve(self, time_limit: float | None = None, **how: Any) -> EngineAnswer:
+            asked.append(time_limit or np.inf)
+            return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
+
     instance = crowd(16, 5)
+    engines(WarmStartedProgram=Slow, call_in_subprocess=None)
     found = fair(instance, time_limit=1.0, limits=LARGE)
-    assert min(asked) > 1
+    assert max(asked) <= 0.5
     assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert attribution_slack(instance, found.solution) < attribution_slack(
         instance, feasible_pairing(instance)
@@ -134,9 +131,9 @@ def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
 
 @pytest.mark.parametrize("limit", [None, 600.0])
 def test_the_long_way_gives_what_enumeration_gives(
-    limit: float | None, reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+    limit: float | None, reference: ModuleType, engines: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(method, "run", lambda *given, apart, **asked: common.run(*given, **asked))
+    engines(call_in_subprocess=call_here)
     for instance, expected in tiny(reference, range(500, 520)):
         found = fair(instance, time_limit=limit, limits=LARGE)
         assert (found.status, found.stop) == (Status.OPTIMAL, Stop.FINISHED), instance.name

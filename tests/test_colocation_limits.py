@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
+from cotenant.instances.colocation.instance import BLOCK
 from cotenant.instances.colocation.objective import scale
 from cotenant.instances.colocation.stability import willing
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
@@ -50,23 +52,16 @@ def contention(types: int, agents: int, seed: int) -> Colocation:
     return Colocation(penalty, count, bandwidth=rng.uniform(0.1, 20, types))
 
 
-def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit() -> None:
     given = cotenant.read("colocation/preferences-100")
     whole, begun = least_penalty_bound(given), stable(given, time_limit=60.0)
-
-    def refused(*given: object) -> None:
-        raise AssertionError("this takes too long")
-
-    monkeypatch.setattr("scipy.optimize.linear_sum_assignment", refused)
-    assert 0 < least_penalty_bound(given, seconds=1e-9) <= whole
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.forgiving", refused)
+    assert "second_level" in begun.certificate
+    assert 0 < least_penalty_bound(given, seconds=1e-9) < whole
     slow = StableLimits(forgiven_pair=1.0, programs=ProgramLimits(agent_cubed=1.0))
     found = stable(given, time_limit=60.0, limits=slow)
     assert (found.status, found.bound) == (begun.status, begun.bound)
     assert found.certificate["levels"][1]["status"] == "feasible"
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.lists_of_agents", refused)
+    assert "second_level" not in found.certificate
     found = stable(given, time_limit=60.0, limits=replace(slow, listed_pair=1.0))
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert found.bound == 0
@@ -74,31 +69,57 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit(
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
-    reference: ModuleType, monkeypatch: pytest.MonkeyPatch, alpha: float
+    reference: ModuleType, alpha: float
 ) -> None:
-    given = [instance for instance in instances(reference) if possible(instance)]
+    """Types without agents between those of an instance, which come to lie in three blocks."""
 
-    def measured(instance: Colocation) -> list[Any]:
+    def measured(instance: Colocation, places: np.ndarray) -> list[Any]:
         pairing = feasible_pairing(instance)
         found = blocking_pairs(instance, pairing, alpha)
-        lists = (found.first, found.second, found.willing_first, found.willing_second)
         return [
-            pairing,
             found.count,
             found.agents,
-            *(side.tolist() for side in lists),
-            willing(instance, pairing, alpha).tolist(),
+            *(np.searchsorted(places, side).tolist() for side in (found.first, found.second)),
+            *(side.tolist() for side in (found.willing_first, found.willing_second)),
+            *(np.searchsorted(places, side).tolist() for side in (pairing.first, pairing.second)),
+            pairing.pairs.tolist(),
+            pairing.single[places].tolist(),
+            willing(instance, pairing, alpha)[np.ix_(places, places)].tolist(),
             scale(instance, "penalty"),
             least_penalty_bound(instance),
             pairs_of(instance),
         ]
 
-    whole = [measured(instance) for instance in given]
-    monkeypatch.setattr("cotenant.instances.colocation.instance.BLOCK", 2)
-    monkeypatch.setattr("cotenant.instances.colocation.stability.BLOCK", 3)
-    monkeypatch.setattr("cotenant.solvers.deferred_acceptance._ROWS", 2)
-    assert [measured(instance) for instance in given] == whole
-    assert any(found[1] for found in whole)
+    blocked = 0
+    for instance in instances(reference)[::3]:
+        if possible(instance) and not instance.distinct:
+            places = np.linspace(0, 2 * BLOCK, instance.types).astype(int)
+            whole = measured(instance, np.arange(instance.types))
+            assert measured(spread(instance, places), places) == whole
+            blocked += whole[0]
+    assert blocked
+
+
+def spread(instance: Colocation, places: np.ndarray) -> Colocation:
+    """The instance with its types at these places, and between them others without agents."""
+    types = 2 * BLOCK + 1
+    penalty, count = np.random.default_rng(0).random((types, types)), np.zeros(types)
+    penalty[np.ix_(places, places)], count[places] = instance.penalty, instance.count
+    return Colocation(penalty, count, machines=instance.machines, unpaired=instance.unpaired)
+
+
+def test_agents_beside_more_types_than_a_block_holds_are_counted_in_any_order() -> None:
+    rng = np.random.default_rng(0)
+    pairs, types = np.triu(rng.integers(1, 3, (40, 40))), slice(None, None, -1)
+    assert 2 * np.count_nonzero(pairs) > 2 * BLOCK
+    instance = Colocation(rng.random((40, 40)).round(2), pairs.sum(axis=0) + pairs.sum(axis=1))
+    other = Colocation(instance.penalty[types, types], instance.count[types])
+    found, again = (
+        willing(one, Pairing.from_matrix(matrix, np.zeros(40)), 0.05)
+        for one, matrix in ((instance, pairs), (other, pairs[types, types].T))
+    )
+    assert (found == again[types, types]).all()
+    assert 0 < found.sum() < instance.agents * 40
 
 
 def possible(instance: Colocation) -> bool:
@@ -120,14 +141,12 @@ def test_blocking_pairs_are_listed_in_order_and_make_up_their_count() -> None:
     assert (found.first <= found.second).all()
 
 
-def test_lists_of_preferences_in_blocks_are_those_of_all_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cost = np.random.default_rng(0).integers(0, 4, (9, 6)).astype(float)
+def test_lists_of_preferences_in_blocks_are_those_of_all_at_once() -> None:
+    cost = np.random.default_rng(0).integers(0, 4, (600, 6)).astype(float)
     cost[cost == 3] = np.inf
     whole = preference_order(cost)
-    monkeypatch.setattr("cotenant.solvers.deferred_acceptance._ROWS", 2)
-    assert (preference_order(cost) == whole).all()
+    few = [preference_order(cost[first : first + 9]) for first in range(0, 600, 9)]
+    assert (np.concatenate(few) == whole).all()
     assert deferred_acceptance(whole, cost.T).proposals > 0
 
 
@@ -144,30 +163,31 @@ def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(engine: A
     assert without.status is Status.OPTIMAL
 
 
-def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cotenant.solvers.colocation.stable.starting_pairing", None)
+def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work() -> None:
+    """Else it would say that there is no pairing."""
+    star = np.where(np.arange(4) * np.arange(4)[:, None], np.inf, 0.1)
+    instance = Colocation(star, np.ones(4))
+    assert stable(instance).status is Status.INFEASIBLE
     with refused(InvalidOption):
-        stable(contention(4, 10, 0), limits=StableLimits(most_types=3))
+        stable(instance, limits=StableLimits(most_types=3))
 
 
 def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
     instance = contention(4, 12, 0)
     here = fair(instance, slack=0.3)
     calls = []
 
-    def call_apart(function: Any, *given: Any, hard_limit: float, **options: Any) -> Any:
+    def apart(function: Any, *given: Any, hard_limit: float, **options: Any) -> Any:
         calls.append(options["time_limit"] <= hard_limit <= 60.0)
         return function(*given, **options)
 
-    monkeypatch.setattr("cotenant.solvers.colocation.common.call_in_subprocess", call_apart)
+    engines(call_in_subprocess=apart)
     limits = FairLimits(programs=ProgramLimits(keeps_time=1))
-    apart = fair(instance, slack=0.3, time_limit=10.0, limits=limits)
+    found = fair(instance, slack=0.3, time_limit=10.0, limits=limits)
     assert set(calls) == {True}
-    assert apart.bound == pytest.approx(here.bound)
+    assert found.bound == pytest.approx(here.bound)
 
 
 class Over(Clock):
@@ -177,28 +197,17 @@ class Over(Clock):
         super().__init__(1e-9)
 
 
-def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two agents of type 0 want both of 1, which greed gives to each other: exchanges are
-    needed.
+def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible() -> None:
+    """The agents of type 0 want those of 1, which the start gives to each other: exchanges are
+    needed, of more agents than are matched one by one.
     """
-    free = np.inf
-    instance = Colocation([[free, 0.5], [0.5, 0.1]], [2, 2], machines=2.0)
-    stuck = Pairing([1], [1], [1], [0, 0])
-    assert complete(instance, stuck, most_jobs=0).pairs.tolist() == [2]
+    instance = Colocation([[np.inf, 0.5], [0.5, 0.1]], [2000, 2000], [1, 2], machines=2000.0)
+    stuck = Pairing([1], [1], [1000], [0, 0])
+    assert complete(instance, stuck).pairs.tolist() == [2000]
     with refused(Undecided):
-        complete(instance, stuck, Over(), most_jobs=0)
-    monkeypatch.setattr(
-        "cotenant.solvers.colocation.feasible.complete",
-        lambda instance, partial, clock: complete(instance, stuck, Over(), most_jobs=0),
-    )
-    for method in (
-        optimal,
-        stable,
-        lambda instance, **kw: fair(instance.replace(bandwidth=[1, 2]), **kw),
-    ):
-        found = method(instance, time_limit=60.0)
+        complete(instance, stuck, Over())
+    for method in (optimal, stable, fair):
+        found = method(instance, time_limit=1e-9, start=stuck)
         assert (found.status, found.solution) == (Status.UNKNOWN, None)
         approved(found.certificate["proof"])
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 from support import interval_cases, terminal
+from support.fakes import interrupted
 from support.messages import approved, refused
 
 import cotenant
@@ -40,9 +41,11 @@ from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import blocking_program, stable_program
-from cotenant.solvers.colocation import fewest_blocking, find_stable, robust
+from cotenant.models.program import LinearProgram
+from cotenant.solvers.colocation import fewest_blocking, find_stable
 from cotenant.solvers.colocation.aggregate_relaxation import ShareLimits
 from cotenant.solvers.colocation.robust import RobustLimits
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Status, Stop
 
 TYPES = 8
@@ -219,32 +222,28 @@ def test_robust_alpha_does_without_all_differences_at_once() -> None:
     assert found.penalty == pytest.approx(expected.penalty)
 
 
-def test_robust_alpha_says_what_it_knows_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robust_alpha_says_what_it_knows_when_time_is_up(engines: Callable[..., None]) -> None:
     instance = measured(1)
     found = robust_alpha(instance, time_limit=1e-9)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert found.alpha == stable_alpha(instance, found.pairing, "possible")
-
-    def interrupted(*given: object, **options: object) -> object:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(robust, "find_stable", interrupted)
+    engines(solve_program=interrupted)
     found = robust_alpha(instance)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
 
 
 def test_a_pairing_that_refutes_what_was_proved_takes_the_proof_away(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
     """HiGHS, made to say no where there is a pairing, is not believed against CP-SAT."""
     instance = measured(1)
 
-    def lying(given: Colocation, alpha: float, **options: Any) -> Any:
-        found = find_stable(given, alpha, **options)
-        lies = options["engine"] == "highs" and not options["penalty"]
-        return replace(found, solution=None, status=Status.INFEASIBLE) if lies else found
+    def lying(program: LinearProgram, *, engine: str = "highs", **how: Any) -> EngineAnswer:
+        if engine == "highs" and not program.cost.any():
+            return EngineAnswer(Status.INFEASIBLE, Stop.FINISHED)
+        return solve_program(program, engine=engine, **how)
 
-    monkeypatch.setattr(robust, "find_stable", lying)
+    engines(solve_program=lying)
     found = robust_alpha(instance)
     assert (found.status, found.confirmed, found.below) == (Status.FEASIBLE, False, None)
     assert found.alpha >= stable_alpha(instance, found.pairing, "possible")
@@ -451,13 +450,13 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
 
 
 def test_an_interrupted_search_for_robust_alpha_leaves_an_empty_map(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
-    def interrupted(*given: object, **options: object) -> object:
-        raise KeyboardInterrupt
+    def deciding(program: LinearProgram, **how: Any) -> EngineAnswer:
+        return solve_program(program, **how) if program.cost.any() else interrupted()
 
-    monkeypatch.setattr(robust, "find_stable", interrupted)
     instance = measured(types=4)
+    engines(solve_program=deciding)
     assert alpha_frontiers(instance, points=2) == {}
     *_, last = price_frontiers(instance, points=2, time_limit=20)
     assert (last.points, last.stop) == ((), Stop.INTERRUPTED)

@@ -5,6 +5,7 @@ rests on.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +22,8 @@ from cotenant.instances.colocation.generators import (
     score_preferences,
 )
 from cotenant.instances.problem import InvalidInstance
-from cotenant.solvers.colocation import stable as stable_module
 from cotenant.solvers.colocation.exchanges import Exchanges
-from cotenant.solvers.colocation.stable import StableLimits, stable
+from cotenant.solvers.colocation.stable import KILL_GRACE, StableLimits, stable
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import (
@@ -242,10 +242,10 @@ def test_a_large_second_level_in_a_process_of_its_own_ends_the_same() -> None:
 
 
 def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
     instance = with_ties(30, 10, 0)
-    monkeypatch.setattr(stable_module, "call_in_subprocess", lambda *given, **options: None)
+    engines(call_in_subprocess=lambda *given, **options: None)
     ended = stable(instance, time_limit=600, limits=StableLimits(child_pairs=0))
     first, second = ended.certificate["levels"]
     assert (ended.status, first["value"], second["status"]) == (Status.OPTIMAL, 0, "feasible")
@@ -385,9 +385,9 @@ def test_a_decision_in_a_process_of_its_own_is_the_same_decision() -> None:
 
 
 def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Callable[..., None],
 ) -> None:
-    monkeypatch.setattr(stable_module, "call_in_subprocess", lambda *given, **options: None)
+    engines(call_in_subprocess=lambda *given, **options: None)
     ended = stable(_in_need_of_a_decision(), time_limit=60, limits=CHILDREN)
     assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert ended.solution is not None
@@ -395,24 +395,20 @@ def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
 
 @pytest.mark.parametrize("types", [12, 40])
 def test_every_program_of_a_large_instance_is_ended_with_the_time(
-    types: int, monkeypatch: pytest.MonkeyPatch
+    types: int, engines: Callable[..., None]
 ) -> None:
-    rng = np.random.default_rng(5)
+    """Zero is impossible, so that no exchange ends the search before."""
+    rng = np.random.default_rng(6)
     instance = Colocation(rng.random((types, types)), np.full(types, 5))
     asked: list[str] = []
 
     def deaf(
         function: Any, *given: Any, hard_limit: float, time_limit: float, **options: Any
     ) -> None:
-        assert time_limit <= hard_limit <= 20.0 + stable_module.KILL_GRACE
+        assert time_limit <= hard_limit <= 20.0 + KILL_GRACE
         asked.append(function.__name__)
 
-    monkeypatch.setattr(stable_module, "call_in_subprocess", deaf)
-    monkeypatch.setattr(stable_module.Exchanges, "search", lambda *given: iter(()))
-    for name in ("find_stable", "at_most_blocking", "fewest_blocking"):
-        spy = lambda *given, **options: pytest.fail("in this process")  # noqa: E731
-        spy.__name__ = name
-        monkeypatch.setattr(stable_module, name, spy)
+    engines(call_in_subprocess=deaf, solve_program=None)
     limits = StableLimits(child_pairs=0, child_types=0, listed_agents=0)
     found = stable(instance, time_limit=20, limits=limits)
     programs = ["at_most_blocking", "fewest_blocking", "at_most_blocking"]

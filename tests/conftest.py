@@ -123,7 +123,9 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Replace engines wherever the package calls them: `engines(solve_program=answer)`."""
+    """Replace engines wherever the package calls them: `engines(solve_program=answer)`. What
+    calls them is imported before.
+    """
     from cotenant.solvers import engines as seam
 
     def replace(**answers: Callable[..., object]) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import http.server
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,13 +257,8 @@ def test_fetch_checks_the_hash_and_keeps_the_file(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/m.csv"
         good = data.Dataset("x", url, hashlib.sha256(content).hexdigest(), "fair-co2", "none")
-        monkeypatch.setitem(data.DATASETS, "good", good)
-        monkeypatch.setitem(
-            data.DATASETS, "bad", data.Dataset("x", url, "0" * 64, "fair-co2", "none")
-        )
-        monkeypatch.setitem(
-            data.DATASETS, "gone", data.Dataset("x", url + "x", "0" * 64, "fair-co2", "none")
-        )
+        bad, gone = replace(good, sha256="0" * 64), replace(good, url=url + "x", sha256="0" * 64)
+        monkeypatch.setattr(data, "DATASETS", {"good": good, "bad": bad, "gone": gone})
         assert data.fetch("good", tmp_path / "cache").read_bytes() == content
         with refused(InvalidFile):
             data.fetch("bad", tmp_path / "cache")

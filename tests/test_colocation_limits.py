@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import approved, refused
+from support.small_cases import spread
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
@@ -93,19 +94,11 @@ def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
     blocked = 0
     for instance in instances(reference)[::3]:
         if possible(instance) and not instance.distinct:
-            places = np.linspace(0, 2 * BLOCK, instance.types).astype(int)
             whole = measured(instance, np.arange(instance.types))
-            assert measured(spread(instance, places), places) == whole
+            other = spread(instance, 2 * BLOCK + 1)
+            assert measured(other, np.flatnonzero(other.count)) == whole
             blocked += whole[0]
     assert blocked
-
-
-def spread(instance: Colocation, places: np.ndarray) -> Colocation:
-    """The instance with its types at these places, and between them others without agents."""
-    types = 2 * BLOCK + 1
-    penalty, count = np.random.default_rng(0).random((types, types)), np.zeros(types)
-    penalty[np.ix_(places, places)], count[places] = instance.penalty, instance.count
-    return Colocation(penalty, count, machines=instance.machines, unpaired=instance.unpaired)
 
 
 def test_agents_beside_more_types_than_a_block_holds_are_counted_in_any_order() -> None:

@@ -13,6 +13,7 @@ import pytest
 from support.measured import DATA, needs_data
 from support.messages import approved, refused
 
+import cotenant
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.colocation import (
     complementary,
@@ -24,7 +25,7 @@ from cotenant.baselines.colocation import (
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import population, random_preferences
 from cotenant.instances.problem import InvalidOption
-from cotenant.papers.cooper import populations, prediction
+from cotenant.papers.cooper import populations
 from cotenant.papers.cooper.attribution import figure_7, figure_8
 from cotenant.papers.cooper.examples import figure_14
 from cotenant.papers.cooper.links import linked, mean_bars
@@ -255,13 +256,20 @@ def test_claims_of_performance_follow_the_penalties(monkeypatch: pytest.MonkeyPa
     assert found(figure_11(agents=200, draws=2))[what].verdict == "differs"
 
 
-def test_a_perfect_prediction_leaves_stable_policies_as_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_perfect_prediction_leaves_stable_policies_as_they_are(tmp_path: Path) -> None:
+    """All lose the same beside a job, so that any sample says all."""
     what = "SMR, stability (median blocking pairs)"
     assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "differs"
-    monkeypatch.setattr(prediction, "predicted_instance", lambda instance, *rest: instance)
-    assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "reproduced"
+    penalty = np.tile(np.linspace(0.1, 0.3, 20), (20, 1))
+    matrix = written(tmp_path, Colocation(penalty, np.ones(20)))
+    parts = figure_12(agents=200, draws=2, repeats=2, matrix=matrix)
+    assert found(parts)[what].verdict == "reproduced"
+
+
+def written(folder: Path, instance: Colocation) -> str:
+    """The path of an instance's file."""
+    cotenant.write(instance, folder / "matrix.json")
+    return str(folder / "matrix.json")
 
 
 def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
@@ -299,11 +307,10 @@ def test_the_proved_pairings_bound_every_policy() -> None:
             assert blocking_pairs(people, pairing).count == 0
 
 
-def test_populations_without_a_stable_pairing_are_said_and_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cotenant.papers.cooper.attribution.unblocked", lambda people: None)
-    parts = figure_7(agents=60, draws=2)
+def test_populations_without_a_stable_pairing_are_said_and_left_out(tmp_path: Path) -> None:
+    penalty = np.random.default_rng(2).random((5, 5)).round(2)
+    matrix = written(tmp_path, Colocation(penalty, np.full(5, 2), bandwidth=np.arange(1, 6)))
+    parts = figure_7(agents=30, draws=2, seed=15, matrix=matrix)
     approved(found(parts)[f"mean penalty, {populations.UNBLOCKED}"].ours)
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from support.messages import approved, refused
 from support.seeds import numbers
+from support.small_cases import spread
 
 import cotenant
-from cotenant.analysis.colocation.frontier import frontier, price_frontiers
+from cotenant.analysis.colocation.frontier import MOST_TYPES, frontier, price_frontiers
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.objective import (
@@ -584,16 +585,13 @@ def test_frontiers_equal_enumeration(reference: ModuleType, against: Any, number
 
 @pytest.mark.slow
 @pytest.mark.parametrize("swept", [True, False])
-def test_frontiers_hold_within_every_limit(
-    reference: ModuleType, swept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not swept:
-        monkeypatch.setattr("cotenant.analysis.colocation.frontier.MOST_TYPES", 0)
+def test_frontiers_hold_within_every_limit(reference: ModuleType, swept: bool) -> None:
     for instance in small_instances(reference, range(16_020, 16_035)):
         partners = list(reference.pairings(instance))
         if not partners:
             continue
-        for found in price_frontiers(instance, points=4):
+        whole = instance if swept else spread(instance, MOST_TYPES + 1)
+        for found in price_frontiers(whole, points=4):
             fairness = reference.slack if found.fairness == "slack" else reference.blocking
             for point in found.points:
                 within = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.fakes import interrupted
 from support.messages import refused
 
 import cotenant
@@ -17,7 +18,7 @@ from cotenant.analysis.frontier import PriceFrontier, PricePoint, Programs, sett
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidOption
 from cotenant.instances.problem.registry import resolve
-from cotenant.solvers.engines import solve_program
+from cotenant.solvers.engines import solve_program, solve_refined
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 PROBLEMS = ("admission", "colocation", "market")
@@ -141,21 +142,22 @@ def test_the_unit_of_speed_does_not_decide_what_is_proved(monkeypatch: pytest.Mo
     ]
 
 
-def test_the_unit_of_energy_does_not_decide_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis.numa import frontier as module
+def test_the_unit_of_energy_does_not_decide_what_is_proved(engines: Any) -> None:
     from cotenant.instances.numa.generators import blade_server
-    from cotenant.solvers.numa.fluid import fluid_power
 
-    def without_bound(*given: Any, **options: Any) -> Any:
-        return replace(fluid_power(*given, **options), bound=0.0)
+    def unpriced(program: Any, **options: Any) -> Any:
+        """Power has no prices, and so no bound; throughput, which is negative, has its own."""
+        answer = solve_refined(program, **options)
+        return answer if program.cost.min() < 0 else replace(answer, row_dual=0 * answer.row_dual)
 
-    monkeypatch.setattr(module, "fluid_power", without_bound)
     base = blade_server()
     share = np.arange(1.0, base.processors + 1)
     instance = base.replace(location_share=share / share.sum(), bandwidth=base.bandwidth * 1e-12)
-    (frontier,) = module.price_frontiers(instance, points=3)
-    assert 0 < frontier.points[0].value < 1e-7
-    assert frontier.points[0].status is Status.FEASIBLE
+    price_frontiers = resolve("analysis.numa.frontier:price_frontiers")
+    engines(solve_refined=unpriced)
+    (frontier,) = price_frontiers(instance, points=3)
+    assert 0 < frontier.points[1].value < 1e-7
+    assert frontier.points[1].status is Status.FEASIBLE
 
 
 def test_one_limit_has_one_point() -> None:
@@ -223,25 +225,20 @@ def test_two_points_are_enough(problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "name", "where"),
+    ("problem", "name"),
     [
-        ("colocation", "cooper-1000", "analysis.colocation.frontier:at_most_blocking"),
-        pytest.param(
-            "admission",
-            "hines-romano-I",
-            "analysis.admission.frontier:solve_program",
-            marks=pytest.mark.slow,
-        ),
-        ("market", "groups-100", "solvers.market.guaranteed:Guarantees.most"),
+        ("colocation", "cooper-1000"),
+        pytest.param("admission", "hines-romano-I", marks=pytest.mark.slow),
+        ("market", "groups-100"),
     ],
 )
 def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
-    problem: str, name: str, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    problem: str, name: str, engines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    def interrupt(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("cotenant." + where.replace(":", "."), interrupt)
+    resolve(f"analysis.{problem}.frontier:price_frontiers")
+    engines(solve_program=interrupted, call_in_subprocess=interrupted)
+    if problem == "market":  # which asks no engine before its last step
+        monkeypatch.setattr("cotenant.solvers.market.guaranteed.Guarantees.most", interrupted)
     out = tmp_path / "rows.jsonl"
     instance, method = (
         cotenant.read(f"{problem}/{name}"),
@@ -267,12 +264,7 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
 def test_admission_interrupted_before_its_first_answer_has_the_policies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cotenant.analysis.admission import frontier as module
-
-    def stopped(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "optimal", stopped)
+    monkeypatch.setattr("cotenant.analysis.admission.frontier.optimal", interrupted)
     (frontier,) = frontier_of("admission")
     assert frontier.stop is Stop.INTERRUPTED
     assert frontier.points

@@ -19,8 +19,9 @@ import pytest
 from support import sweep_methods as bad
 
 import cotenant
+from cotenant.models.program import ProgramBuilder
 from cotenant.solvers import stopwatch as module
-from cotenant.solvers.engines import call_in_subprocess
+from cotenant.solvers.engines import call_in_subprocess, cpsat, highs, solve_program
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.stopwatch import ImportWatch, paused, start_seconds, stopwatch
 
@@ -31,6 +32,7 @@ class FakeTime:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(module.time, "sleep", self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -78,7 +80,6 @@ def test_imports_do_not_count_while_there_is_a_clock(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module.time, "sleep", fake.sleep)
     (tmp_path / "slow_inner.py").write_text(SLOW.format(seconds=3))
     (tmp_path / "slow_outer.py").write_text(SLOW.format(seconds=2) + "import slow_inner\n")
     (tmp_path / "slow_later.py").write_text(SLOW.format(seconds=4))
@@ -142,7 +143,6 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module.time, "sleep", fake.sleep)
     (tmp_path / "slow_library.py").write_text(SLOW.format(seconds=50))
 
     def method(instance: object, *, time_limit: float) -> object:
@@ -197,34 +197,29 @@ def test_an_empty_cache_of_kernels_does_not_cost_the_proof(tmp_path: Path) -> No
     assert stopwatch().seconds > 0
 
 
+@pytest.mark.parametrize(
+    ("engine", "library", "name"),
+    [("highs", highs, "_model"), ("cp-sat", cpsat, "WholeProgram")],
+    ids=["highs", "cp-sat"],
+)
 def test_handing_a_program_over_is_part_of_an_engines_time(
-    fake: FakeTime, monkeypatch: pytest.MonkeyPatch
+    engine: Any, library: Any, name: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cotenant.models.program import ProgramBuilder
-    from cotenant.solvers.engines import cpsat, highs, solve_program
-
     builder = ProgramBuilder()
     builder.columns(2, upper=1.0, cost=[-1.0, 2.0], integer=True)
     program = builder.build()
     limits: list[float | None] = []
+    hand_over, run = getattr(library, name), library.run_interruptibly
 
-    def slowly(call: Any) -> Any:
-        def slow(*given: Any) -> Any:
-            fake.now += 5
-            return call(*given)
+    def slow(*given: Any) -> Any:
+        fake.now += 5
+        return hand_over(*given)
 
-        return slow
+    def spy(*given: Any, **settings: Any) -> Any:
+        limits.append(settings["time_limit"])
+        return run(*given, **settings)
 
-    for library in (highs, cpsat):
-        run = library.run_interruptibly
-
-        def spy(*given: Any, run: Any = run, **settings: Any) -> Any:
-            limits.append(settings["time_limit"])
-            return run(*given, **settings)
-
-        monkeypatch.setattr(library, "run_interruptibly", spy)
-    monkeypatch.setattr(highs, "_model", slowly(highs._model))
-    monkeypatch.setattr(cpsat, "WholeProgram", slowly(cpsat.WholeProgram))
-    for engine in ("highs", "cp-sat"):
-        assert solve_program(program, engine=engine, time_limit=6).objective == -1
-    assert limits == [1, 1]
+    monkeypatch.setattr(library, "run_interruptibly", spy)
+    monkeypatch.setattr(library, name, slow)
+    assert solve_program(program, engine=engine, time_limit=6).objective == -1
+    assert limits == [1]

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cotenant.instances.admission.instance import Admission
+from cotenant.instances.colocation.instance import Colocation
 from cotenant.instances.numa.instance import Numa
 from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
@@ -34,6 +35,18 @@ def packing(seed: int, *, limited: bool = False) -> Packing:
         cost=rng.integers(1, 9, classes),
         name=f"packing-{seed}",
     )
+
+
+def spread(instance: Colocation, types: int) -> Colocation:
+    """The same agents as of so many types, most of which have none."""
+    places = np.linspace(0, types - 1, instance.types).astype(int)
+    penalty, count = np.random.default_rng(0).random((types, types)), np.zeros(types)
+    penalty[np.ix_(places, places)], count[places] = instance.penalty, instance.count
+    bandwidth = None
+    if instance.bandwidth is not None:
+        bandwidth = np.interp(np.arange(types), places, instance.bandwidth)
+    rest = {"machines": instance.machines, "unpaired": instance.unpaired}
+    return Colocation(penalty, count, bandwidth=bandwidth, **rest)
 
 
 def gap() -> Packing:

@@ -127,14 +127,15 @@ def test_the_unit_of_work_does_not_decide_what_is_proved(
     assert (between.status, best.status) == (Status.FEASIBLE, Status.OPTIMAL)
 
 
-def test_the_unit_of_speed_does_not_decide_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis.admission import frontier as module
+def test_the_unit_of_speed_does_not_decide_what_is_proved() -> None:
+    """With so many types of cores, all but one without any, only the optimum is solved for; below
+    it stand the policies.
+    """
     from cotenant.instances.admission import Admission
 
-    monkeypatch.setattr(
-        module, "LARGEST", 0
-    )  # only the optimum is solved for; below it stand the policies
-    instance = Admission([[2], [0]], [2, 2], [[1e-9], [2e-9]])  # type: ignore[arg-type]
+    none = [0] * 750
+    speed = [[1e-9] * 751, [2e-9] * 751]
+    instance = Admission([[2, *none], [0, *none]], [2, 2], speed)  # type: ignore[arg-type]
     (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
     assert [(mark.limit, mark.value, mark.status) for mark in frontier.points] == [
         (0.0, 2e-9, Status.FEASIBLE),  # 3e-9 is possible: one core each

@@ -662,6 +662,8 @@ def test_a_page_without_frontiers_on_request_or_where_the_problem_has_none(
         replace(analysis_of("colocation"), frontiers_at=None),
     )
     none = CliRunner().invoke(app, [*command, "--out", str(out)])
+    with refused(InvalidOption):
+        cotenant.compare([cotenant.read("colocation/tiny")], ["GR"], frontier=True)
     assert (asked.exit_code, none.exit_code) == (0, 0)
     assert [each["kind"] for each in gather([out])] == ["run"]
 

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from support.terminal import run
 
 import cotenant
 from cotenant.analysis.metric import Metric
-from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.content import build_page
 from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.report.tables import comparison_tables, one_line
@@ -27,7 +26,7 @@ from cotenant.analysis.run.documents import RowDocument
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Row, RowFile, read_rows
 from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.problem import InvalidFile, InvalidOption, NoSolution
+from cotenant.instances.problem import InvalidFile, NoSolution
 from cotenant.papers.documents import ExperimentDocument, FindingDocument
 from cotenant.papers.page import write_page
 from cotenant.papers.registry import ExperimentRow, Finding, experiment_named
@@ -318,12 +317,3 @@ def test_a_metric_without_a_heading_of_its_own_stands_in_tables_under_its_label(
     headings = [column.name for column in table_of(cotenant.compare([TINY], ["GR"])).columns]
     assert "mean penalty" in headings
     assert "worst" not in headings
-
-
-def test_a_frontier_is_refused_where_a_problem_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "cotenant.analysis.colocation.ANALYSIS",
-        replace(analysis_of("colocation"), frontiers_at=None),
-    )
-    with refused(InvalidOption):
-        cotenant.compare([TINY], ["GR"], frontier=True)

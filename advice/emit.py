@@ -16,7 +16,7 @@ FREED = "cotenant.plan/freed"
 
 
 def emit(advice: Advice, form: str) -> str:
-    """The plan in a form of `FORMS`.
+    """The plan in a form of `FORMS`, after the warnings of its state where the form has comments.
 
     Raises
     ------
@@ -24,7 +24,11 @@ def emit(advice: Advice, form: str) -> str:
         There is no such form, or it is of another platform than the state.
     """
     require_form(form, advice.state.platform)
-    return FORMS[form][1](advice)
+    text = FORMS[form][1](advice)
+    if form == "csv":  # a table has no comments
+        return text
+    said = [comment(f"warning: {each.sentence} [{each.code}]") for each in advice.state.warnings]
+    return "\n".join([*said, text])
 
 
 def require_form(form: str | None, platform: str = "") -> None:

@@ -15,6 +15,13 @@ from typing import Any
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.fields import repeated
 from ..instances.problem.tables import LARGEST
+from .completeness import (
+    LIMITS_NOT_LISTED,
+    VOLUMES_NOT_LISTED,
+    cut_list,
+    kept_in_place,
+    listed,
+)
 from .fields import Fields
 from .quantities import amount, quantity
 from .state import (
@@ -32,6 +39,7 @@ from .state import (
     Role,
     Selector,
     Spread,
+    StateWarning,
     Taint,
     Toleration,
 )
@@ -89,7 +97,9 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
     """
     objects: dict[str, list[Fields]] = {kind: [] for kind in _USED}
     ignored: Counter[str] = Counter()
+    warnings: list[StateWarning] = []
     for where, content in contents.items():
+        warnings += cut_list(Fields(content, where))
         for kind, item in _items(content, where):
             if kind in _USED:
                 objects[kind].append(item)
@@ -124,7 +134,7 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
                 f"`{COMMAND}`"
             )
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
-    notes = [] if budgets else ["no disruption budgets are in the file; get pdb too if there are"]
+    assumptions = kept_in_place(pods)
     for mark, words in _NODE_MARKS.items():
         marked = [
             item.of("metadata").text("name")
@@ -132,8 +142,13 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
             if item.of("metadata").mapping("annotations").get(mark) == "true"
         ]
         if marked:
-            notes.append(f"marked {words}, which is not enforced: {', '.join(marked)}")
-    return ClusterState("kubernetes", name, nodes, pods, budgets, dict(ignored), tuple(notes))
+            text = f"marked {words}, which is not enforced: {', '.join(marked)}"
+            assumptions.append(StateWarning("node-marks", text))
+    warnings += listed(objects, pods, budgets)
+    return ClusterState(
+        "kubernetes", name, nodes, pods, budgets, dict(ignored), tuple(warnings),
+        tuple(assumptions),
+    )  # fmt: skip
 
 
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
@@ -349,7 +364,7 @@ class _Volumes:
                 unread.append(("volumes", "an ephemeral volume: made anew where it goes"))
             if claim is None or volume is None:
                 if name not in made_anew:
-                    unread.append(("volumes", "volumes not in the file, add pv,pvc"))
+                    unread.append(("volumes", VOLUMES_NOT_LISTED))
                 continue
             if "deletionTimestamp" in claim.of("metadata"):
                 unread.append(("volumes", f"claim {name} is being deleted"))
@@ -360,7 +375,7 @@ class _Volumes:
                 terms += _places(volume)
             driver = spec.of("csi").text("driver")
             if (driver and not self.limits) or any(kind in spec for kind in _DISKS):
-                unread.append(("volumes", "limits of attached volumes unknown, add csinodes"))
+                unread.append(("volumes", LIMITS_NOT_LISTED))
             elif driver:
                 drivers[_volumes_of(driver)] += 1
                 if shared:  # one attachment to a node, whoever uses it there

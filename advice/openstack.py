@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.fields import repeated
 from ..instances.problem.json_detection import looks_like
+from .completeness import too_few
 from .fields import Fields
-from .state import ClusterState, Expression, Node, NodeTerm, Pod, Role
+from .state import ClusterState, Expression, Node, NodeTerm, Pod, Role, StateWarning
 
 COMMANDS = {
     "servers": "openstack server list --all-projects --long -f json",
@@ -70,11 +72,26 @@ def openstack_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
             _in_zone(pod, item.text("Availability Zone"))
             for pod, item in zip(pods, lists["servers"], strict=True)
         ]
-    notes = (
-        f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)",
-        "not in such files: server groups, traits, aggregates, volumes, reserved memory",
+    assumptions = (
+        StateWarning(
+            "cpu-ratio", f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)"
+        ),
+        StateWarning(
+            "never-listed",
+            "not in such files: server groups, traits, aggregates, volumes, reserved memory",
+        ),
     )
-    return ClusterState("openstack", next(iter(contents)), nodes, tuple(pods), notes=notes)
+    known = Counter[str]()
+    for pod in pods:
+        known[pod.node] += pod.requests["vCPU"]
+    used = {
+        item.text("Hypervisor Hostname"): item.whole("vCPUs Used") for item in lists["hypervisors"]
+    }
+    return ClusterState(
+        "openstack", next(iter(contents)), nodes, tuple(pods),
+        warnings=tuple(too_few("vCPUs", used, known, "list the servers with --all-projects")),
+        assumptions=assumptions,
+    )  # fmt: skip
 
 
 def _host(item: Fields, zones: set[str], cpu_ratio: float) -> Node:

@@ -5,7 +5,7 @@ proved of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -112,6 +112,8 @@ class Advice:
         return {
             "cotenant-plan": 1,
             "state": {"name": state.name, "platform": state.platform},
+            "warnings": [asdict(each) for each in state.warnings],
+            "assumptions": [asdict(each) for each in state.assumptions],
             "in_use": list(self.in_use),
             "enough": self.nodes_found,
             "free": list(self.freed),

@@ -8,7 +8,7 @@ from typing import Any
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.fields import repeated
 from .fields import Fields
-from .state import ClusterState, Node, Pod, Role
+from .state import ClusterState, Node, Pod, Role, StateWarning
 
 COMMAND = "pvesh get /cluster/resources --output-format json"
 """What prints a state that is read here."""
@@ -54,13 +54,18 @@ def proxmox_state(contents: dict[str, Any], cpu_ratio: float) -> ClusterState:
     for pod in pods:
         if pod.node not in known:
             raise InvalidFile(f"{whole}: {pod.title} is on node {pod.node!r}, which is not listed")
-    notes = (
-        f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)",
-        "not in such a file: where disks lie, devices passed through, HA rules",
+    assumptions = (
+        StateWarning(
+            "cpu-ratio", f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)"
+        ),
+        StateWarning(
+            "never-listed", "not in such a file: where disks lie, devices passed through, HA rules"
+        ),
     )
     return ClusterState(
-        "proxmox", next(iter(contents)), tuple(nodes), tuple(pods), (), dict(ignored), notes
-    )
+        "proxmox", next(iter(contents)), tuple(nodes), tuple(pods), (), dict(ignored),
+        assumptions=assumptions,
+    )  # fmt: skip
 
 
 def _node(item: Fields, cpu_ratio: float) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from ..instances.problem.json_detection import looks_like
 from ..instances.problem.option_types import Above, validate_options
 from ..instances.problem.reading import file_limit, parse_any_json, read_text
 from ..instances.problem.registry import PROBLEM_NAMES, problem_named
+from .completeness import missing
 from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
 from .openstack import openstack_state
@@ -51,6 +53,12 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
     InvalidFile
         A file cannot be read or is none of these, or they do not belong together.
     """
+    state = _read(paths, cpu_ratio)
+    return replace(state, warnings=(*missing(state), *state.warnings))
+
+
+def _read(paths: Sequence[str], cpu_ratio: float) -> ClusterState:
+    """The state as the files have it."""
     contents: dict[str, Any] = {}
     tables: dict[str, str] = {}
     kinds: dict[str, str] = {}

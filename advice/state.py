@@ -202,6 +202,27 @@ class Budget:
     always_allow_unready: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StateWarning:
+    """What makes a file something else than the cluster, or is taken to be so.
+
+    Attributes
+    ----------
+    code : a name for programs, of `completeness.CODES` where it is a warning.
+    text : what was seen, in words.
+    cure : what to do about it; "" where nothing can be done.
+    """
+
+    code: str
+    text: str
+    cure: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What was seen and what to do about it."""
+        return f"{self.text}; {self.cure}" if self.cure else self.text
+
+
 @dataclass(frozen=True)
 class ClusterState:
     """Everything a plan is made from.
@@ -211,7 +232,8 @@ class ClusterState:
     platform : "kubernetes", "proxmox", "openstack" or "csv".
     name : of the file.
     ignored : kinds of objects in the file that are not used, with their number.
-    notes : what was assumed, and what such a file does not say; for people.
+    warnings : what makes the file something else than the cluster.
+    assumptions : what is taken to be so, and what no such file says.
     """
 
     platform: str
@@ -220,7 +242,13 @@ class ClusterState:
     pods: tuple[Pod, ...]
     budgets: tuple[Budget, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    warnings: tuple[StateWarning, ...] = ()
+    assumptions: tuple[StateWarning, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings and assumptions, for people."""
+        return tuple(each.sentence for each in (*self.warnings, *self.assumptions))
 
     @property
     def workload_noun(self) -> str:

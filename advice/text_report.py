@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..instances.problem.text import sanitize_for_terminal
@@ -42,11 +44,11 @@ def advice_lines(advice: Advice) -> list[str]:
     if state.ignored:
         kinds = [f"{number} {kind}" for kind, number in state.ignored.items()]
         lines.append(f"  not read: {_some(kinds)}")
-    lines += [f"  note: {words}" for words in state.notes]
+    lines += [f"  note: {each.sentence}" for each in state.assumptions]
     if advice.freed:
         means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
         lines.append(f"  how to do it: --emit {means.get(state.platform, 'csv')}")
-    return wrapped(lines)
+    return warned(state, lines)
 
 
 def _first(advice: Advice) -> str:
@@ -269,7 +271,7 @@ def drain_lines(state: ClusterState, found: Draining) -> list[str]:
         lines += _cut(advice)
         if advice.repaired_rules:
             lines.append(f"  mended by the plan: {_some(advice.repaired_rules)} (broken now)")
-    return wrapped(lines)
+    return warned(state, lines)
 
 
 def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
@@ -286,7 +288,20 @@ def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
             for n, by in found.refused.items()
         },
         "plan": None if found.advice is None else found.advice.document(),
+        "warnings": [asdict(each) for each in state.warnings],
     }
+
+
+_PROVED = re.compile(r"(?<![\w/.-])proved(?![\w/.-])(?! of )")
+
+
+def warned(state: ClusterState, lines: Iterable[str]) -> list[str]:
+    """Printable lines about a state, its warnings first; with them, what is proved says of what."""
+    found = list(lines)
+    if state.warnings:
+        of = f"proved of the {state.workload_noun}s in this file"
+        found = [_PROVED.sub(of, line, count=1) for line in found]
+    return wrapped([f"warning: {each.sentence} [{each.code}]" for each in state.warnings] + found)
 
 
 def _some(names: Sequence[str]) -> str:

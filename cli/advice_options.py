@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ import typer
 
 from ..analysis.report.console import console, print_json, require_writable, say, waiting
 from .arguments import Json
+from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
     from ..advice.plan import Advice
@@ -44,6 +45,20 @@ class StateOptions:
     cpu_ratio: Annotated[
         float | None,
         typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
+    ] = None
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit 1 and answer nothing when a warning says that a file is not whole.",
+        ),
+    ] = False
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Leave out this warning, such as no-pdb; repeat for more.",
+        ),
     ] = None
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
@@ -95,9 +110,11 @@ def read(
     plan : where a plan goes, for commands that have one.
     outputs : other files that the command will write.
     """
+    from ..advice.completeness import accepted
     from ..advice.emit import require_form
     from ..advice.plan import require_kinds
     from ..advice.reading import CPU_RATIO, effort, read_state
+    from ..advice.text_report import warned
     from ..solvers.outcome import validate_time_limit
 
     plan = plan or PlanOptions()
@@ -111,7 +128,13 @@ def read(
     ratio = CPU_RATIO if source.cpu_ratio is None else source.cpu_ratio
     with waiting("reading"):
         state = read_state(states, cpu_ratio=ratio)
+    state = replace(state, warnings=accepted(state, source.accept or ()))
     require_form(plan.emit, state.platform)
+    if (source.strict and state.warnings) or plan.emit == "csv":
+        for line in warned(state, ()):
+            say(line)
+    if source.strict and state.warnings:
+        raise typer.Exit(NO_ANSWER)
     return state
 
 

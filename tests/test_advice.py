@@ -92,8 +92,8 @@ def test_the_sample_needs_six_moves_when_volumes_and_budgets_are_vouched_for() -
 def test_the_sample_in_words() -> None:
     text = " ".join(" ".join(advice_lines(advise(sample()))).split())
     for words in (
-        "4 worker nodes are in use; 3 are enough and no fewer can do (proved: shop/pg needs 3, 1 on each).",
-        "free w-4: 7 pods move (fewest while the pinned pods stay, proved; at least 6 in any case)",
+        "4 worker nodes are in use; 3 are enough and no fewer can do (proved of the pods in this file: shop/pg needs 3, 1 on each).",
+        "free w-4: 7 pods move (fewest while the pinned pods stay, proved of the pods in this file; at least 6 in any case)",
         "no disruption budget broken", "counted: 20 movable pods; pinned: 4 (shop/pg-0, shop/pg-1, shop/pg-2: volumes not in the file, add pv,pvc; shop/search-0: its budget allows 0)",
         "not counted: 1 finished", "1 pending (ml/train-7-xx2pl: no node has room now, w-4 has after the plan)",
         "preferred affinity: kube-system/coredns-6f6b679f8f-0x7kq",
@@ -484,7 +484,9 @@ def test_the_frontier_says_what_freeing_fewer_nodes_costs() -> None:
     assert [(point.limit, point.value, point.bound) for point in advice.frontier] == [
         (2, 2, 2), (3, 1, 1), (4, 0, 0),
     ]  # fmt: skip
-    words = "by nodes in use: 2 nodes: 2 (proved); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
+    words = (
+        "2 nodes: 2 (proved of the pods in this file); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
+    )
     assert words in " ".join(" ".join(advice_lines(advice)).split())
     assert advice.document()["frontier"][1] == {"nodes": 3, "moves": 1, "fewest": 1}
     with refused(InvalidOption):

@@ -1,0 +1,239 @@
+"""What a state lacks and what is added to it: warnings, requests that are assumed, use, prices."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.advice_states import budget, listed, node, pod, state
+from support.messages import approved, refused
+from support.terminal import run
+
+from cotenant.advice.completeness import accepted
+from cotenant.advice.emit import emit
+from cotenant.advice.plan import advise, drain
+from cotenant.advice.reading import bundled_states, read_state
+from cotenant.advice.state import ClusterState
+from cotenant.advice.text_report import advice_lines, drain_document, drain_lines
+from cotenant.instances.problem.errors import InvalidOption
+
+DATA = Path(__file__).resolve().parents[1] / "advice" / "data"
+SHOP = json.loads((DATA / "shop.json").read_text())
+
+
+def written(folder: Path, content: Any, name: str = "state.json") -> str:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def codes(read: ClusterState) -> list[str]:
+    return [each.code for each in read.warnings]
+
+
+def words_of(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+@pytest.fixture
+def one_namespace(tmp_path: Path) -> str:
+    """The shop as somebody sees it who may list the pods of one namespace."""
+    items = [
+        item
+        for item in SHOP["items"]
+        if item["kind"] != "Pod" or item["metadata"]["namespace"] == "shop"
+    ]
+    return written(tmp_path, SHOP | {"items": items})
+
+
+@pytest.fixture
+def no_requests(tmp_path: Path) -> str:
+    """The shop without a single request."""
+    content = json.loads(json.dumps(SHOP))
+    for item in content["items"]:
+        for container in item["spec"].get("containers", []) if item["kind"] == "Pod" else []:
+            container.pop("resources", None)
+    return written(tmp_path, content)
+
+
+def whole(*items: dict[str, Any]) -> list[dict[str, Any]]:
+    """Objects to which a DaemonSet's pod in kube-system and a budget are added."""
+    own = pod("proxy-1", "n1", owner="DaemonSet", namespace="kube-system")
+    return [*items, own, budget("b", "b", 1)]
+
+
+def read_from(folder: Path, *items: dict[str, Any], **about: Any) -> ClusterState:
+    return read_state([written(folder, listed(*items) | about)])
+
+
+# is the file whole
+
+
+@pytest.mark.parametrize("name", bundled_states())
+def test_a_bundled_state_is_whole(name: str) -> None:
+    assert read_state([name]).warnings == ()
+
+
+def test_one_namespace_stands_before_the_number(one_namespace: str) -> None:
+    read = read_state([one_namespace])
+    assert codes(read) == ["one-namespace", "no-system-pods", "no-daemonsets"]
+    advice = advise(read)
+    lines = advice_lines(advice)
+    assert max(map(len, lines)) <= 80
+    text = words_of(lines)
+    approved(text)
+    assert text.count("proved of the pods in this file") == text.count("proved") == 2
+    for document in (advice.document(), drain_document(read, drain(read, "n-2"))):
+        assert [each["code"] for each in document["warnings"]] == codes(read)
+    assert words_of(drain_lines(read, drain(read, "n-2"))).startswith("warning: all 15 pods")
+
+
+def test_without_requests_the_answer_says_that_it_is_about_the_rest(no_requests: str) -> None:
+    read = read_state([no_requests])
+    assert codes(read) == ["no-requests"]
+    approved(read.notes)
+
+
+def test_strict_answers_nothing(one_namespace: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    done = run("advise", "nodes", one_namespace, "--strict", "--emit", "csv", "--plan", str(plan))
+    assert (done.returncode, done.stdout, plan.exists()) == (1, "", False)
+    approved(done.stderr)
+    done = run("advise", "drain", one_namespace, "n-2", "--strict")
+    assert (done.returncode, done.stdout) == (1, "")
+    whole = run("advise", "nodes", "state/shop", "--strict", "--emit", "csv")
+    assert (whole.returncode, whole.stdout[:5]) == (0, "wave,")
+
+
+def test_an_accepted_warning_is_left_out(one_namespace: str) -> None:
+    accept = [f"--accept={code}" for code in ("one-namespace", "no-system-pods", "no-daemonsets")]
+    done = run("advise", "nodes", one_namespace, "--strict", *accept, "--json")
+    assert (done.returncode, json.loads(done.stdout)["warnings"]) == (0, [])
+    with refused(InvalidOption):
+        accepted(read_state(["state/shop"]), ["no-namespace"])
+
+
+def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
+    advice = advise(read_state([one_namespace]))
+    for form in ("kubectl", "patches", "descheduler"):
+        lines = emit(advice, form).splitlines()
+        assert all(line.startswith("# warning: ") for line in lines[:3]), form
+        assert not lines[3].startswith("# warning")
+    assert emit(advice, "csv").startswith("wave,")
+    done = run("advise", "nodes", one_namespace, "--emit", "csv")
+    assert done.stdout.startswith("wave,")
+    assert "[one-namespace]" in done.stderr
+
+
+def test_a_cluster_of_one_node_has_one_namespace_and_no_warning_of_it(tmp_path: Path) -> None:
+    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1", namespace="kube-system")))
+    assert codes(read) == []
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"node.kubernetes.io/instance-type": "k3s"},
+        {"eks.amazonaws.com/compute-type": "auto"},
+        {"eks.amazonaws.com/compute-type": "fargate"},
+        {"microk8s.io/cluster": "true"},
+    ],
+)
+def test_platforms_whose_network_is_no_pod_may_have_no_daemonset(
+    tmp_path: Path, labels: dict[str, str]
+) -> None:
+    pods = [pod("dns-1", "n1", namespace="kube-system"), pod("a-1", "n2"), budget("b", "b", 1)]
+    read = read_from(tmp_path, node("n1", labels=labels), node("n2", labels=labels), *pods)
+    assert codes(read) == []
+    assert codes(read_from(tmp_path, node("n1", labels=labels), node("n2"), *pods)) == [
+        "no-daemonsets"
+    ]
+
+
+def test_platforms_with_namespaces_of_their_own_are_whole(tmp_path: Path) -> None:
+    own = pod("dns-1", "n1", owner="DaemonSet", namespace="openshift-dns")
+    read = read_from(tmp_path, node("n1"), node("n2"), own, pod("a-1", "n2"), budget("b", "b", 1))
+    assert codes(read) == []
+
+
+def test_no_system_pods_are_missed_while_no_node_is_ready(tmp_path: Path) -> None:
+    off = [node(name, ready="False") for name in ("n1", "n2")]
+    pods = [pod("a-1", "n1"), pod("b-1", "n2", namespace="web"), budget("b", "b", 1)]
+    assert codes(read_from(tmp_path, *off, *pods)) == []
+
+
+def test_volumes_that_a_node_says_are_in_use_and_nobody_uses(tmp_path: Path) -> None:
+    busy = node("n2")
+    busy["status"]["volumesInUse"] = [f"kubernetes.io/csi/d^{n}" for n in range(4)]
+    used = [{"persistentVolumeClaim": {"claimName": str(n)}} for n in range(3)]
+    files = [{"configMap": {"name": "c"}}] * 9
+    for volumes, missed in ((used, False), (files, True)):
+        read = read_from(tmp_path, *whole(node("n1"), busy, pod("a-1", "n2", volumes=volumes)))
+        assert codes(read) == ["pods-per-node-too-few"] * missed
+    approved(read.notes)
+
+
+def test_a_hypervisor_that_counts_more_than_the_servers_listed(tmp_path: Path) -> None:
+    servers = [
+        {"ID": f"1-{n}", "Name": f"web-{n}", "Status": "ACTIVE", "Flavor Name": "m1", "Host": "c1"}
+        for n in range(3)
+    ]
+    flavors = [{"ID": "f", "Name": "m1", "RAM": 4096, "VCPUs": 2}]
+    for used, missed in ((6, False), (7, False), (9, True)):
+        host = {"Hypervisor Hostname": "c1", "vCPUs": 8, "Memory MB": 32768, "vCPUs Used": used}
+        lists = (servers, [host], flavors)
+        read = read_state([written(tmp_path, each, f"{n}.json") for n, each in enumerate(lists)])
+        assert codes(read) == ["pods-per-node-too-few"] * missed
+    approved(read.notes)
+
+
+def test_budgets_that_count_pods_of_a_namespace_that_is_not_there(tmp_path: Path) -> None:
+    other = budget("web", "web", 1)
+    other["metadata"]["namespace"] = "web"
+    other["status"] |= {"expectedPods": 12}
+    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1"), other))
+    assert codes(read) == ["namespaces-missing"]
+    approved(read.notes)
+
+
+def test_a_list_that_is_cut(tmp_path: Path) -> None:
+    about = {"continue": "abc", "remainingItemCount": 337}
+    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1")), metadata=about)
+    assert codes(read) == ["truncated"]
+    assert [each.cure for each in read.warnings] == ["export without a limit"]
+    assert "337 more objects" in read.warnings[0].text
+
+
+def test_a_state_that_is_old_and_budgets_that_are(tmp_path: Path) -> None:
+    def heard(time: str) -> dict[str, Any]:
+        found = node("n1")
+        found["status"]["conditions"][0]["lastHeartbeatTime"] = time
+        return found
+
+    now = datetime.now(UTC)
+    for time, stale in (
+        (now - timedelta(hours=20), False),
+        (datetime(2026, 1, 2, 3, 4, tzinfo=UTC), True),
+    ):
+        read = read_from(tmp_path, *whole(heard(f"{time:%Y-%m-%dT%H:%M:%SZ}"), pod("a-1", "n1")))
+        assert codes(read) == ["stale"] * stale
+    approved(read.notes)
+    for time in ("yesterday", "2026-01-02T03:04:05"):
+        assert codes(read_from(tmp_path, *whole(heard(time), pod("a-1", "n1")))) == []
+    changed = budget("a", "a", 1)
+    changed["metadata"]["generation"] = 2
+    changed["status"]["observedGeneration"] = 1
+    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1"), changed))
+    assert codes(read) == ["stale"]
+    approved(read.notes)
+
+
+def test_names_that_hold_the_word_stay_as_they_are() -> None:
+    read = state(node("n1"), node("n2"), pod("proved-1", "n1"), pod("a-1", "n2"))
+    assert codes(read) == ["no-pdb"]
+    text = words_of(drain_lines(read, drain(read, "n1")))
+    assert "shop/proved-1: to n2" in text
+    assert "1 move (fewest, proved of the pods in this file)" in text

@@ -11,10 +11,10 @@ from ..analysis.report.table import Column, Table
 from ..analysis.run.rows import read_rows
 from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
+from . import registry
 from .documents import require_experiments
 from .registry import (
     BEYOND,
-    EXPERIMENTS,
     NOT_DETERMINED,
     PAPERS,
     ExperimentRow,
@@ -34,7 +34,7 @@ PAGE_COMMAND = (
 def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
     """The last row of each experiment there is, in the order of `EXPERIMENTS`."""
     last = {row.get("experiment"): row for row in rows}
-    return [last[one.name] for one in EXPERIMENTS if one.name in last]
+    return [last[one.name] for one in registry.EXPERIMENTS if one.name in last]
 
 
 def write_page(path: str | os.PathLike[str], rows: str | os.PathLike[str]) -> list[Path]:
@@ -140,7 +140,7 @@ def list_table() -> Table:
         Column("reads"),
     )
     lines = []
-    for one in EXPERIMENTS:
+    for one in registry.EXPERIMENTS:
         reads = ", ".join(file for _, file in one.data)
         lines.append(
             (

@@ -32,9 +32,16 @@ def cores() -> int:
     InvalidOption
         `COTENANT_CORES` is no whole number of 1 or more.
     """
+    return max(1, int(min(available(), _asked())))
+
+
+def available() -> float:
+    """Processor cores that the system leaves this process: its affinity, and a container's share of
+    processor time.
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     found = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    return max(1, int(min(found, _quota(CGROUPS, Path("/proc/self/cgroup")), _asked())))
+    return min(found, _quota(CGROUPS, Path("/proc/self/cgroup")))
 
 
 def sharing(processes: int = 1) -> dict[str, str]:

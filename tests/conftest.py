@@ -122,21 +122,28 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Replace engines wherever the package calls them: `engines(solve_program=answer)`. What
-    calls them is imported before.
+def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Replace engines wherever the package calls them, also in modules that are not loaded yet:
+    `engines(solve_program=answer)`.
     """
     from cotenant.solvers import engines as seam
 
-    def replace(**answers: Callable[..., object]) -> None:
-        real = {name: getattr(seam, name) for name in answers}
-        for module in list(sys.modules.values()):
-            if module is not seam and module.__name__.startswith("cotenant."):
-                for name in answers:
-                    if vars(module).get(name) is real[name]:
-                        monkeypatch.setattr(module, name, answers[name])
+    first: dict[str, object] = {}
 
-    return replace
+    def holders(name: str, engine: object) -> list[ModuleType]:
+        modules = [module for key, module in sys.modules.items() if key.startswith("cotenant.")]
+        return [module for module in modules if vars(module).get(name) is engine]
+
+    def replace(**answers: Callable[..., object]) -> None:
+        for name, answer in answers.items():
+            first.setdefault(name, getattr(seam, name))
+            for module in holders(name, getattr(seam, name)):
+                monkeypatch.setattr(module, name, answer)
+
+    yield replace
+    for name, engine in first.items():
+        for module in holders(name, getattr(seam, name)):
+            setattr(module, name, engine)
 
 
 @pytest.fixture

@@ -7,104 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
-import types
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
 
-import pydantic
 import pytest
-from support.messages import approved, refused
+from support.messages import approved
 
 import cotenant
-from cotenant.analysis.metric import Metric
-from cotenant.analysis.registry import Analysis
 from cotenant.instances.colocation import Colocation
-from cotenant.instances.problem import (
-    InfeasibleSolution,
-    Instance,
-    Problem,
-    Solution,
-    registry,
-    write,
-)
+from cotenant.instances.problem import write
 
 
 def test_an_instance_is_a_file_with_its_source(tmp_path: Path) -> None:
     instance = Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2], name="mine", source="measured by me")
     approved(cotenant.read(write(instance, tmp_path / "mine.json")).source)
-
-
-@dataclass(frozen=True, eq=False)
-class Guess(Instance):
-    """A number to be guessed from below."""
-
-    problem: ClassVar[str] = "toy"
-    limit: int = 0
-
-    def document(self) -> dict[str, Any]:
-        """Its one field."""
-        return {"limit": self.limit}
-
-
-@dataclass(frozen=True, eq=False)
-class Number(Solution):
-    """The guess."""
-
-    problem: ClassVar[str] = "toy"
-    value: int = 0
-
-
-class GuessDocument(pydantic.BaseModel):
-    """The document of a guess."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
-    cotenant: Literal[1]
-    problem: Literal["toy"]
-    name: str = ""
-    source: str = ""
-    limit: int
-
-    def build(self) -> Guess:
-        """The instance."""
-        return Guess(self.limit, name=self.name, source=self.source)
-
-
-def check_guess(instance: Guess, solution: Number) -> None:
-    """The guess is not above the limit."""
-    if solution.value > instance.limit:
-        raise InfeasibleSolution(f"{solution.value} is above {instance.limit}")
-
-
-def guess_metrics(instance: Guess, solution: Number) -> dict[str, float]:
-    """The value."""
-    return {"value": float(solution.value)}
-
-
-def highest(instance: Guess) -> Number:
-    """Guess the limit."""
-    return Number(instance.limit)
-
-
-def test_a_problem_is_a_module_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    module = types.ModuleType("cotenant.instances.toy")
-    module.PROBLEM = Problem(
-        "toy", "guess", Guess, Number, check_guess, "instances.toy:GuessDocument", {}
-    )
-    module.GuessDocument = GuessDocument
-    monkeypatch.setitem(sys.modules, "cotenant.instances.toy", module)
-    measures = types.ModuleType("cotenant.analysis.toy.metrics")
-    measures.METRICS, measures.metrics = (Metric("value", "value", "max"),), guess_metrics
-    analysis = types.ModuleType("cotenant.analysis.toy")
-    analysis.ANALYSIS = Analysis("analysis.toy.metrics:METRICS", "analysis.toy.metrics:metrics")
-    monkeypatch.setitem(sys.modules, "cotenant.analysis.toy", analysis)
-    monkeypatch.setitem(sys.modules, "cotenant.analysis.toy.metrics", measures)
-    for place in (registry, sys.modules["cotenant.instances.problem.files"]):
-        monkeypatch.setattr(place, "PROBLEM_NAMES", ("colocation", "toy"))
-    instance = cotenant.read(write(Guess(3, name="three"), tmp_path / "three.json"))
-    assert cotenant.solve(instance, highest).metrics == {"value": 3.0}
-    with refused(InfeasibleSolution):
-        cotenant.check(instance, Number(4))
 
 
 METHOD = '''

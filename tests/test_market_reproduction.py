@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +109,18 @@ def test_the_total_utilities_drawn_are_those_of_amdahl_s_law_by_hand() -> None:
     )
 
 
+@pytest.fixture
+def replaced(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], None]:
+    """Have a mechanism be another one than its name says."""
+    return partial(monkeypatch.setitem, experiments.MECHANISMS)
+
+
 def test_claims_of_work_fail_when_the_market_secretly_splits_equally(
-    monkeypatch: pytest.MonkeyPatch,
+    replaced: Callable[[str, Any], None],
 ) -> None:
     what = "FM outperforms all others, every population"
     assert found(figure_3_11(largest=10, draws=1))[what].verdict == "reproduced"
-    monkeypatch.setitem(experiments.MECHANISMS, "FM", equal_share)
+    replaced("FM", equal_share)
     assert found(figure_3_11(largest=10, draws=1))[what].verdict == "differs"
 
 
@@ -126,13 +134,13 @@ def everything_to_the_first(market: Market, **_: Any) -> Allocation:
 
 
 def test_claims_of_envy_and_sharing_fail_under_an_unfair_market(
-    monkeypatch: pytest.MonkeyPatch,
+    replaced: Callable[[str, Any], None],
 ) -> None:
     free = "ES is envy-free"
     shares = "XC, XC-M, PF and ES incentivize sharing in big systems"
     assert found(figure_3_12(users=20, groups=4))[free].verdict == "reproduced"
     assert found(figure_3_13(largest=20, draws=1))[shares].verdict == "reproduced"
-    monkeypatch.setitem(experiments.MECHANISMS, "ES", everything_to_the_first)
+    replaced("ES", everything_to_the_first)
     assert found(figure_3_12(users=20, groups=4))[free].verdict == "differs"
     assert found(figure_3_13(largest=20, draws=1))[shares].verdict == "differs"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import messages
-from support.messages import approved, normalized, refused
+from support.messages import Messages, approved, normalized, refused
 
 from cotenant.instances.problem.errors import InvalidInstance
 
@@ -22,9 +22,7 @@ MOST_SENTENCES = 100
 def only(*texts: str) -> Iterator[None]:
     """Have these texts alone be approved, for the test that runs; nothing of it is written."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "_APPROVED", {messages.current_test(): list(texts)})
-        patch.setattr(messages, "_of_test", [])
-        patch.setattr(messages, "_approve", False)
+        patch.setattr(messages, "current", Messages({messages.current_test(): list(texts)}))
         yield
 
 

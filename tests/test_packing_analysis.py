@@ -23,8 +23,8 @@ from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
-from cotenant.papers.fuga import cluster as cluster_experiments
-from cotenant.papers.registry import EXPERIMENTS, experiment_named
+from cotenant.papers.fuga.cluster import SIZES, claims_6
+from cotenant.papers.registry import EXPERIMENTS, Finding, experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.strategies import game_of
@@ -327,14 +327,14 @@ def test_every_experiment_runs(name: str, options: dict[str, int]) -> None:
     assert all(finding.ours for finding in findings)
 
 
-def test_the_claims_of_figure_6_are_tested_on_its_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:
     def verdicts(fuga: float, first_fit: float, algorithm_1: float, wave: float) -> dict[str, str]:
         """Of CPU used by each policy, that of first fit going up and down by `wave`."""
         cpu = {"FUGA": fuga, "first-fit": first_fit, "FUGA-algorithm-1": algorithm_1}
 
-        def sweep(policies, *, sizes, **options):
-            for place, size in enumerate(sizes):
-                for policy in policies:
+        def sweep():
+            for place, size in enumerate(SIZES):
+                for policy in cpu:
                     shake = wave * (-1) ** place if policy == "first-fit" else 0.0
                     used = {
                         "utilization:CPU cores": cpu[policy] + shake,
@@ -342,8 +342,7 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves(monkeypatch: pytest.Mon
                     }
                     yield {"method": policy, "machines": size, "metrics": used}
 
-        monkeypatch.setattr(cluster_experiments, "size_sweep", lambda *a, **k: [*sweep(*a, **k)])
-        found = experiment_named("packing-figure-6").run().findings
+        found = (one for one in claims_6([*sweep()]) if isinstance(one, Finding))
         return {finding.what: finding.verdict for finding in found}
 
     assert set(verdicts(0.7, 0.65, 0.7, 0.05).values()) == {"reproduced"}

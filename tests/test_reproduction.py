@@ -19,7 +19,6 @@ from cotenant.analysis.report.picture import Chart, Picture, Series
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.errors import UnknownName
-from cotenant.papers import page
 from cotenant.papers import registry as papers
 from cotenant.papers.causes import cause, explained, span
 from cotenant.papers.page import findings, latest, reproduction_pages
@@ -105,7 +104,6 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def use(*chosen: Experiment) -> None:
         monkeypatch.setattr(papers, "EXPERIMENTS", chosen)
-        monkeypatch.setattr(page, "EXPERIMENTS", chosen)
 
     return use
 

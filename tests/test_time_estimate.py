@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.messages import approved
-from support.terminal import Terminal
+from support.terminal import Terminal, sent_to
 
 import cotenant
 from cotenant.analysis.report import console
@@ -95,11 +98,12 @@ def test_a_terminal_without_unicode_gets_signs_in_words() -> None:
         assert words in printed
 
 
-def test_only_a_terminal_is_spared_letters_that_it_lacks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_a_terminal_is_spared_letters_that_it_lacks(tmp_path: Path) -> None:
     original = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
-    for terminal, encoding in ((True, "ascii"), (False, "utf-8")):
-        monkeypatch.setattr(console.os, "isatty", lambda number, told=terminal: told)
-        with redirect_stdout(original), quiet_stdout():
-            assert sys.stdout.encoding == encoding
+    master, terminal = pty.openpty()
+    with open(tmp_path / "out", "wb") as file:
+        for target, encoding in ((terminal, "ascii"), (file.fileno(), "utf-8")):
+            with sent_to(target, 1, "stdout"), redirect_stdout(original), quiet_stdout():
+                assert sys.stdout.encoding == encoding
+    os.close(master)
+    os.close(terminal)

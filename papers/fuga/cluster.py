@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
 
 from ...analysis.packing.audits import audit
 from ...analysis.packing.simulation import Simulated, simulate
-from ...analysis.packing.sweeps import share, size_sweep
+from ...analysis.packing.sweeps import SweepRow, share, size_sweep
 from ...analysis.report.picture import Chart, Picture
 from ...instances.packing.formats import VmTrace, alibaba_nodes, alibaba_trace, azure_trace
 from ...instances.packing.game import FairShare
@@ -116,6 +116,12 @@ def figure_6(
         )
 
     rows = size_sweep(policies, sizes=sizes, cluster=cluster, seed=seed, alpha=alpha, eta=eta)
+    yield from claims_6(rows)
+
+
+def claims_6(rows: Sequence[SweepRow]) -> Iterator[Finding | Picture]:
+    """What the paper says of fig. 6, beside the rows of `size_sweep`, and its curves."""
+    policies = list(dict.fromkeys(row["method"] for row in rows))
     curves = {
         resource: {
             policy: {

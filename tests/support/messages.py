@@ -17,6 +17,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,32 @@ collected: set[str] = set()
 
 _seen: dict[str, list[str]] = {}
 """The messages of every test of this process that passed, in the order of its calls."""
-_of_test: list[str] = []
-_approve = False
+
+
+@dataclass
+class Messages:
+    """What is approved of every test, what the test that runs has shown so far, and whether all of
+    it is to be approved.
+    """
+
+    approved: dict[str, list[str]]
+    shown: list[str] = field(default_factory=list)
+    approve: bool = False
+
+    def compare(self, text: str) -> None:
+        """Expect the next message of the test that runs."""
+        seen = normalized(text)
+        place = len(self.shown)
+        self.shown.append(seen)
+        if self.approve:
+            return
+        messages = self.approved.get(current_test(), [])
+        if place >= len(messages):
+            pytest.fail(f"not approved yet (pytest --approve): {seen}")
+        if messages[place] != seen:
+            pair = [textwrap.wrap(message, 96) for message in (messages[place], seen)]
+            lines = "\n".join(line.rstrip() for line in difflib.ndiff(*pair))
+            pytest.fail(f"- is approved, + is seen; pytest --approve takes what is seen:\n{lines}")
 
 
 @contextmanager
@@ -64,13 +89,13 @@ def refused(
         yield caught
     if field is not None:
         assert caught.value.field == field
-    _compare(str(caught.value))
+    current.compare(str(caught.value))
 
 
 def approved(text: str | Iterable[str]) -> None:
     """Expect a text, or several, to be the approved one; how its lines are broken is left out."""
     whole = text if isinstance(text, str) else "\n".join(text)
-    _compare(" ".join(normalized(whole).split()))
+    current.compare(" ".join(normalized(whole).split()))
 
 
 def normalized(text: str) -> str:
@@ -95,21 +120,6 @@ def key_of(nodeid: str) -> str:
     return nodeid.removeprefix("tests/")
 
 
-def _compare(text: str) -> None:
-    seen = normalized(text)
-    place = len(_of_test)
-    _of_test.append(seen)
-    if _approve:
-        return
-    messages = _APPROVED.get(current_test(), [])
-    if place >= len(messages):
-        pytest.fail(f"not approved yet (pytest --approve): {seen}")
-    if messages[place] != seen:
-        pair = [textwrap.wrap(message, 96) for message in (messages[place], seen)]
-        lines = "\n".join(line.rstrip() for line in difflib.ndiff(*pair))
-        pytest.fail(f"- is approved, + is seen; pytest --approve takes what is seen:\n{lines}")
-
-
 def gone(keys: Iterable[str], arguments: list[str]) -> list[str]:
     """Entries of tests that the files which ran no longer have."""
     if any("::" in argument for argument in arguments):
@@ -118,7 +128,7 @@ def gone(keys: Iterable[str], arguments: list[str]) -> list[str]:
     return [key for key in keys if key.partition("::")[0] in files and key not in collected]
 
 
-_APPROVED = read_approved()
+current = Messages(read_approved())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -128,14 +138,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Begin the list of a test's messages, and see that none that was approved is missing."""
-    global _approve
-    _approve = item.config.getoption("--approve")
-    _of_test.clear()
+    current.approve = item.config.getoption("--approve")
+    current.shown.clear()
     yield
     key = key_of(item.nodeid)
-    _seen[key] = list(_of_test)
-    missing = _APPROVED.get(key, [])[len(_of_test) :]
-    if missing and not _approve:
+    _seen[key] = list(current.shown)
+    missing = current.approved.get(key, [])[len(current.shown) :]
+    if missing and not current.approve:
         pytest.fail(f"approved, but not seen (pytest --approve): {missing}")
 
 

@@ -23,7 +23,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         tempfile.TemporaryFile("w+", encoding="utf-8") as err,
     ):
         with (
-            _stream(1, "stdout", out.fileno()), _stream(2, "stderr", err.fileno()),
+            sent_to(out.fileno(), 1, "stdout"), sent_to(err.fileno(), 2, "stderr"),
             patch.object(sys, "argv", ["cotenant", *arguments]),
             patch.object(sys, "path", list(sys.path)),
             patch.dict(os.environ, environment),
@@ -40,8 +40,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 @contextmanager
-def _stream(number: int, name: str, target: int) -> Iterator[None]:
-    """Have a file descriptor, and the stream of that name, write to a file."""
+def sent_to(target: int, number: int, name: str) -> Iterator[None]:
+    """Have a file descriptor, and the stream of that name, write to another one's file."""
     getattr(sys, name).flush()
     keep = os.dup(number)
     os.dup2(target, number)

@@ -170,7 +170,8 @@ def main() -> None:
                 continue
             solved = time.perf_counter()
             try:
-                task = Task.of(content, instance, {}, result.outcome, Clock(arguments.limit))
+                clock = Clock(arguments.limit)
+                task = Task.of(content, instance, name, {}, result.outcome, clock)
                 proof: Proof = resolve(method.proof_producer)(task)
             except Claimed as why:
                 rows.add(

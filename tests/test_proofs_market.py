@@ -277,7 +277,7 @@ def test_an_interrupt_keeps_what_is_proved_by_then(
 ) -> None:
     market = drawn(3)
     outcome = cotenant.solve(market, method, **options).outcome
-    task = task_of(market, outcome, Interrupted(times), **options)
+    task = task_of(market, outcome, Interrupted(times), method, **options)
     proof = resolve(catalog.find("market", method).proof_producer)(task)
     assert task.clock.times < 0  # type: ignore[attr-defined]
     assert len(proof.levels) == 1

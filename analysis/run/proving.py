@@ -85,7 +85,7 @@ def prove(
         return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)
     try:
-        task = Task.of(content, instance, result.options, result.outcome, clock)
+        task = Task.of(content, instance, method.name, result.options, result.outcome, clock)
         proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
         return Proved("claimed", str(why))

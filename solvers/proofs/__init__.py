@@ -58,6 +58,7 @@ class Task:
     Attributes
     ----------
     instance : for solvers and indices.
+    method : whose answer it is; one producer may serve several.
     document : its fields as `verify.parse` reads them, decimals as text; without format, problem,
         name and source.
     options : of the method, as given.
@@ -66,6 +67,7 @@ class Task:
     """
 
     instance: Any
+    method: str
     document: Mapping[str, object]
     options: Mapping[str, Any]
     outcome: Outcome
@@ -76,6 +78,7 @@ class Task:
         cls,
         content: bytes,
         instance: Instance,
+        method: str,
         options: Mapping[str, Any],
         outcome: Outcome,
         clock: Clock,
@@ -87,7 +90,7 @@ class Task:
             for name, value in document.items()
             if name not in ("cotenant", "problem", "name", "source")
         }
-        return cls(instance, own, options, outcome, clock)
+        return cls(instance, method, own, options, outcome, clock)
 
     @property
     def witness(self) -> dict[str, Any] | None:
@@ -129,19 +132,21 @@ def claimed_if_refused(share: float = 1.0) -> Iterator[None]:
 
 def checked_proof(
     task: Task,
-    method: str,
     *steps: Sequence[Mapping[str, Any]],
+    method: str = "",
     options: Mapping[str, Any] | None = None,
     witness: Mapping[str, Any] | EllipsisType | None = ...,
 ) -> Proof:
     """The proof of these steps, a sequence for each level, with the values and bounds that the
-    verifier's checker of the method finds; `witness` where another answer than the task's is shown.
+    verifier's checker of the method finds; `method` and `witness` where another than
+    the task's is shown.
 
     Raises
     ------
     Refused
         The checker refuses the answer or a step.
     """
+    method = method or task.method
     _, goals, checker = methods_of(task.instance.problem)[method]
     assert callable(checker)
     case = task.case(options, *steps)

@@ -59,7 +59,7 @@ def stable(task: Task) -> Proof:
     stable partitions.
     """
     if task.outcome.solution is None:
-        return _no_pairing(task, "stable")
+        return _no_pairing(task)
     if task.options.get("uncertainty", "none") != "none":
         raise Claimed("what holds within intervals of penalties is not proved as a file")
     options: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def stable(task: Task) -> Proof:
             steps[1] = _cheap_among_few(task, given, gains, value)
         if not any(step["below"] == _cost(given) for step in steps[1]):
             steps[1] += _least_mean(task, given)
-    return checked_proof(task, "stable", *steps, options=options)
+    return checked_proof(task, *steps, options=options)
 
 
 def _too_few(
@@ -162,14 +162,14 @@ def optimal(task: Task) -> Proof:
     (`verify.pairing_bound`).
     """
     if task.outcome.solution is None:
-        return _no_pairing(task, "optimal")
+        return _no_pairing(task)
     if task.options.get("worst"):
         raise Claimed("the worst case within intervals of penalties is not proved as a file")
     given = CheckedColocation(task.case({}, []))
-    return checked_proof(task, "optimal", _least_mean(task, given))
+    return checked_proof(task, _least_mean(task, given))
 
 
-def _no_pairing(task: Task, method: str, options: dict[str, Any] | None = None) -> Proof:
+def _no_pairing(task: Task, method: str = "", options: dict[str, Any] | None = None) -> Proof:
     """That there is no pairing at all: if all pairs might share, and those that may not cost 1, all
     pairings would cost something.
     """
@@ -184,7 +184,7 @@ def _no_pairing(task: Task, method: str, options: dict[str, Any] | None = None) 
         assert hints is not None
         step = {**_dual(given, hints, over), "kind": "infeasible", "over": 1}
         if no_pairing(given, [step]):
-            return checked_proof(task, method, [step], options=options)
+            return checked_proof(task, [step], method=method, options=options)
     raise Claimed("that there is no pairing is not shown by odd sets, or not in this time")
 
 
@@ -211,7 +211,7 @@ def fair(task: Task) -> Proof:
     if task.options.get("slack") is not None:
         return _fair_within(task, option(task.options["slack"]))
     if task.outcome.solution is None:
-        return _no_pairing(task, "fair")
+        return _no_pairing(task)
     steps: list[list[dict[str, Any]]] = [[], []]
     slack, _ = colocation_fair(task.case({}, *steps))
     assert slack.value is not None
@@ -223,7 +223,7 @@ def fair(task: Task) -> Proof:
             one = colocation_fair(task.case({}, *steps))[level]
             if one.value is not None and one.value != one.bound:
                 steps[level] = _fair_tree(task, one.value, slack.value, level) or steps[level]
-    return checked_proof(task, "fair", *steps)
+    return checked_proof(task, *steps)
 
 
 def _fair_within(task: Task, slack: int | str) -> Proof:
@@ -234,7 +234,7 @@ def _fair_within(task: Task, slack: int | str) -> Proof:
     steps: list[dict[str, Any]] = []
 
     def proved() -> Level:
-        return checked_proof(task, "fair-within", steps, options=options).levels[0]
+        return checked_proof(task, steps, method="fair-within", options=options).levels[0]
 
     given = CheckedColocation(task.case(options, steps))
     with suppress(KeyboardInterrupt):
@@ -244,7 +244,7 @@ def _fair_within(task: Task, slack: int | str) -> Proof:
             steps = _fair_tree(task, one.value, allowed, 1) or steps
         elif not given.answered and not one.infeasible:
             steps = _fair_tree(task, allowed + Fraction(1, _parts(given)), allowed, 0) or steps
-    proof = checked_proof(task, "fair-within", steps, options=options)
+    proof = checked_proof(task, steps, method="fair-within", options=options)
     if proof.levels[0].value is None and not proof.levels[0].infeasible:
         raise Claimed("that every pairing has more slack is not shown, or not in this time")
     return proof

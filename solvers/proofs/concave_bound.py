@@ -31,10 +31,10 @@ def utilitarian(task: Task) -> Proof:
     last.
     """
     if not task.options.get("whole"):
-        return _tangents(task, "utilitarian", {}, None)
+        return _tangents(task, {}, None)
     witness = {"cores": multipliers(on_grid(_cores(task), 1), 1)}
     options = {"whole": True}
-    return checked_proof(task, "utilitarian", [{"kind": "dual"}], options=options, witness=witness)
+    return checked_proof(task, [{"kind": "dual"}], options=options, witness=witness)
 
 
 def nash_welfare(task: Task) -> Proof:
@@ -47,7 +47,7 @@ def nash_welfare(task: Task) -> Proof:
     options: dict[str, Any] = {} if utility == "amdahl" else {"utility": utility}
     options |= {"whole": True} if task.options.get("whole") else {}
     at = _weighted if utility == "amdahl" else None
-    proof = _tangents(task, "nash-welfare", options, at)
+    proof = _tangents(task, options, at)
     if not options.get("whole"):
         return proof
     case = task.case(options, [])
@@ -56,13 +56,12 @@ def nash_welfare(task: Task) -> Proof:
     if nodes is None:
         return proof
     step = {"kind": "tree", "nodes": nodes}
-    other = checked_proof(task, "nash-welfare", [step], options=options, witness=proof.witness)
+    other = checked_proof(task, [step], options=options, witness=proof.witness)
     return other if _gap(other.levels[0]) < _gap(proof.levels[0]) else proof
 
 
 def _tangents(
     task: Task,
-    method: str,
     options: dict[str, Any],
     at: Callable[[Task, Floats], Floats] | None,
 ) -> Proof:
@@ -74,7 +73,7 @@ def _tangents(
         step: dict[str, Any] = {"kind": "tangent"}
         if own and at is not None:
             step["at"] = points(at(task, cores), 10**digits)
-        return checked_proof(task, method, [step], options=options, witness=witness)
+        return checked_proof(task, [step], options=options, witness=witness)
 
     attempts = [(digits, own) for digits, own in ATTEMPTS if at is not None or not own]
     return best_attempt(task, attempt, _gap, ENOUGH, attempts)

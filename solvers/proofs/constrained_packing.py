@@ -67,7 +67,7 @@ def fewest_moves(task: Task) -> Proof:
 
     if claimed > 0 or infeasible:
         steps += _best(task, given, tree, None if infeasible else claimed, weaker_bound)
-    proof = checked_proof(task, "fewest-moves", steps, options=options)
+    proof = checked_proof(task, steps, options=options)
     if infeasible and not proof.levels[0].infeasible:
         raise Claimed("that the servers are too few is not proved by a tree")
     return proof

@@ -18,17 +18,10 @@ ENOUGH = 1e-9
 """An error that is not worth more digits, nor points of their own for the tangents."""
 
 
-def fisher(task: Task) -> Proof:
-    """Of `fisher`: see `verify.market_equilibrium` for what its three numbers mean."""
-    return _equilibrium(task, "fisher")
-
-
-def fisher_convex(task: Task) -> Proof:
-    """Of `fisher-convex`, as of `fisher`."""
-    return _equilibrium(task, "fisher-convex")
-
-
-def _equilibrium(task: Task, method: str) -> Proof:
+def equilibrium(task: Task) -> Proof:
+    """Of `fisher` and `fisher-convex`: see `verify.market_equilibrium` for what the three numbers
+    mean.
+    """
     solution: Any = task.outcome.solution
     if task.options.get("rounding", "none") != "none":
         raise Claimed("an equilibrium in whole cores is none; leave rounding at none")
@@ -49,6 +42,6 @@ def _equilibrium(task: Task, method: str) -> Proof:
         if own:  # tangents where nobody would change anything at these prices
             step["at"] = points(best_reply(market, price).amount, cores["over"])
         witness = {"cores": cores, "price": multipliers(on_grid(price, per), per)}
-        return checked_proof(task, method, [step], witness=witness)
+        return checked_proof(task, [step], witness=witness)
 
     return best_attempt(task, attempt, lambda level: float(level.value or 0), ENOUGH)

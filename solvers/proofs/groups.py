@@ -52,7 +52,7 @@ def optimal(task: Task) -> Proof:
         program, cost = given.program(hint, given.total - 1)
         objective, fields = (cost, given.total - 1), {**hint, "below": given.total}
         steps = propagation_steps(program, objective, task.clock, **fields) or steps
-    return checked_proof(task, "optimal", steps)
+    return checked_proof(task, steps)
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
@@ -70,4 +70,4 @@ def _no_grouping(task: Task, given: Groups) -> Proof:
         tree = tree_step(given.program(None, 0)[0], None, task.clock)
     if tree is None:
         raise Claimed("no tree shows that there is no grouping, or not in this time")
-    return checked_proof(task, "optimal", [{"kind": "infeasible", **tree}])
+    return checked_proof(task, [{"kind": "infeasible", **tree}])

@@ -36,7 +36,7 @@ COARSE = (1, 2, 6, 60)
 
 def optimal(task: Task) -> Proof:
     """Of `optimal`, its total speed."""
-    return checked_proof(task, "optimal", _steps(task))
+    return checked_proof(task, _steps(task))
 
 
 def most_jobs(task: Task) -> Proof:
@@ -44,7 +44,7 @@ def most_jobs(task: Task) -> Proof:
     many.
     """
     then = [_steps(task)] if task.options.get("then", "speed") == "speed" else []
-    return checked_proof(task, "most-jobs", [{"kind": "witness"}], *then)
+    return checked_proof(task, [{"kind": "witness"}], *then)
 
 
 def _steps(task: Task) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def _steps(task: Task) -> list[dict[str, Any]]:
             "over": over,
             "kinds": [_on_grid(tree, over) for tree in trees],
         }
-        if checked_proof(task, "optimal", [step]).complete:
+        if checked_proof(task, [step], method="optimal").complete:
             break
     return [step]
 

@@ -41,7 +41,7 @@ def leximin(task: Task) -> Proof:
     levels: list[Level] = []
     least = Level("sharing_index", "max", boxes.order[0], None)
     with suppress(KeyboardInterrupt):  # what there is by then is proved
-        least = checked_proof(task, "leximin", [_weights(task)], witness=witness).levels[0]
+        least = checked_proof(task, [_weights(task)], witness=witness).levels[0]
         for value in sorted(set(boxes.order)):
             goals, look = boxes.conditions(value), partial(_branch, boxes)
             nodes = box_tree(boxes, goals, task.clock, MOST_NODES, look)

@@ -53,24 +53,24 @@ shorter.
 """
 
 
-def min_servers(task: Task) -> Proof:
-    """Of `min-servers`."""
-    return _cheapest(task, "min-servers")
-
-
-def cp_sat(task: Task) -> Proof:
-    """Of `cp-sat`."""
-    return _cheapest(task, "cp-sat")
-
-
-def arc_flow(task: Task) -> Proof:
-    """Of `arc-flow`."""
-    return _cheapest(task, "arc-flow")
-
-
-def min_cost(task: Task) -> Proof:
-    """Of `min-cost`."""
-    return _cheapest(task, "min-cost")
+def cheapest(task: Task) -> Proof:
+    """Of `min-servers`, `cp-sat`, `arc-flow` and `min-cost`."""
+    costs, infeasible = task.method == "min-cost", task.outcome.status is Status.INFEASIBLE
+    claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
+    if task.instance.has_constraints:
+        steps = servers_steps(task, None if infeasible else claimed, costs=costs)
+    else:
+        problem = presolve(task.instance, costs=costs)
+        if infeasible:
+            step = no_answer(problem, task.clock)
+        else:
+            shown = checked_proof(task, ()).levels[0].value
+            step = bounded(problem, claimed, int(shown or claimed), task.clock, costs=costs)
+        steps = (step,) if step else ()
+    proof = checked_proof(task, steps)
+    if infeasible and not proof.levels[0].infeasible:
+        raise Claimed("that the servers are too few is not proved by prices or a tree")
+    return proof
 
 
 def max_min_share(task: Task) -> Proof:
@@ -93,7 +93,7 @@ def max_min_share(task: Task) -> Proof:
     else:
         steps = (step,)
     with claimed_if_refused():
-        proof = checked_proof(task, "max-min-share", steps)
+        proof = checked_proof(task, steps)
     levels = list(proof.levels)
     count = len(task.outcome.certificate.get("levels", [])) if proof.complete else 1
     shares = Shares(CheckedPacking(task.case({}, [])))
@@ -118,7 +118,7 @@ def max_utilization(task: Task) -> Proof:
         raise Claimed("that every user has a least share is not part of the proof")
     if not isinstance(solution, Placement):
         raise Claimed("no placement was found")
-    return checked_proof(task, "max-utilization", _utilization_steps(task))
+    return checked_proof(task, _utilization_steps(task))
 
 
 def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
@@ -159,28 +159,9 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
                 for row in given.capacity.tolist()
             ],
         }
-        if checked_proof(task, "max-utilization", [step]).complete:
+        if checked_proof(task, [step]).complete:
             break
     return (step,)
-
-
-def _cheapest(task: Task, method: str) -> Proof:
-    costs, infeasible = method == "min-cost", task.outcome.status is Status.INFEASIBLE
-    claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
-    if task.instance.has_constraints:
-        steps = servers_steps(task, None if infeasible else claimed, costs=costs)
-    else:
-        problem = presolve(task.instance, costs=costs)
-        if infeasible:
-            step = no_answer(problem, task.clock)
-        else:
-            shown = checked_proof(task, method, ()).levels[0].value
-            step = bounded(problem, claimed, int(shown or claimed), task.clock, costs=costs)
-        steps = (step,) if step else ()
-    proof = checked_proof(task, method, steps)
-    if infeasible and not proof.levels[0].infeasible:
-        raise Claimed("that the servers are too few is not proved by prices or a tree")
-    return proof
 
 
 def bounded(

@@ -75,7 +75,7 @@ def fluid(task: Task) -> Proof:
                 best, steps[level] = bound, (step,)
         case.steps[level] = list(steps[level])
     steps = steps if second is not None else steps[:1]
-    return checked_proof(task, "fluid", *steps, options=options, witness=witness)
+    return checked_proof(task, *steps, options=options, witness=witness)
 
 
 def fluid_power(task: Task) -> Proof:
@@ -97,7 +97,7 @@ def fluid_power(task: Task) -> Proof:
     if not infeasible and task.outcome.solution is not None:
         case.steps = [[*steps]]
         witness = _sustained(task, case)
-    return checked_proof(task, "fluid-power", steps, options=options, witness=witness)
+    return checked_proof(task, steps, options=options, witness=witness)
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:

@@ -21,56 +21,40 @@ def ref(task: Task) -> Proof:
     if task.options.get("utility", "throughput") != "throughput":
         raise Claimed("only the utility of the paper, throughput, is recomputed")
     reading = task.options.get("reading", "figure")
-    proof = _of_schedule(task, "REF", STEP, {} if reading == "figure" else {"reading": reading})
+    proof = _of_schedule(task, STEP, {} if reading == "figure" else {"reading": reading})
     if proof.levels[0].bound is None:
         raise Claimed("no work is done before the horizon, so that unfairness has no unit")
     return proof
 
 
-def max_utilization(task: Task) -> Proof:
-    """Of scheduling's `max-utilization`: the fluid bound, or prices of machines' time."""
-    return _most(task, "max-utilization")
-
-
-def max_utility(task: Task) -> Proof:
-    """Of scheduling's `max-utility`: the fluid bound, or prices of machines' time."""
-    return _most(task, "max-utility")
-
-
-def _most(task: Task, method: str) -> Proof:
-    best, solution = _of_schedule(task, method, STEP), task.outcome.solution
+def most(task: Task) -> Proof:
+    """Of scheduling's `max-utilization` and `max-utility`: the fluid bound, or prices of machines'
+    time.
+    """
+    best, solution = _of_schedule(task, STEP), task.outcome.solution
     if best.complete or not isinstance(solution, Schedule):
         return best
-    utility = method == "max-utility"
+    utility = task.method == "max-utility"
     for step in machine_time_steps(task.instance, solution.start, task.clock, utility=utility):
-        proof = _of_schedule(task, method, step)
+        proof = _of_schedule(task, step)
         if (proof.levels[0].bound or 0) < (best.levels[0].bound or 0):
             best = proof
     return best
 
 
 def _of_schedule(
-    task: Task, method: str, step: dict[str, Any], options: Mapping[str, Any] | None = None
+    task: Task, step: dict[str, Any], options: Mapping[str, Any] | None = None
 ) -> Proof:
     solution = task.outcome.solution
     shown = None if solution is None else solution.document()
     witness = None if shown is None else {name: list(shown[name]) for name in ("start", "machine")}
     with claimed_if_refused():
-        return checked_proof(task, method, [step], options=options, witness=witness)
+        return checked_proof(task, [step], options=options, witness=witness)
 
 
-def fuga(task: Task) -> Proof:
-    """Of `FUGA`: the subgame-perfect play."""
-    return _played(task, "FUGA")
-
-
-def fuga_tree(task: Task) -> Proof:
-    """Of `FUGA-tree`, which is the same play."""
-    return _played(task, "FUGA-tree")
-
-
-def _played(task: Task, method: str) -> Proof:
-    proof = _of_game(task, method)
+def play(task: Task) -> Proof:
+    """Of `FUGA` and `FUGA-tree`: the subgame-perfect play."""
+    proof = _of_game(task)
     if proof.levels[0].epsilon is None:
         raise Claimed("the method did not finish: this is not the subgame-perfect play")
     return proof
@@ -80,10 +64,10 @@ def joint_optimum(task: Task) -> Proof:
     """Of `joint-optimum` over the game's own plays: the least, by counts."""
     if task.options.get("over", "top") != "top":
         raise Claimed("only plays of the game are looked at again, not all combinations that fit")
-    return _of_game(task, "joint-optimum")
+    return _of_game(task)
 
 
-def _of_game(task: Task, method: str) -> Proof:
+def _of_game(task: Task) -> Proof:
     given = {name: task.options.get(name) for name in ("alpha", "eta", "overload")}
     options = {
         name: value if isinstance(value, str) else option(value)
@@ -91,4 +75,4 @@ def _of_game(task: Task, method: str) -> Proof:
         if value is not None and value != float("inf")
     }
     with claimed_if_refused():
-        return checked_proof(task, method, [STEP], options=options)
+        return checked_proof(task, [STEP], options=options)

@@ -54,12 +54,13 @@ def task_of(
     given: Instance | Document,
     outcome: Outcome = NOTHING,
     clock: Clock | None = None,
+    method: str = "",
     **options: Any,
 ) -> Task:
     """What a producer gets."""
     content = content_of(given)
     instance = given if isinstance(given, Instance) else instance_of(given, content.decode(), None)  # type: ignore[arg-type]
-    return Task.of(content, instance, options, outcome, clock or Clock())
+    return Task.of(content, instance, method, options, outcome, clock or Clock())
 
 
 def case_of(
@@ -129,7 +130,7 @@ def proved(
     task = task_of(given, **options)
     instance, limit = task.instance, None if isinstance(given, Instance) else 20.0
     outcome = outcome or solve(instance, method, time_limit=limit, **options).outcome
-    task = task_of(given, outcome, Clock(limit and 2 * limit), **options)
+    task = task_of(given, outcome, Clock(limit and 2 * limit), method, **options)
     producer = resolve(catalog.find(instance.problem, method).proof_producer)
     proof = Proved(content_of(given), producer(task), instance.name)
     assert proof.sentence

@@ -18,7 +18,6 @@ from support.messages import approved, refused
 from support.report_rows import recorded
 
 import cotenant
-from cotenant.analysis.packing import frontier as module
 from cotenant.analysis.packing.drawing import equilibrium_path
 from cotenant.analysis.packing.frontier import price_frontiers
 from cotenant.analysis.packing.metrics import metrics
@@ -32,7 +31,7 @@ from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.packing.dominant_shares import SharesLimits, max_min_share, max_utilization
+from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.play import fuga
 from cotenant.solvers.packing.game.strategies import game_of
 from cotenant.solvers.packing.game.tree import game_tree
@@ -126,26 +125,16 @@ def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped:
     assert traded >= 2
 
 
-@pytest.fixture
-def unfilled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No filling before the programs, which on small instances is the best already."""
-    monkeypatch.setattr(
-        "cotenant.solvers.packing.dominant_shares.evenly_filled",
-        lambda instance, cluster: Placement(np.zeros((0, instance.types), dtype=np.int64), []),
-    )
-
-
-@pytest.mark.usefixtures("unfilled")
 def test_the_limits_are_what_whole_vms_make() -> None:
-    """One server of 10, VMs of 2 and of 3: five of 2 use all of it, as do two of each (shares 0.4
-    and 0.6), the fairest.
+    """One server of 20, VMs of 7 and of 4: five of 4 use all of it; one of 7 and three of 4 (shares
+    0.35 and 0.6), the fairest, use 19.
     """
-    instance = Packing(capacity=[[10]], demand=[[2], [3]], servers=[1.0])
+    instance = Packing(capacity=[[20]], demand=[[7], [4]], servers=[1.0])
     (frontier,) = price_frontiers(instance, points=20)
-    assert [point.limit for point in frontier.points] == [0.4, pytest.approx(0.3), 0.2, None]
-    assert [point.value for point in frontier.points] == [1.0] * 4
+    assert [point.limit for point in frontier.points] == [0.35, 0.2, None]
+    assert [point.value for point in frontier.points] == [0.95, 0.95, 1.0]
     (few,) = price_frontiers(instance, points=2)
-    assert [point.limit for point in few.points] == [0.4, None]
+    assert [point.limit for point in few.points] == [0.35, None]
 
 
 def test_where_every_request_is_served_there_is_nothing_to_trade() -> None:
@@ -155,16 +144,13 @@ def test_where_every_request_is_served_there_is_nothing_to_trade() -> None:
     )
 
 
-def test_with_too_many_combinations_a_frontier_has_answers_and_bounds_and_proves_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (whole,) = price_frontiers(EXAMPLE)
-    few = partial(max_utilization, limits=SharesLimits(columns=3))
-    monkeypatch.setattr(module, "max_utilization", few)
-    (frontier,) = price_frontiers(EXAMPLE)
+def test_with_too_many_combinations_a_frontier_has_answers_and_bounds_and_proves_nothing() -> None:
+    even = Packing(capacity=[[2001]], demand=[[2], [4], [6]], servers=[1.0])
+    (frontier,) = price_frontiers(even)
     assert frontier.status is Status.FEASIBLE
+    assert max_utilization(even).stop is Stop.ITERATION_LIMIT
     for point in frontier.points:
-        assert point.value <= whole.points[-1].value <= point.bound
+        assert point.value <= 2000 / 2001 < point.bound
 
 
 def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
@@ -323,7 +309,6 @@ def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
     assert "vms-placed" not in {picture.name for picture in pictures([row("FF", served)])}
 
 
-@pytest.mark.usefixtures("unfilled")
 def test_an_unfinished_program_bounds_what_is_busy_already_too(
     engines: Callable[..., None],
 ) -> None:
@@ -333,9 +318,9 @@ def test_an_unfinished_program_bounds_what_is_busy_already_too(
         return replace(whole, point=None, objective=None, **stopped)
 
     engines(solve_program=unfinished)
-    busy = Packing([[6]], [[2]], servers=[1], initial=[[10]])  # type: ignore[arg-type]
-    outcome = max_utilization(busy, start=Placement([[1]], [0]))  # type: ignore[arg-type]
-    # 4 of 10 are busy, three VMs take the rest
+    busy = Packing([[20]], [[7], [4]], servers=[1], initial=[[30]])  # type: ignore[arg-type]
+    outcome = max_utilization(busy, start=Placement([[1, 0]], [0]))  # type: ignore[arg-type]
+    # 10 of 30 are busy, five VMs of 4 take the rest
     assert outcome.bound == pytest.approx(1.0, abs=1e-9)
     assert outcome.status is Status.FEASIBLE
 

@@ -341,6 +341,20 @@ def test_no_method_is_called_by_a_text() -> None:
     assert not [path for path in sources() if "methodcaller" in path.read_text()]
 
 
+MOST_PATCHES = 60
+
+
+def test_few_things_are_replaced_in_tests() -> None:
+    # limits, clocks and engines are handed in; a fixture of conftest.py replaces what several need
+    patch = re.compile(r"\b(monkey)?patch\.(setattr|setitem|delattr|delitem|object)\b")
+    patches = {
+        path.name: number
+        for path in Path(__file__).parent.rglob("*.py")
+        if (number := len(patch.findall(path.read_text()))) > 0
+    }
+    assert sum(patches.values()) <= MOST_PATCHES, patches
+
+
 def test_models_never_run_a_solver() -> None:
     for path in (ROOT / "models").rglob("*.py"):
         assert not any(module.startswith("solvers") for module in imported_modules(path)), path

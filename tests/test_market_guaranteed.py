@@ -4,7 +4,6 @@ and cut short.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,12 @@ import pytest
 from support.seeds import seeds
 
 import cotenant
-from cotenant.analysis.market import frontier
 from cotenant.analysis.market.frontier import price_frontiers
 from cotenant.instances.market import Allocation, Market, check, user_utilities
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_index, static_utilities
 from cotenant.models.market.guaranteed import guaranteed
-from cotenant.solvers.engines import solve_convex
+from cotenant.solvers.engines import ConvexAnswer, solve_convex
 from cotenant.solvers.market import utilitarian
 from cotenant.solvers.market.guaranteed import PROVED, Guarantees
 from cotenant.solvers.outcome import Clock, Status, Stop
@@ -239,10 +237,8 @@ def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> No
             assert point.bound >= whole.bound(point.limit) * (1 - PROVED)
 
 
-def test_without_the_program_jumping_markets_are_not_called_proved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(frontier, "Guarantees", partial(Guarantees, most_jobs=0))
+def test_without_the_program_jumping_markets_are_not_called_proved(engines: Any) -> None:
+    engines(solve_convex=lambda *_, **__: ConvexAnswer(Status.UNKNOWN, Stop.FINISHED, None, ""))
     for seed in (1, 2, 4, 5):
         (found,) = price_frontiers(drawn(seed))
         for point in found.points:
